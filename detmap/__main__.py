@@ -1,0 +1,7 @@
+"""``python -m detmap``."""
+
+import sys
+
+from detmap.cli import main
+
+sys.exit(main())

@@ -1,0 +1,65 @@
+"""Adapters: files of one format in, box tables out. The path decides which adapter reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from detmap.adapters import coco, voc
+from detmap.errors import DataError
+from detmap.tables import Detections, Truth
+
+FORMATS = ("coco", "voc")
+
+
+def read_truth(path: str | Path, *, split: str | None = None, format: str | None = None) -> Truth:
+    """Ground truth of a benchmark split.
+
+    Parameters
+    ----------
+    path : a COCO instances JSON file, or a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations`` and ``ImageSets``)
+    split : of a VOC folder; ``test`` where present, else ``val``, when left out
+    format : "coco" or "voc", to override what the path looks like
+
+    Raises
+    ------
+    DataError : what is wrong, in which file, record and field, and how to fix it
+    """
+    path = Path(path)
+    if _format(path, format) == "voc":
+        return voc.read_truth(path, split)
+    if split is not None:
+        raise DataError(str(path), f"split {split!r} given for a COCO file", "a COCO file holds one split; leave it out")
+    return coco.read_truth(path)
+
+
+def read_detections(path: str | Path, truth: Truth, *, format: str | None = None) -> Detections:
+    """A detector's output, joined to the images and classes of its truth.
+
+    Parameters
+    ----------
+    path : a COCO results JSON file, or a folder of VOC text (``comp4_det_<split>_<class>.txt``)
+    truth : what the detections are of; it may come from the other family of files
+    format : "coco" or "voc", to override what the path looks like
+
+    Raises
+    ------
+    DataError : what is wrong, in which file, record and field, and how to fix it
+    """
+    path = Path(path)
+    read: Callable[[Path, Truth], Detections] = {"coco": coco.read_detections, "voc": voc.read_detections}[
+        _format(path, format)
+    ]
+    return read(path, truth)
+
+
+def _format(path: Path, wanted: str | None) -> str:
+    if wanted is not None and wanted not in FORMATS:
+        raise DataError("format", f"no format {wanted!r}", f"the formats are {', '.join(FORMATS)}")
+    if not path.exists():
+        raise DataError(str(path), "no such file or folder", "check the path")
+    looks = "voc" if path.is_dir() else "coco"
+    if wanted not in (None, looks):
+        kinds = {"voc": "a folder", "coco": "a file"}
+        raise DataError(str(path), f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}", "check the path")
+    return looks

@@ -1,0 +1,165 @@
+"""What is wrong with a COCO file: it is read again with the standard library, record by record, for a precise error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from detmap.errors import DataError
+
+Check = Callable[[Any], str]
+"""Says what is wrong with a value, or "" where it is fine."""
+
+
+def _is_number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{_short(value)} is not a number"
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        finite = False
+    return "" if finite else f"{_short(value)} is not a finite number"
+
+
+def _is_positive(value: Any) -> str:
+    return _is_number(value) or ("" if value >= 0 else f"{_short(value)} is negative")
+
+
+def _is_id(value: Any) -> str:
+    return "" if isinstance(value, str) else _is_integer(value)
+
+
+def _is_integer(value: Any) -> str:
+    wrong = _is_number(value)
+    if wrong:
+        return wrong
+    if value != int(value):
+        return f"{_short(value)} is not a whole number"
+    return "" if -(2**63) <= value < 2**63 else f"{_short(value)} does not fit 64 bits"
+
+
+def _is_box(value: Any) -> str:
+    if not isinstance(value, list | tuple):
+        return f"{_short(value)} is not a list of four numbers"
+    if len(value) != 4:
+        return f"{len(value)} numbers where a box has 4"
+    for i, number in enumerate(value):
+        if _is_number(number):
+            return f"number {i}: {_is_number(number)}"
+    for name, side in (("width", value[2]), ("height", value[3])):
+        if side < 0:
+            return f"{name} {_short(side)} is negative"
+    return ""
+
+
+def _is_flag(value: Any) -> str:
+    return "" if isinstance(value, bool) else _is_number(value)
+
+
+def _is_text(value: Any) -> str:
+    return "" if isinstance(value, str) else f"{_short(value)} is not a string"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+Fields = Mapping[str, tuple[Check, bool, str]]
+"""Of each field of a record: its check, whether it is required, how to fix it."""
+
+_BOX_FIX = "a box is [x, y, width, height] in pixels; if yours are [x1, y1, x2, y2], write x2 - x1 and y2 - y1"
+_SIZE: Fields = {"width": (_is_number, False, "pixels"), "height": (_is_number, False, "pixels")}
+_IMAGE: Fields = {
+    "id": (_is_id, True, "ids are integers"),
+    "file_name": (_is_text, False, "the name of the image file"),
+    **_SIZE,
+}
+_CATEGORY: Fields = {
+    "id": (_is_integer, True, "category ids are integers"),
+    "name": (_is_text, False, "the name of the class"),
+}
+ANNOTATION: Fields = {
+    "image_id": (_is_id, True, "the id of one of the images"),
+    "category_id": (_is_integer, True, "the id of one of the categories"),
+    "bbox": (_is_box, True, _BOX_FIX),
+    "area": (_is_positive, False, "square pixels, or leave it out"),
+    "iscrowd": (_is_flag, False, "0 or 1, or leave it out"),
+    "id": (_is_id, False, "an integer, or leave it out"),
+}  # fmt: skip
+DETECTION: Fields = {
+    "image_id": (_is_id, True, "the id of one of the truth's images"),
+    "category_id": (_is_id, True, "the id of one of the truth's categories"),
+    "bbox": (_is_box, True, _BOX_FIX),
+    "score": (_is_number, True, "a finite number, higher is surer"),
+}
+INSTANCES: tuple[str, dict[str, Fields]] = ("an instances file is an object with images, annotations and categories",
+              {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY})  # fmt: skip
+RESULTS: tuple[str, dict[str, Fields]] = (
+    "a results file is a list of records with image_id, category_id, bbox and score",
+    {"annotations": DETECTION},
+)
+
+
+def record_error(where: str, record: Any, fields: Fields) -> DataError:
+    """The first thing that is wrong with one record."""
+    for error in _record_errors(where, record, fields):
+        return error
+    return DataError(where, "not readable", "write it as plain JSON")
+
+
+def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataError]:
+    if not isinstance(record, dict):
+        yield DataError(where, f"{_short(record)} is not an object", f"a record has {', '.join(fields)}")
+        return
+    for name, (check, required, fix) in fields.items():
+        if name not in record or (record[name] is None and not required):
+            if required:
+                yield DataError(f"{where}.{name}", "missing", fix)
+        elif wrong := check(record[name]):
+            yield DataError(f"{where}.{name}", wrong, fix)
+
+
+def explain(path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], refused: Exception) -> DataError:
+    """What is wrong with a file that the decoder refused."""
+    shape, groups = expected
+    try:
+        tree = json.loads(data)
+    except json.JSONDecodeError as error:
+        end = not error.doc[error.pos :].strip()
+        fix = "the file ends in the middle; write or copy it again" if end else "write it with a JSON library"
+        return DataError(f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix)
+    except (UnicodeDecodeError, RecursionError, ValueError) as error:
+        return DataError(str(path), f"not JSON: {error}", "write it as UTF-8 with a JSON library")
+    if isinstance(tree, list) and len(groups) == 1:
+        tree = {"": tree}
+        groups = {"": next(iter(groups.values()))}
+    if not isinstance(tree, dict):
+        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(tree), "a number")
+        return DataError(str(path), f"the top level is {kind}", shape)
+    for group, fields in groups.items():
+        if group not in tree:
+            return DataError(f"{path}: {group}", "missing", shape)
+        if not isinstance(tree[group], list):
+            return DataError(f"{path}: {group}", f"{_short(tree[group])} is not a list", shape)
+        for i, record in enumerate(tree[group]):
+            for wrong in _record_errors(f"{path}: {group}[{i}]" if group else f"{path}[{i}]", record, fields):
+                return wrong
+    for where, value in _constants(tree, ""):
+        return DataError(f"{path}: {where}", f"{value} is not JSON", "leave the field out or write a number")
+    return DataError(str(path), f"not readable: {refused}", "write it as plain JSON")
+
+
+def _constants(value: Any, where: str) -> Iterator[tuple[str, float]]:
+    """Where NaN and infinities hide, which Python writes although JSON has no such numbers."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield where, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _constants(inner, f"{where}.{key}" if where else key)
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _constants(inner, f"{where}[{i}]")

@@ -1,0 +1,123 @@
+"""How the images and classes that detections name are found in the truth, also across families of files.
+
+Images are joined by id or by file stem, classes by id or by name:
+
+- integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers (``000012`` is 12,
+  ``2008_000003`` is 2008000003), and class ids count the class names in alphabetical order from 1
+- strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file names, or its ids;
+  class names are class names everywhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import DataError
+from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as, positions
+
+
+def joined(
+    truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], boxes: NDArray[np.float64], score: NDArray[np.float64],
+    *, box_format: BoxFormat, source: str, named: tuple[Sequence[Any], Sequence[Any]],
+) -> Detections:  # fmt: skip
+    """Detections from positions in the truth, -1 where it has no such image or class.
+
+    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and counted. `named` holds the
+    image and the class of each row as the input names them, for the messages.
+    """
+    lost = np.flatnonzero(image < 0).tolist()
+    if lost:
+        strange = list(dict.fromkeys(named[0][i] for i in lost))
+        example = truth.images.ids[0].item() if len(truth.images) else None
+        raise DataError(
+            source,
+            f"{len(lost)} detections are on {len(strange)} images that {truth.source} lacks: {_shown(strange)}",
+            f"probably they are of another split; the truth has {len(truth.images)} images such as {example!r}",
+        )
+    notes: tuple[Note, ...] = ()
+    dropped = np.flatnonzero(label < 0).tolist()
+    if dropped:
+        strange = sorted({named[1][i] for i in dropped})
+        text = f"detections of classes that the truth does not list were dropped: {_shown(strange)}"
+        notes = (Note("class-unknown", text, len(dropped), source),)
+        known = label >= 0
+        image, label, boxes, score = image[known], label[known], boxes[known], score[known]
+    outside = _outside(truth, image, boxes_as(boxes, box_format, "xywh"))
+    if outside:
+        notes += (Note("box-outside", "detections lie wholly outside their image", outside, source),)
+    return Detections(image, label, boxes, score, box_format, source, notes)
+
+
+def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64]) -> int:
+    """How many boxes share no area with their image, where its size is known: a sign of another scale or convention."""
+    width, height = truth.images.width[image], truth.images.height[image]
+    left, top = boxes[:, 0], boxes[:, 1]
+    return int(((left >= width) | (top >= height) | (left + boxes[:, 2] <= 0) | (top + boxes[:, 3] <= 0)).sum())
+
+
+def _shown(values: Sequence[Any]) -> str:
+    return ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+
+
+def images_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.int32]:
+    """Positions of images that a JSON file names by id; -1 where the truth has no such image."""
+    ids = truth.images.ids
+    if not len(ids) or not len(given):
+        return np.full(len(given), -1, dtype=np.int32)
+    if ids.dtype.kind == given.dtype.kind:
+        return positions(ids, given)
+    if given.dtype.kind == "i":
+        numbers = stems_as_numbers(truth)
+        if numbers is not None:
+            order = np.argsort(numbers)
+            place = positions(numbers[order], given)
+            return np.where(place < 0, -1, order[place]).astype(np.int32)
+    kinds = {"i": "integers", "U": "strings"}
+    raise DataError(
+        f"{source}[0].image_id",
+        f"image ids are {kinds[given.dtype.kind]} here ({given[0].item()!r}) but {kinds[ids.dtype.kind]} in "
+        f"{truth.source} ({ids[0].item()!r})",
+        "write the ids as the truth has them",
+    )
+
+
+def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
+    """(I,) the truth's image ids read as numbers; None where they are not all different numbers."""
+    try:
+        numbers = np.array([int(i) for i in truth.images.ids.tolist()], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return numbers if len(np.unique(numbers)) == len(numbers) else None
+
+
+def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
+    """Positions of images that text names by file stem, or by the id of a COCO truth; -1 where there is no such image."""
+    by_stem: dict[str, int] = {}
+    twice: set[str] = set()
+    for place, stem in enumerate(truth.images.stems):
+        if stem in by_stem:
+            twice.add(stem)
+        by_stem[stem] = place
+    by_stem.pop("", None)
+    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
+    names = dict.fromkeys(given)
+    table = by_stem if all(name in by_stem for name in names) or not any(name in by_id for name in names) else by_id
+    for name in names:
+        if table is by_stem and name in twice:
+            raise DataError(source, f"two images of {truth.source} have the file stem {name!r}",
+                            "name the images by their ids")  # fmt: skip
+    return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
+
+
+def classes_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.int32]:
+    """Positions of classes that a JSON file names by id (integers) or by name (strings); -1 where there is no such class."""
+    if given.dtype.kind == "i":
+        return positions(truth.categories.ids, given)
+    by_name = {name: place for place, name in enumerate(truth.categories.names)}
+    if len(by_name) < len(truth.categories):
+        raise DataError(source, f"names classes, but the class names of {truth.source} are not unique", "use category ids")
+    return np.fromiter((by_name.get(name, -1) for name in given.tolist()), dtype=np.int32, count=len(given))

@@ -1,0 +1,289 @@
+"""PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
+
+Boxes stay as they are written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import joining
+from detmap.errors import DataError
+from detmap.tables import Categories, Detections, Images, Note, Truth
+
+DETECTION_FILE = re.compile(r"comp\d+(?:_.+)?_det_(?P<split>.+?)_(?P<name>.+)\.txt")
+
+
+class _Object(NamedTuple):
+    name: str
+    box: tuple[float, float, float, float]
+    difficult: bool | None
+
+
+class _Page(NamedTuple):
+    """One annotation file."""
+
+    folder: str
+    width: float
+    height: float
+    objects: list[_Object]
+
+
+def read_truth(path: Path, split: str | None = None) -> Truth:
+    """A VOC folder: ``Annotations/*.xml`` of the images that ``ImageSets/Main/<split>.txt`` lists.
+
+    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of the lists
+    ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An object's area is that of its box.
+
+    Raises
+    ------
+    DataError : a folder, list or file that is missing or broken, an object without a box, a negative size
+    """
+    root = _root(path)
+    split = split or _default_split(root)
+    stems = _stems(root, split)
+    pages = [_page(root / "Annotations" / f"{stem}.xml") for stem in stems]
+    names = sorted({obj.name for page in pages for obj in page.objects} | _listed_classes(root, split))
+    label_of = {name: label for label, name in enumerate(names)}
+    objects = [(place, obj) for place, page in enumerate(pages) for obj in page.objects]
+    boxes = np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4)
+    unflagged = sum(obj.difficult is None for _, obj in objects)
+    notes = (Note("difficult-missing", "objects do not say whether they are difficult: read as 0", unflagged, str(root)),)
+    return Truth(
+        Images(np.array(stems, dtype=str), tuple(stems), np.array([page.width for page in pages]),
+               np.array([page.height for page in pages])),
+        Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
+        image=np.array([place for place, _ in objects], dtype=np.int32),
+        label=np.array([label_of[obj.name] for _, obj in objects], dtype=np.int32),
+        boxes=boxes,
+        area=(boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1),
+        crowd=np.zeros(len(objects), dtype=bool),
+        difficult=np.array([bool(obj.difficult) for _, obj in objects], dtype=bool),
+        box_format="voc", family="voc", year=_year(root, pages), split=split, source=str(root),
+        notes=notes if unflagged else (),
+    )  # fmt: skip
+
+
+def read_detections(path: Path, truth: Truth) -> Detections:
+    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1 y1 x2 y2``.
+
+    Source: the VOC devkit's detection results format. Files are read in order of their names; equal scores of a class keep
+    the order of their lines.
+
+    Raises
+    ------
+    DataError : no such files, a class that the truth does not have, a line that is not six columns, images that the truth
+        lacks
+    """
+    columns = []
+    for file, label in _detection_files(path, truth):
+        names, numbers = _lines(file)
+        columns.append((names, np.full(len(names), label, dtype=np.int32), numbers))
+    named = [name for names, _, _ in columns for name in names]
+    labels = np.concatenate([label for _, label, _ in columns])
+    numbers = np.concatenate([values for _, _, values in columns])
+    image = joining.images_by_stem(truth, named, str(path))
+    return joining.joined(
+        truth, image, labels, np.ascontiguousarray(numbers[:, 1:]), np.ascontiguousarray(numbers[:, 0]),
+        box_format="voc", source=str(path), named=(named, ()),
+    )  # fmt: skip
+
+
+# --- truth -----------------------------------------------------------------------------------------------------------
+
+
+def _root(path: Path) -> Path:
+    """The folder that holds Annotations: the given one, or the only year inside a VOCdevkit folder."""
+    if (path / "Annotations").is_dir():
+        return path
+    years = sorted(inner for inner in path.iterdir() if (inner / "Annotations").is_dir())
+    if len(years) == 1:
+        return years[0]
+    if years:
+        raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}", "name one")
+    raise DataError(str(path), "no folder Annotations", "name a VOC folder such as VOCdevkit/VOC2007")
+
+
+def _default_split(root: Path) -> str:
+    present = _splits(root)
+    for split in ("test", "val"):
+        if split in present:
+            return split
+    raise DataError(str(root / "ImageSets" / "Main"), "neither test.txt nor val.txt",
+                    f"name the split; there are {', '.join(present) or 'no lists at all'}")  # fmt: skip
+
+
+def _splits(root: Path) -> list[str]:
+    return sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt") if "_" not in file.stem)
+
+
+def _stems(root: Path, split: str) -> list[str]:
+    """The split's image stems, ascending."""
+    file = root / "ImageSets" / "Main" / f"{split}.txt"
+    if not file.is_file():
+        raise DataError(str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}")
+    stems = [line.split()[0] for line in _text(file).splitlines() if line.strip()]
+    if not stems:
+        raise DataError(str(file), "lists no image", "a split has one file stem a line")
+    unique = sorted(set(stems))
+    if len(unique) < len(stems):
+        twice = next(stem for i, stem in enumerate(stems) if stem in stems[:i])
+        raise DataError(f"{file}: line {len(stems) - stems[::-1].index(twice)}", f"image {twice} is listed twice",
+                        "list every image once")  # fmt: skip
+    return unique
+
+
+def _listed_classes(root: Path, split: str) -> set[str]:
+    return {file.stem.removesuffix(f"_{split}") for file in (root / "ImageSets" / "Main").glob(f"*_{split}.txt")}
+
+
+def _page(file: Path) -> _Page:
+    try:
+        root = ElementTree.fromstring(file.read_bytes())
+    except FileNotFoundError:
+        raise DataError(str(file), "missing, though the split lists it", "add the file or take it off the list") from None
+    except OSError as error:
+        raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
+    except (ElementTree.ParseError, ValueError) as error:
+        raise DataError(str(file), f"not XML: {error}", "write or copy the file again") from None
+    size = root.find("size")
+    width, height = (_number(file, f"size.{side}", size, side, np.nan) for side in ("width", "height"))
+    objects = [_object(file, f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
+    return _Page((root.findtext("folder") or "").strip(), width, height, objects)
+
+
+def _object(file: Path, where: str, node: ElementTree.Element) -> _Object:
+    name = (node.findtext("name") or "").strip()
+    if not name:
+        raise DataError(f"{file}: {where}.name", "missing", "every object names its class")
+    box = node.find("bndbox")
+    if box is None:
+        raise DataError(f"{file}: {where}.bndbox", "missing", "every object has a bndbox with xmin, ymin, xmax, ymax")
+    corners = [_number(file, f"{where}.bndbox.{side}", box, side) for side in ("xmin", "ymin", "xmax", "ymax")]
+    x1, y1, x2, y2 = corners
+    if x2 - x1 + 1 < 0 or y2 - y1 + 1 < 0:
+        raise DataError(f"{file}: {where}.bndbox", f"{x1:g} {y1:g} {x2:g} {y2:g} has a negative width or height",
+                        "xmax and ymax are the last pixel, not less than xmin and ymin")  # fmt: skip
+    flag = (node.findtext("difficult") or "").strip()
+    if flag not in ("", "0", "1"):
+        raise DataError(f"{file}: {where}.difficult", f"{flag!r}", "write 0 or 1, or leave it out")
+    return _Object(name, (x1, y1, x2, y2), None if flag == "" else flag == "1")
+
+
+def _number(file: Path, where: str, parent: ElementTree.Element | None, tag: str, default: float | None = None) -> float:
+    text = None if parent is None else parent.findtext(tag)
+    if text is None or not text.strip():
+        if default is not None:
+            return default
+        raise DataError(f"{file}: {where}", "missing", "a bndbox has xmin, ymin, xmax and ymax")
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise DataError(f"{file}: {where}", f"{text.strip()!r} is not a finite number", "write pixels as plain numbers")
+    return number
+
+
+def _year(root: Path, pages: list[_Page]) -> int:
+    """The year in the folder's name, or in the annotations' own folder field; 0 where neither says."""
+    for name in (root.name, pages[0].folder):
+        found = re.fullmatch(r"VOC(\d{4})", name)
+        if found:
+            return int(found.group(1))
+    return 0
+
+
+# --- detections --------------------------------------------------------------------------------------------------------
+
+
+def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
+    """The detection files of the truth's split, with the class that each is about."""
+    files = sorted(file for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
+    if not files:
+        raise DataError(str(path), "no files such as comp4_det_test_aeroplane.txt",
+                        "a folder of VOC detections has one text file a class")  # fmt: skip
+    found: list[tuple[Path, str, int]] = []
+    for file in files:
+        tail = file.name.split("_det_", 1)[1].removesuffix(".txt")
+        fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
+        if not fitting:
+            raise _unknown_class(file, truth)
+        label = max(fitting, key=lambda i: len(truth.categories.names[i]))
+        found.append((file, tail.removesuffix(f"_{truth.categories.names[label]}"), label))
+    splits = sorted({split for _, split, _ in found})
+    wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
+    chosen = [(file, label) for file, split, label in found if split == wanted]
+    if not chosen:
+        raise DataError(str(path), f"holds detections of {', '.join(splits)}, none of {wanted or 'one split'}",
+                        "keep the files of one split in a folder")  # fmt: skip
+    seen: dict[int, Path] = {}
+    for file, label in chosen:
+        if label in seen:
+            raise DataError(str(file), f"a second file for class {truth.categories.names[label]}, beside {seen[label].name}",
+                            "keep the files of one detector in a folder")  # fmt: skip
+        seen[label] = file
+    return chosen
+
+
+def _unknown_class(file: Path, truth: Truth) -> DataError:
+    matched = DETECTION_FILE.fullmatch(file.name)
+    name = matched["name"] if matched else file.stem
+    close = difflib.get_close_matches(name, truth.categories.names, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return DataError(str(file), f"class {name!r} is not in {truth.source}",
+                     f"{hint}the classes are {', '.join(truth.categories.names)}; remove the file or list the class in "
+                     "ImageSets/Main/<class>_<split>.txt")  # fmt: skip
+
+
+def _lines(file: Path) -> tuple[list[str], NDArray[np.float64]]:
+    """Image names and (n, 5) score, x1, y1, x2, y2 of one file."""
+    rows = [line.split() for line in _text(file).splitlines()]
+    wrong = next((i for i, row in enumerate(rows) if row and len(row) != 6), None)
+    if wrong is not None:
+        raise DataError(f"{file}: line {wrong + 1}", f"{len(rows[wrong])} columns: {' '.join(rows[wrong])[:60]!r}",
+                        "a line is: image score x1 y1 x2 y2")  # fmt: skip
+    numbered = [(i + 1, row) for i, row in enumerate(rows) if row]
+    try:
+        numbers = np.array([[float(word) for word in row[1:]] for _, row in numbered]).reshape(-1, 5)
+    except ValueError:
+        raise _not_a_number(file, numbered) from None
+    bad = ~np.isfinite(numbers).all(axis=1)
+    if bad.any():
+        raise _not_a_number(file, numbered)
+    negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
+    if negative.any():
+        line, row = numbered[int(np.argmax(negative))]
+        raise DataError(f"{file}: line {line}", f"box {' '.join(row[2:])} has a negative width or height",
+                        "boxes are x1 y1 x2 y2, the last pixel not before the first")  # fmt: skip
+    return [row[0] for _, row in numbered], numbers
+
+
+def _not_a_number(file: Path, numbered: list[tuple[int, list[str]]]) -> DataError:
+    for line, row in numbered:
+        for column, word in zip(("score", "x1", "y1", "x2", "y2"), row[1:], strict=True):
+            try:
+                finite = bool(np.isfinite(float(word)))
+            except ValueError:
+                finite = False
+            if not finite:
+                return DataError(
+                    f"{file}: line {line}, {column}", f"{word!r} is not a finite number", "write a plain number"
+                )
+    raise AssertionError("called for a file whose numbers are all finite")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
+    except UnicodeDecodeError as error:
+        raise DataError(str(file), f"not UTF-8 text: {error.reason}", "write the file as plain text") from None

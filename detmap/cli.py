@@ -1,0 +1,222 @@
+"""The command line: the only module that prints, and the only one that exits.
+
+stdout carries results; stderr carries notes, progress and errors. Exit 0: fine; 1: a comparison failed; 2: bad input or
+usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from detmap import protocol as protocols
+from detmap.adapters import FORMATS, read_detections, read_truth
+from detmap.errors import DetmapError
+from detmap.evaluate import choose_protocol, evaluate
+from detmap.report import RENDERERS, formats
+from detmap.report.table import Table
+from detmap.resources import folder
+from detmap.version import __version__
+
+DEMO_PROTOCOLS = ("voc2007", "voc2012", "coco-bbox")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.command(arguments)
+        sys.stdout.flush()
+        return code
+    except DetmapError as error:
+        sys.stderr.write(f"detmap: error: {error.where}: {error.what}\n")
+        if error.fix:
+            sys.stderr.write(f"  fix: {error.fix}\n")
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("detmap: interrupted\n")
+        return 130
+
+
+# --- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _eval(arguments: argparse.Namespace) -> int:
+    if arguments.percent and arguments.format == "json":
+        raise DetmapError("--percent", "JSON holds fractions", "choose another --format, or leave --percent out")
+    _progress(f"reading {arguments.truth}")
+    truth = read_truth(arguments.truth, split=arguments.split, format=arguments.truth_format)
+    _progress(f"reading {arguments.detections}")
+    detections = read_detections(arguments.detections, truth, format=arguments.detections_format)
+    rules = choose_protocol(arguments.protocol, truth, _settings(arguments.set))
+    _progress(f"matching {len(detections)} detections to {len(truth)} objects in {len(truth.categories)} classes")
+    result = evaluate(truth, detections, rules, threads=arguments.threads)
+    if arguments.format == "json":
+        content = result.as_dict(iou=arguments.iou)
+        if arguments.integrators:
+            content["integrators"] = result.integrators()
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        _write(text, arguments.output)
+    else:
+        tables = result.tables(iou=arguments.iou, per_class=arguments.per_class, integrators=arguments.integrators)
+        _write_tables(tables, arguments)
+    for note in result.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return 0
+
+
+def _parity(arguments: argparse.Namespace) -> int:
+    from detmap.parity import compare
+
+    _progress("running detmap and pycocotools")
+    parity = compare(
+        arguments.truth, arguments.detections, split=arguments.split, settings=_settings(arguments.set)
+    )  # fmt: skip
+    _write_tables(parity.tables, arguments)
+    for remark in parity.remarks:
+        sys.stderr.write(f"note: {remark}\n")
+    sys.stderr.write(f"detmap: {'identical in every bit' if parity.equal else 'the numbers differ'}\n")
+    return 0 if parity.equal else 1
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    if arguments.protocol is None:
+        loaded = [protocols.load(name) for name in protocols.names()]
+        rows = tuple((each.name, each.version, each.summary) for each in loaded)
+        _write_tables([Table("", ("protocol", "version", "summary"), rows)], arguments)
+        return 0
+    protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
+    path = folder("configs") / f"{arguments.protocol}.toml"
+    own = Path(arguments.protocol)
+    _write((path if path.is_file() else own).read_text(encoding="utf-8"), None)
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    sample = folder("datasets") / "shapes"
+    truth = read_truth(sample)
+    rows, lines = [], [f"truth and detections: {sample}"]
+    for detector in ("contours", "template"):
+        _progress(f"evaluating {detector}")
+        detections = read_detections(sample / "detections" / detector, truth)
+        for name in DEMO_PROTOCOLS:
+            result = evaluate(truth, detections, name)
+            values = result.metrics
+            row = [values.get(metric) for metric in ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")]
+            rows.append((detector, name, *row))
+            lines.append(f"{detector}: {result.signature}")
+    header = ("detector", "protocol", "mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")
+    totals = f"{len(truth.images)} images, {len(truth)} objects, {len(truth.categories)} classes"
+    _write_tables([Table(f"the bundled sample: {totals}", header, tuple(rows), tuple(lines))], arguments)
+    return 0
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="detmap", description="Evaluate object detectors, VOC and COCO style.",
+        epilog="Exit 0: fine; 1: a comparison failed; 2: bad input or usage.",
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"detmap {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    command = commands.add_parser("eval", help="evaluate detections against ground truth", description=_EVAL)
+    command.set_defaults(command=_eval)
+    _inputs(command)
+    command.add_argument("-p", "--protocol", metavar="P", help="name of a protocol, or a TOML file (default: by the truth)")
+    command.add_argument("--truth-format", choices=FORMATS, help="override what the path looks like")
+    command.add_argument("--detections-format", choices=FORMATS, help="override what the path looks like")
+    command.add_argument("--per-class", action="store_true", help="also print a table of classes")
+    command.add_argument("--iou", type=float, metavar="T", help="IoU of the TP, FP, ignored and missed counts (default 0.5)")
+    command.add_argument("--integrators", action="store_true",
+                         help="also print AP under the 11-point, all-point, 101-point and step rules")  # fmt: skip
+    command.add_argument("--threads", type=_positive, metavar="N", help="threads to use (default: all processors)")
+    _outputs(command, "json")
+
+    command = commands.add_parser("parity", help="compare with pycocotools on the same files", description=_PARITY)
+    command.set_defaults(command=_parity)
+    _inputs(command)
+    _outputs(command)
+
+    command = commands.add_parser("show", help="list the protocols, or print one with its source")
+    command.set_defaults(command=_show)
+    command.add_argument("protocol", nargs="?", metavar="PROTOCOL")
+    _outputs(command)
+
+    command = commands.add_parser("demo", help="evaluate the bundled sample under three protocols")
+    command.set_defaults(command=_demo)
+    _outputs(command)
+    return parser
+
+
+_EVAL = """Evaluate detections against ground truth. TRUTH is a COCO instances file or a VOC folder (VOCdevkit/VOC2007);
+DETECTIONS is a COCO results file or a folder of comp3/comp4 text files; the two may be of different families."""
+_PARITY = """Run detmap and pycocotools on the same files and compare the precision, recall and scores arrays, the twelve
+stats, and the time. Exit 1 if a single bit differs."""
+
+
+def _inputs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("truth", metavar="TRUTH", help="COCO instances JSON, or VOC folder")
+    command.add_argument("detections", metavar="DETECTIONS", help="COCO results JSON, or folder of VOC text")
+    command.add_argument("--split", metavar="S", help="split of a VOC folder (default: test if present, else val)")
+    command.add_argument("--set", action="append", default=[], metavar="K=V",
+                         help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable")  # fmt: skip
+
+
+def _outputs(command: argparse.ArgumentParser, *more: str) -> None:
+    command.add_argument("--format", choices=(*RENDERERS, *more), default="table", help="of the output (default: table)")
+    command.add_argument("--percent", action="store_true", help="print tables in percent instead of fractions")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there instead of to stdout")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, Any]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise DetmapError(f"--set {pair}", "no value", "write key=value, as in limits.max_dets=[1,10,300]")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+# --- output ------------------------------------------------------------------------------------------------------------
+
+
+def _write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None:
+    if arguments.format == "table" and arguments.output is None and sys.stdout.isatty():
+        formats.terminal(tables, arguments.percent, sys.stdout)
+    else:
+        _write(RENDERERS[arguments.format](tables, arguments.percent), arguments.output)
+
+
+def _write(text: str, path: Path | None) -> None:
+    if path is None:
+        sys.stdout.write(text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DetmapError(str(path), f"cannot be written: {error.strerror}", "name another file with -o") from None
+
+
+def _progress(text: str) -> None:
+    """What is going on, for somebody who waits at a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{text} ...\n")

@@ -1,0 +1,34 @@
+"""The errors that detmap raises on purpose: each says where, what is wrong, and how to fix it."""
+
+from __future__ import annotations
+
+
+class DetmapError(Exception):
+    """Base of every error that a user can mend.
+
+    Parameters
+    ----------
+    where : the place: a file, a record of it, a field (``results.json[1042].bbox``)
+    what : what is wrong there, with the offending value
+    fix : what to do about it
+    """
+
+    def __init__(self, where: str, what: str, fix: str = "") -> None:
+        super().__init__(where, what, fix)
+        self.where, self.what, self.fix = where, what, fix
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}"
+        return f"{text} ({self.fix})" if self.fix else text
+
+
+class DataError(DetmapError):
+    """The input cannot be read as what it claims to be."""
+
+
+class ProtocolError(DetmapError):
+    """A protocol, or one of its keys, does not exist or is out of range."""
+
+
+class MergeError(DetmapError):
+    """Two partial results do not belong together."""

@@ -1,0 +1,68 @@
+"""The stages strung together: files or tables in, a Result out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from detmap import curves
+from detmap import protocol as protocols
+from detmap.adapters import read_detections, read_truth
+from detmap.aggregation import metric_rows
+from detmap.matching import Matches, match
+from detmap.protocol import Protocol
+from detmap.result import Result
+from detmap.tables import Detections, Truth
+
+
+def evaluate(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    protocol: Protocol | str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> Result:
+    """Evaluate a detector's output under a protocol.
+
+    Parameters
+    ----------
+    truth : a table from `read_truth`, or the path of a COCO instances file or VOC folder
+    detections : a table from `read_detections`, or the path of a COCO results file or folder of VOC text
+    protocol : a protocol, the name of one, or the path of a TOML file; by the kind of truth when left out
+    settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
+    threads : how many to use; all processors when left out. The result does not depend on it.
+
+    Raises
+    ------
+    DataError : the input is not what it should be
+    ProtocolError : an unknown protocol, key or value
+    """
+    if not isinstance(truth, Truth):
+        truth = read_truth(truth)
+    if not isinstance(detections, Detections):
+        detections = read_detections(detections, truth)
+    rules = choose_protocol(protocol, truth, settings)
+    return summarize(match(truth, detections, rules, threads=threads), threads=threads)
+
+
+def summarize(matches: Matches, *, threads: int | None = None) -> Result:
+    """The result of matches that were made, merged or loaded."""
+    return Result(matches, curves.scores(matches, threads=threads))
+
+
+def choose_protocol(wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None) -> Protocol:
+    """The wanted protocol, or the one that the benchmark of this truth uses, with `settings` applied.
+
+    The default is ``coco-bbox`` for COCO truth, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other
+    VOC trees.
+    """
+    if wanted is None:
+        early = 2007 <= truth.year <= 2009
+        wanted = "coco-bbox" if truth.family == "coco" else "voc2007" if early else "voc2012"
+    rules = wanted if isinstance(wanted, Protocol) else protocols.load(wanted)
+    if settings:
+        rules = rules.override(settings)
+    metric_rows(rules)  # a metric that does not exist is refused before any work is done
+    return rules

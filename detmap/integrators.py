@@ -1,0 +1,111 @@
+"""From a precision-recall curve to its average precision: four rules, each a pure function.
+
+A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It may be given at every
+rank or only where recall rises; the result is the same. Without points the AP is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.protocol import AveragePrecision, Grid
+
+NAMES = {"eleven_point": "11-point", "all_points": "all-point", "grid_envelope": "101-point", "step": "step"}
+VOC_POINTS = Grid("arange 0:0.1:1")
+COCO_POINTS = Grid("0:0.01:1")
+
+
+def eleven_point(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
+    """Mean over eleven recall points of the highest precision at that recall or more (VOC 2007).
+
+    Parameters
+    ----------
+    recall, precision : (n,)
+    points : recall points; 0, 0.1 ... 1 when left out
+
+    Source: VOC devkit, VOCevaldet.m.
+    """
+    from detmap.kernels import integrate
+
+    return float(integrate.eleven_point(*_curve(recall, precision), _points(points, VOC_POINTS)))
+
+
+def all_points(recall: ArrayLike, precision: ArrayLike) -> float:
+    """Area under the precision envelope at every change of recall (VOC 2010 to 2012).
+
+    Source: VOC devkit, VOCap.m.
+    """
+    from detmap.kernels import integrate
+
+    return float(integrate.all_points(*_curve(recall, precision)))
+
+
+def grid_envelope(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
+    """Mean of the precision envelope read at evenly spaced recall points (COCO).
+
+    Parameters
+    ----------
+    recall, precision : (n,)
+    points : recall points, ascending; COCO's 101 when left out
+
+    Source: pycocotools, COCOeval.accumulate.
+    """
+    from detmap.kernels import integrate
+
+    grid = _points(points, COCO_POINTS)
+    samples = np.empty(len(grid))
+    integrate.grid_envelope(*_curve(recall, precision), grid, samples)
+    return float(samples.mean())
+
+
+def step(recall: ArrayLike, precision: ArrayLike) -> float:
+    """Un-interpolated sum of precision times the step of recall: the average precision of information retrieval."""
+    from detmap.kernels import integrate
+
+    return float(integrate.step(*_curve(recall, precision)))
+
+
+def terms_of_curves(
+    recall: NDArray[np.float64], precision: NDArray[np.float64], off: NDArray[np.int64], ap: AveragePrecision
+) -> NDArray[np.float64]:
+    """The numbers whose mean is the AP, for C curves stored one after the other.
+
+    Parameters
+    ----------
+    recall, precision : the curves; off : (C + 1,) where each begins
+    ap : which integrator, on which points
+
+    Returns
+    -------
+    (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by sample; for the other
+    rules R = 1 and the term is the AP itself.
+    """
+    from detmap.kernels import integrate
+
+    loops: dict[str, Any] = {
+        "eleven_point": integrate.eleven_point_curves, "all_points": integrate.all_points_curves,
+        "grid_envelope": integrate.grid_envelope_curves, "step": integrate.step_curves,
+    }  # fmt: skip
+    points = ap.eleven.values() if ap.integrator == "eleven_point" else ap.grid.values()
+    terms = np.empty((len(off) - 1, n_terms(ap)))
+    loops[ap.integrator](recall, precision, off, points, terms)
+    return terms
+
+
+def n_terms(ap: AveragePrecision) -> int:
+    """R of `terms_of_curves`."""
+    return len(ap.grid.values()) if ap.integrator == "grid_envelope" else 1
+
+
+def _curve(recall: ArrayLike, precision: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    x, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (recall, precision))
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"recall has shape {x.shape}, precision {y.shape}: both must be (n,)")
+    return x, y
+
+
+def _points(given: ArrayLike | None, standard: Grid) -> NDArray[np.float64]:
+    return standard.values() if given is None else np.ascontiguousarray(given, dtype=np.float64)

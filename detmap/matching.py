@@ -1,0 +1,332 @@
+"""Truth + Detections + Protocol -> Matches, the mergeable heart of an evaluation.
+
+`Matches` holds a verdict for every detection and a count for every object; nothing after it ever sees a box.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, dataclass, fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap import protocol as protocols
+from detmap.errors import DataError, MergeError
+from detmap.parallel import each_largest_first
+from detmap.protocol import Protocol
+from detmap.signature import data_digest, fold_table, protocol_digest
+from detmap.tables import BoxFormat, Categories, Detections, Note, Truth, boxes_as
+
+FORMAT = 1  # of the saved file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
+
+    Rows of detections are ordered by class, then by descending score, then by the protocol's rule for ties; rows of objects
+    by class, then by image. A verdict is a bit a threshold: set in `tp`, or in `ignored`, or in neither (a false positive).
+
+    Parameters
+    ----------
+    protocol, categories : what the verdicts were made under
+    image_ids : (I,) int64 or str, ascending: the images that are covered, empty ones too
+    digest : (I, 2) uint64, fingerprints of each image's truth and detections
+    beyond : (I,) int32, detections that the protocol's limit kept from being looked at
+    off, obj_off : (K + 1,) int64, where each class's rows begin
+    image, obj_image : (D,), (G,) int32, positions in `image_ids`
+    rank : (D,) int32, how many detections of the same image and class come before
+    position : (D,) int32, row of the detections table, to trace a verdict back to its record
+    score : (D,) float64
+    tp, ignored : (D, A) unsigned words, bit t for threshold t
+    counted : (G, A) bool, whether the object is one to find in each area range
+    notes : remarks of the readers
+    """
+
+    protocol: Protocol
+    categories: Categories
+    image_ids: NDArray[Any]
+    digest: NDArray[np.uint64]
+    beyond: NDArray[np.int32]
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    position: NDArray[np.int32]
+    score: NDArray[np.float64]
+    tp: NDArray[np.unsignedinteger[Any]]
+    ignored: NDArray[np.unsignedinteger[Any]]
+    obj_off: NDArray[np.int64]
+    obj_image: NDArray[np.int32]
+    counted: NDArray[np.bool_]
+    notes: tuple[Note, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def n_objects(self) -> NDArray[np.int64]:
+        """(K, A) objects to find."""
+        total = np.zeros((len(self.counted) + 1, self.counted.shape[1]), dtype=np.int64)
+        np.cumsum(self.counted, axis=0, out=total[1:])
+        return total[self.obj_off[1:]] - total[self.obj_off[:-1]]
+
+    def data_digest(self) -> str:
+        """Digest of the data that was matched; independent of how the images were split."""
+        return data_digest(self.categories, self.image_ids, self.digest)
+
+    @staticmethod
+    def empty(protocol: Protocol, categories: Categories) -> Matches:
+        """No images at all: the neutral element of `merge`."""
+        n_areas, word = len(protocol.areas), _word(protocol)
+        none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
+        return Matches(
+            protocol, categories, image_ids=np.zeros(0, dtype=np.int64), digest=np.zeros((0, 2), dtype=np.uint64),
+            beyond=none, off=offsets, image=none, rank=none, position=none, score=np.zeros(0),
+            tp=np.zeros((0, n_areas), dtype=word), ignored=np.zeros((0, n_areas), dtype=word),
+            obj_off=offsets, obj_image=none, counted=np.zeros((0, n_areas), dtype=bool),
+        )  # fmt: skip
+
+    def merge(self, *others: Matches) -> Matches:
+        """All parts as one; the same bits in whatever order and grouping they are put together.
+
+        Raises
+        ------
+        MergeError : another protocol, other classes, or an image in two parts
+        """
+        parts = [part for part in (self, *others) if len(part.image_ids)]
+        for other in others:
+            _same_kind(self, other)
+        notes = tuple(sorted({note for part in (self, *others) for note in part.notes}))
+        if not parts:
+            return replace(self, notes=notes)
+        image_ids, moved = _join_images(parts)
+        label = np.concatenate([_labels(part.off) for part in parts])
+        image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
+        rank = np.concatenate([part.rank for part in parts])
+        position = np.concatenate([part.position for part in parts])
+        score = np.concatenate([part.score for part in parts])
+        tie = (rank, image) if self.protocol.ranking.ties == "image" else (rank, image, position)
+        order = np.lexsort((*tie, -score, label))
+        obj_label = np.concatenate([_labels(part.obj_off) for part in parts])
+        obj_image = np.concatenate([new[part.obj_image] for part, new in zip(parts, moved, strict=True)])
+        obj_order = np.lexsort((obj_image, obj_label))
+        n_classes = len(self.categories)
+        digest, beyond = np.empty((len(image_ids), 2), dtype=np.uint64), np.empty(len(image_ids), dtype=np.int32)
+        for part, new in zip(parts, moved, strict=True):
+            digest[new], beyond[new] = part.digest, part.beyond
+        return Matches(
+            self.protocol, self.categories, image_ids, digest, beyond,
+            off=_offsets(label, n_classes), image=image[order], rank=rank[order], position=position[order],
+            score=score[order],
+            tp=np.concatenate([part.tp for part in parts])[order],
+            ignored=np.concatenate([part.ignored for part in parts])[order],
+            obj_off=_offsets(obj_label, n_classes), obj_image=obj_image[obj_order],
+            counted=np.concatenate([part.counted for part in parts])[obj_order],
+            notes=notes,
+        )  # fmt: skip
+
+    def select(self, image_ids: ArrayLike) -> Matches:
+        """The part on some of the images, given by their ids.
+
+        Raises
+        ------
+        DataError : an id that is not among `image_ids`
+        """
+        wanted = np.unique(np.asarray(image_ids))
+        keep = np.isin(self.image_ids, wanted)
+        if keep.sum() != len(wanted):
+            strange = wanted[~np.isin(wanted, self.image_ids)].tolist()
+            raise DataError("select", f"no images {strange[:5]}", "give ids that were evaluated")
+        moved = (np.cumsum(keep) - 1).astype(np.int32)
+        rows, obj_rows = keep[self.image], keep[self.obj_image]
+        n_classes = len(self.categories)
+        return replace(
+            self, image_ids=self.image_ids[keep], digest=self.digest[keep], beyond=self.beyond[keep],
+            off=_offsets(_labels(self.off)[rows], n_classes), image=moved[self.image[rows]], rank=self.rank[rows],
+            position=self.position[rows], score=self.score[rows], tp=self.tp[rows], ignored=self.ignored[rows],
+            obj_off=_offsets(_labels(self.obj_off)[obj_rows], n_classes), obj_image=moved[self.obj_image[obj_rows]],
+            counted=self.counted[obj_rows],
+        )  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes and notes."""
+        header = {
+            "format": FORMAT, "protocol": self.protocol.as_dict(), "changes": self.protocol.changes,
+            "stock": self.protocol.stock, "categories": self.categories.names,
+            "notes": [astuple(note) for note in self.notes],
+        }  # fmt: skip
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+                category_ids=self.categories.ids, **arrays,
+            )  # fmt: skip
+
+    @staticmethod
+    def load(path: str | Path) -> Matches:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        DataError : not such a file, damaged, or of a format that this version does not know
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(file["header"].tobytes())
+                if header["format"] != FORMAT:
+                    raise DataError(str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}")
+                protocol = replace(
+                    protocols.from_dict(header["protocol"], where=str(path)),
+                    changes=tuple((key, value) for key, value in header["changes"]), stock=header["stock"],
+                )  # fmt: skip
+                categories = Categories(file["category_ids"], tuple(header["categories"]))
+                notes = tuple(Note(*note) for note in header["notes"])
+                return Matches(protocol, categories, notes=notes, **{name: file[name] for name in _ARRAYS})
+        except DataError:
+            raise
+        except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, shape
+            raise DataError(str(path), f"not a readable file of matches ({error})", "write it again") from None
+
+
+_ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
+
+
+def match(truth: Truth, detections: Detections, protocol: Protocol, *, threads: int | None = None) -> Matches:
+    """Judge every detection at every area range and IoU threshold of the protocol.
+
+    Parameters
+    ----------
+    truth, detections : tables of the same images and classes (`detections` was read against `truth`)
+    protocol : the rules
+    threads : how many to use; all processors when left out. The result does not depend on it.
+    """
+    from detmap.kernels import best_any, best_free, grouping, overlap
+
+    rule = best_free.best_free if protocol.matching.rule == "best_free" else best_any.best_any
+    inclusive = protocol.boxes.extent == "inclusive"
+    edges_of = overlap.inclusive_edges if inclusive else overlap.continuous_edges
+    native: BoxFormat = "voc" if inclusive else "xywh"
+    boxes = boxes_as(detections.boxes, detections.box_format, native)
+    obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
+    absorb, counted = _object_roles(truth, protocol)
+    thresholds = effective_thresholds(protocol)
+    areas = np.array([(area.low, area.high) for area in protocol.areas])
+    limit = protocol.max_dets()[-1]
+    n_images, n_classes, n_areas = len(truth.images), len(truth.categories), len(areas)
+
+    rows, row_off = _group(detections.image, detections.label, n_images, n_classes)
+    obj_rows, obj_off = _group(truth.image, truth.label, n_images, n_classes)
+    kept = [grouping.count_within(detections.image[rows[a:b]], limit) for a, b in pairwise(row_off)]
+    off = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
+    score = np.empty(off[-1])
+    tp = np.zeros((off[-1], n_areas), dtype=_word(protocol))
+    ignored = np.zeros_like(tp)
+
+    def match_class(k: int) -> None:
+        mine = rows[row_off[k] : row_off[k + 1]]  # by image, then in input order
+        my_image, my_score = detections.image[mine], detections.score[mine]
+        order = np.arange(len(mine), dtype=np.int32)
+        if protocol.ranking.ties == "input":
+            order = np.argsort(mine, kind="stable").astype(np.int32)
+        grouping.rank_by_score(my_score, order)
+        run, my_rank = np.empty_like(order), np.empty_like(order)
+        n_runs = grouping.number_runs(my_image, run)
+        grouping.rank_in_run(run, n_runs, order, my_rank)
+        if kept[k] < len(mine):
+            order, my_rank = order[my_rank < limit], my_rank[my_rank < limit]
+        out = slice(off[k], off[k + 1])
+        image[out], rank[out], position[out], score[out] = my_image[order], my_rank, mine[order], my_score[order]
+        members, member_off = np.empty_like(order), np.empty(n_runs + 1, dtype=np.int64)
+        grouping.group(run[order], np.arange(len(order), dtype=np.int32), members, member_off)
+        edges = np.empty((len(order), 5))
+        edges_of(boxes, mine[order], edges)
+        objects = obj_rows[obj_off[k] : obj_off[k + 1]]
+        obj_edges = np.empty((len(objects), 5))
+        edges_of(obj_boxes, objects, obj_edges)
+        rule(image[out], edges, members, member_off, truth.image[objects], obj_edges, absorb[objects], ~counted[objects],
+             thresholds, float(inclusive), areas, tp[out], ignored[out])  # fmt: skip
+
+    each_largest_first(match_class, np.diff(row_off), threads)
+    ties = () if protocol.ranking.ties == "image" else (np.arange(len(detections)),)
+    digest = np.stack([
+        fold_table(n_images, truth.image, truth.label, truth.boxes, truth.area, truth.crowd, truth.difficult),
+        fold_table(n_images, detections.image, detections.label, detections.boxes, detections.score, *ties),
+    ], axis=1)  # fmt: skip
+    beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(image, minlength=n_images)
+    return Matches(
+        protocol, truth.categories, truth.images.ids, digest, beyond.astype(np.int32), off, image, rank, position, score,
+        tp, ignored, obj_off, truth.image[obj_rows], counted[obj_rows], notes=truth.notes + detections.notes,
+    )  # fmt: skip
+
+
+def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
+    """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and comparison applied.
+
+    ``overlap > t`` is ``overlap >=`` the next larger number, so the kernels know one comparison only.
+    """
+    thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
+    return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
+
+
+def _object_roles(truth: Truth, protocol: Protocol) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(G,) whether an object absorbs, and (G, A) whether it is one to find in each area range."""
+    absorb, neutral = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
+    for flag, role in ((truth.crowd, protocol.matching.crowd), (truth.difficult, protocol.matching.difficult)):
+        if role == "absorb":
+            absorb |= flag
+        if role != "count":
+            neutral |= flag
+    inside = [(truth.area >= area.low) & (truth.area <= area.high) for area in protocol.areas]
+    return absorb, np.stack(inside, axis=1) & ~neutral[:, None]
+
+
+def _group(
+    image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by class, then image, then input order; and where each class begins."""
+    from detmap.kernels.grouping import group
+
+    by_image, rows = np.empty(len(image), dtype=np.int32), np.empty(len(image), dtype=np.int32)
+    group(image, np.arange(len(image), dtype=np.int32), by_image, np.empty(n_images + 1, dtype=np.int64))
+    off = np.empty(n_classes + 1, dtype=np.int64)
+    group(label, by_image, rows, off)
+    return rows, off
+
+
+def _word(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
+
+
+def _labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
+
+
+def _offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))]).astype(np.int64)
+
+
+def _same_kind(a: Matches, b: Matches) -> None:
+    if protocol_digest(a.protocol) != protocol_digest(b.protocol):
+        raise MergeError("merge", f"protocol {a.protocol.name} {dict(a.protocol.changes)} and {b.protocol.name} "
+                         f"{dict(b.protocol.changes)}", "match every part under the same protocol")  # fmt: skip
+    if a.categories != b.categories:
+        strange = sorted(set(a.categories.names) ^ set(b.categories.names))
+        raise MergeError("merge", f"the classes differ: {', '.join(strange[:5]) or 'same names, other ids'}",
+                         "give every part the same list of classes")  # fmt: skip
+
+
+def _join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The union of the parts' image ids, ascending, and where each part's images went."""
+    kinds = {part.image_ids.dtype.kind for part in parts}
+    if len(kinds) > 1:
+        raise MergeError("merge", "image ids are numbers in one part and strings in another", "use one kind of ids")
+    image_ids, count = np.unique(np.concatenate([part.image_ids for part in parts]), return_counts=True)
+    if (count > 1).any():
+        twice = image_ids[count > 1].tolist()
+        raise MergeError("merge", f"{len(twice)} images are in more than one part: {twice[:5]}",
+                         "give every image to one part only")  # fmt: skip
+    return image_ids, [np.searchsorted(image_ids, part.image_ids).astype(np.int32) for part in parts]

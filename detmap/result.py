@@ -1,0 +1,235 @@
+"""The result of an evaluation: named numbers, per-class table, counts, notes, signature."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import aggregation, curves
+from detmap.aggregation import MetricRow
+from detmap.curves import Scores
+from detmap.errors import ProtocolError
+from detmap.integrators import NAMES
+from detmap.matching import Matches
+from detmap.protocol import Protocol
+from detmap.report import formats
+from detmap.report.table import Table
+from detmap.signature import signature
+from detmap.tables import Note
+from detmap.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What `detmap.evaluate` returns; ``print(result)`` shows it.
+
+    Parameters
+    ----------
+    matches : the verdicts behind the numbers
+    scores : the integrated curves
+    """
+
+    matches: Matches
+    scores: Scores
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules that were applied."""
+        return self.matches.protocol
+
+    @cached_property
+    def rows(self) -> list[MetricRow]:
+        """Where each metric is read: kind, IoU, area, detection limit."""
+        return aggregation.metric_rows(self.protocol)[0]
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Name to value, a fraction in [0, 1]; NaN where nothing is defined."""
+        return {row.name: aggregation.mean(self.scores, row, self.protocol) for row in self.rows}
+
+    @cached_property
+    def per_class(self) -> list[dict[str, Any]]:
+        """One dict a class: name, id, AP (AP50, AP75, AR as the protocol has them), and counts at IoU 0.5."""
+        return self.classes()
+
+    def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
+        """As `per_class`, with the counts at another IoU threshold of the protocol."""
+        counts = aggregation.count(self.scores, self.protocol, iou)
+        rows = self._class_rows()
+        values = {row.name: aggregation.per_class(self.scores, row, self.protocol) for row in rows}
+        return [
+            {
+                "name": name,
+                "id": int(self.matches.categories.ids[k]),
+                **{row: float(column[k]) for row, column in values.items()},
+                **{field: int(getattr(counts, field)[k]) for field in _COUNTS},
+            }
+            for k, name in enumerate(self.matches.categories.names)
+        ]
+
+    def counts(self, iou: float | None = None) -> dict[str, int | float]:
+        """Totals over classes at one IoU threshold: 0.5 where the protocol has it, else its first, when left out."""
+        counts = aggregation.count(self.scores, self.protocol, iou)
+        return {
+            "images": len(self.matches.image_ids),
+            "classes": len(self.matches.categories),
+            "iou": counts.iou,
+            **{field: int(getattr(counts, field).sum()) for field in _COUNTS},
+        }
+
+    @cached_property
+    def signature(self) -> str:
+        """One line that says which rules, which data and which version made these numbers."""
+        return signature(self.protocol, self.matches.data_digest())
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """What a careful reader would ask."""
+        left_out = aggregation.metric_rows(self.protocol)[1]
+        undefined = aggregation.classes_without_truth(self.scores, self.matches.categories, self.protocol)
+        return [*self.matches.notes, *_notes(self.matches), *undefined, *left_out]
+
+    def curve(
+        self, name: str | int, iou: float = 0.5, area: str | None = None, max_dets: int | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The precision-recall curve of a class at every rank, not interpolated.
+
+        Parameters
+        ----------
+        name : a class by its name or id
+        iou : one of the protocol's thresholds
+        area : name of an area range; ``all`` when left out
+        max_dets : detection limit per image; the protocol's highest when left out
+
+        Returns
+        -------
+        recall, precision, score : each (n,) float64, best score first; ignored detections are left out
+
+        Raises
+        ------
+        DetmapError : no such class, threshold or area
+        """
+        k = self.matches.categories.index(name)
+        thresholds = self.protocol.thresholds()
+        t = int(np.argmin(np.abs(thresholds - iou)))
+        if abs(thresholds[t] - iou) > 1e-9:
+            raise ProtocolError(
+                "curve", f"IoU {iou:g} was not evaluated", f"iou.thresholds are {self.protocol.iou.thresholds}"
+            )
+        areas = [a.name for a in self.protocol.areas]
+        if area is not None and area not in areas:
+            raise ProtocolError("curve", f"no area {area!r}", f"the areas are {', '.join(areas)}")
+        a = areas.index(area or aggregation.main_area(self.protocol))
+        return curves.whole_curve(self.matches, k, a, t, max_dets or self.protocol.max_dets()[-1])
+
+    def integrators(self) -> dict[str, dict[str, float]]:
+        """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the same matches."""
+        table = {}
+        for name, title in NAMES.items():
+            ap = replace(self.protocol.ap, integrator=name)
+            scores = curves.scores(self.matches, ap)
+            shown = replace(self.protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
+            rows, _ = aggregation.metric_rows(shown)
+            table[title] = {row.name: aggregation.mean(scores, row, shown) for row in rows}
+        return table
+
+    def as_dict(self, iou: float | None = None) -> dict[str, Any]:
+        """Plain values in a fixed order, undefined ones as None: the content of the JSON output; counts at `iou`."""
+        return {
+            "metrics": {name: _or_none(value) for name, value in self.metrics.items()},
+            "per_class": [{key: _or_none(value) for key, value in row.items()} for row in self.classes(iou)],
+            "counts": self.counts(iou),
+            "protocol": {**self.protocol.as_dict(), "changes": dict(self.protocol.changes)},
+            "signature": self.signature,
+            "notes": [
+                {"code": note.code, "count": note.count, "text": note.text, "source": note.source} for note in self.notes
+            ],
+            "environment": environment(),
+        }
+
+    def tables(self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False) -> list[Table]:
+        """The result as tables: the metrics, and on demand classes and integrators; the last one carries the signature."""
+        totals = (
+            "{images} images, {objects} objects, {detections} detections; "
+            "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed"
+        ).format_map(self.counts(iou))
+        rows = tuple(
+            (row.name, self._iou_text(row), row.area, row.max_dets or "all", self.metrics[row.name]) for row in self.rows
+        )
+        title = f"{self.protocol.name}: {self.protocol.summary}"
+        tables = [Table(title, ("metric", "IoU", "area", "max dets", "value"), rows)]
+        if integrators:
+            by_rule = self.integrators()
+            header = ("integrator", *next(iter(by_rule.values())))
+            tables.append(Table("integrators", header, tuple((rule, *row.values()) for rule, row in by_rule.items())))
+        if per_class:
+            classes = self.classes(iou)
+            header = ("class", *(key for key in classes[0] if key != "name")) if classes else ("class",)
+            tables.append(Table("classes", header, tuple(tuple(row.values()) for row in classes)))
+        tables[-1] = replace(tables[-1], lines=(totals, self.signature))
+        return tables
+
+    def __str__(self) -> str:
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return formats.plain(self.tables()) + notes
+
+    def _class_rows(self) -> list[MetricRow]:
+        """The rows of the per-class table: those of the main area and the highest limit, mAP as AP; and one of recall."""
+        highest = max(row.max_dets for row in self.rows) if self.rows else 0
+        main = aggregation.main_area(self.protocol)
+        rows = [replace(row, name=row.name.removeprefix("m")) for row in self.rows
+                if row.area == main and row.max_dets == highest]  # fmt: skip
+        if not any(row.kind == "AR" for row in rows):
+            limits = self.protocol.limits.max_dets
+            rows.append(MetricRow("AR", "AR", None, main, limits[-1] if limits else 0))
+        return rows
+
+    def _iou_text(self, row: MetricRow) -> str:
+        thresholds = self.protocol.thresholds()
+        if row.iou is not None or len(thresholds) == 1:
+            return f"{thresholds[0] if row.iou is None else row.iou:.2f}"
+        return f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
+
+
+_COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
+
+
+def environment() -> dict[str, str]:
+    """Versions that could matter to a number."""
+    from importlib.metadata import version
+
+    return {
+        "detmap": __version__, "python": platform.python_version(), "numpy": version("numpy"), "numba": version("numba"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }  # fmt: skip
+
+
+def _notes(matches: Matches) -> Sequence[Note]:
+    """Remarks that the verdicts themselves give rise to."""
+    label = np.repeat(np.arange(len(matches.off) - 1), np.diff(matches.off))
+    same = (matches.score[1:] == matches.score[:-1]) & (label[1:] == label[:-1])
+    tied = np.zeros(len(matches), dtype=bool)
+    tied[1:] |= same
+    tied[:-1] |= same
+    order = {"image": "image id, then input order", "input": "input order"}[matches.protocol.ranking.ties]
+    limit = matches.protocol.max_dets()[-1]
+    with_objects = np.zeros(len(matches.image_ids), dtype=bool)
+    with_objects[matches.obj_image] = True
+    remarks = (
+        ("image-without-truth", "images have no object: every detection there is false", int((~with_objects).sum())),
+        ("beyond-limit", f"detections beyond the {limit} best of their image and class were not looked at",
+         int(matches.beyond.sum())),
+        ("score-tied", f"detections share their score with another of their class: ranked by {order}", int(tied.sum())),
+    )  # fmt: skip
+    return [Note(code, text, count) for code, text, count in remarks if count]
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

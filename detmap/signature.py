@@ -1,0 +1,76 @@
+"""Digests of protocol and data, and the one line under every result that makes two numbers comparable.
+
+``coco-bbox.1|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.protocol import Protocol
+from detmap.tables import Categories
+from detmap.version import __version__
+
+CHUNK = 1 << 16  # rows whose columns are laid out as words at a time
+
+
+def fold_table(n_images: int, image: NDArray[np.int32], *columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """One digest an image over the rows of a table, in row order.
+
+    Parameters
+    ----------
+    n_images : I
+    image : (n,) int32 position of each row's image
+    columns : arrays of n rows, (n,) or (n, W); floats enter as their bit patterns with -0.0 as 0.0
+
+    Returns
+    -------
+    (I,) uint64. Digests of disjoint sets of images can be put together without the rows, so a digest merges like the rest.
+    """
+    from detmap.kernels.digest import fold_rows
+
+    digest = np.zeros(n_images, dtype=np.uint64)
+    for begin in range(0, len(image), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        words = [_words(column[rows]) for column in columns]
+        fold_rows(image[rows], np.ascontiguousarray(np.hstack(words)), digest)
+    return digest
+
+
+def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
+    wide = column.reshape(len(column), -1)
+    if wide.dtype.kind == "f":
+        return np.ascontiguousarray(wide + 0.0, dtype=np.float64).view(np.uint64)
+    return wide.astype(np.int64).view(np.uint64)
+
+
+def data_digest(categories: Categories, image_ids: NDArray[Any], digest: NDArray[np.uint64]) -> str:
+    """Twelve hexadecimal digits over classes, image ids and the digests of their rows."""
+    hashed = hashlib.sha256(json.dumps([categories.ids.tolist(), categories.names]).encode())
+    hashed.update(json.dumps(image_ids.tolist()).encode())
+    hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
+    return hashed.hexdigest()[:12]
+
+
+def protocol_digest(protocol: Protocol) -> str:
+    """Twelve hexadecimal digits over every key of the protocol but its prose."""
+    tree = protocol.as_dict()
+    del tree["summary"], tree["source"]
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def signature(protocol: Protocol, data: str) -> str:
+    """Protocol and version, what differs from the stock protocol, both digests, detmap's version."""
+    if protocol.changes:
+        state = ";".join(f"{key}={value}" for key, value in protocol.changes)
+    else:
+        state = "stock" if protocol.stock else "custom"
+    return "|".join((
+        f"{protocol.name}.{protocol.version}", state, f"proto:{protocol_digest(protocol)}", f"data:{data}",
+        f"detmap:{__version__}",
+    ))  # fmt: skip
