@@ -6,6 +6,7 @@ yields right numbers under right names.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol) -> float:
 def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
     """(K,) the row's value of each class, NaN where the class has no object to find."""
     cells = _cells(scores, row, protocol)
-    flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], -1)
+    flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
     return np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
 
 
@@ -170,7 +171,7 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
     t = _threshold(protocol, 0.5 if iou is None else iou)
     if t is None:
         if iou is not None:
-            raise ProtocolError("counts", f"IoU {iou:g} is not among iou.thresholds", f"they are {protocol.iou.thresholds}")
+            raise ProtocolError("iou", f"{iou:g} is not among iou.thresholds", f"choose one of {protocol.iou.thresholds}")
         t = 0
     a = [area.name for area in protocol.areas].index(main_area(protocol))
     tp, fp, ignored = scores.n_tp[a, t], scores.n_fp[a, t], scores.n_ignored[a, t]

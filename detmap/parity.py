@@ -81,9 +81,9 @@ def compare(
     instances, results = _as_given(truth, truth_path, detections, detections_path)
     try:
         official = _run(instances, results, protocol)
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
         remarks.append(f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was given the same boxes "
-                       "with iscrowd and area filled in")  # fmt: skip
+                       "with iscrowd and area filled in and numbers for ids")  # fmt: skip
         official = _run(*as_coco(truth, detections), protocol)
     differences = _differences(ours, values, official)
     equal = all(row[2] == 0 for row in differences)
@@ -156,9 +156,13 @@ def _run(instances: str | dict[str, Any], results: str | list[dict[str, Any]], p
             truth.dataset = instances
             truth.createIndex()
         if isinstance(results, str):
-            found = json.loads(Path(results).read_bytes())
-            results = found["annotations"] if isinstance(found, dict) else found
-        detections = truth.loadRes(copy.copy(results)) if results else _no_detections(truth)
+            found: Any = json.loads(Path(results).read_bytes())
+            records: list[dict[str, Any]] = found["annotations"] if isinstance(found, dict) else found
+        else:
+            records = results
+        if isinstance(results, str) and any(isinstance(record["category_id"], str) for record in records):
+            raise TypeError("a category_id is a name")
+        detections = truth.loadRes(copy.copy(records)) if records else _no_detections(truth)
         read = time.perf_counter() - begin
         run = COCOeval(truth, detections, "bbox")
         run.params.iouThrs = protocol.thresholds()

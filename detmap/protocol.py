@@ -24,6 +24,7 @@ from detmap.resources import folder
 
 MAX_THRESHOLDS = 64  # a verdict is one bit a threshold in one machine word
 MAX_AREAS = 64
+MAX_LIMIT = 2**31 - 1  # no image can have as many detections: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def _float(low: float, high: float) -> Check:
 
 def _limits(value: Any) -> tuple[int, ...]:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in values):
+    if not all(isinstance(x, int) and not isinstance(x, bool) and 0 < x < MAX_LIMIT for x in values):
         raise ValueError
     return tuple(sorted(set(values)))
 
@@ -291,6 +292,8 @@ class Protocol:
         """
         tree = self.as_dict()
         for key, value in settings.items():
+            if key in ("name", "version", "summary", "source"):
+                raise ProtocolError(f"--set: {key}", "names the protocol, it is no rule", "write a TOML file of your own")
             _put(tree, key, _from_text(value))
         changed = from_dict(tree, where="--set")
         stock = dict(_flat(self._unchanged().as_dict()))
@@ -315,7 +318,7 @@ class Protocol:
 
     def max_dets(self) -> tuple[int, ...]:
         """The M detection limits, ascending; one that is never reached where the protocol sets none."""
-        return self.limits.max_dets or (2**31 - 1,)
+        return self.limits.max_dets or (MAX_LIMIT,)
 
 
 # --- reading -------------------------------------------------------------------------------------------------------------
@@ -345,7 +348,7 @@ def load(name_or_path: str | Path) -> Protocol:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProtocolError(str(path), f"cannot be read: {error}", "name a shipped protocol or a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ProtocolError(str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example") from None
     return replace(from_dict(tree, where=str(path)), stock=stock)
 
@@ -421,7 +424,7 @@ def _from_text(value: Any) -> Any:
         return value
     try:
         return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return value
 
 

@@ -162,9 +162,7 @@ def draw_area(rng: np.random.Generator, box: Box) -> float:
     return pick(rng, BORDER_AREAS) if kind < 0.87 else pick(rng, BESIDE_AREAS)
 
 
-def build_instances(
-    images: Sequence[int], categories: Sequence[int], annotations: list[dict[str, Any]]
-) -> dict[str, Any]:
+def build_instances(images: Sequence[int], categories: Sequence[int], annotations: list[dict[str, Any]]) -> dict[str, Any]:
     """A COCO instances dict."""
     return {
         "images": [{"id": i, "width": 640, "height": 480, "file_name": f"{i:012d}.jpg"} for i in images],
@@ -201,9 +199,7 @@ class Habits:
         score = draw_score(self.rng, self.coarse)
         return {"image_id": image, "category_id": category, "bbox": list(box), "score": score}
 
-    def draw_image(
-        self, image: int, n_objects: int, n_detections: int
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def draw_image(self, image: int, n_objects: int, n_detections: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Annotations and results of one image."""
         rng = self.rng
         annotations: list[dict[str, Any]] = []

@@ -5,7 +5,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -277,7 +277,7 @@ def coco_troubles(instances: dict, results: list) -> set[str]:
 
     def blocks(rows: list) -> int:
         images_of_rows = [row["image_id"] for row in rows]
-        return sum(a != b for a, b in zip(images_of_rows, images_of_rows[1:], strict=False)) + 1
+        return sum(a != b for a, b in pairwise(images_of_rows)) + 1
 
     found = {
         "empty image": not busy.issuperset(images),

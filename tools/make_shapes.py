@@ -258,9 +258,7 @@ def annotation_files(scenes: list[Scene]) -> dict[str, str]:
     files = {f"Annotations/{scene.stem}.xml": voc_xml(scene) for scene in scenes}
     files["ImageSets/Main/test.txt"] = "".join(f"{scene.stem}\n" for scene in scenes)
     for name in CLASSES:
-        files[f"ImageSets/Main/{name}_test.txt"] = "".join(
-            f"{scene.stem} {presence(scene, name):2d}\n" for scene in scenes
-        )
+        files[f"ImageSets/Main/{name}_test.txt"] = "".join(f"{scene.stem} {presence(scene, name):2d}\n" for scene in scenes)
     files["instances_test.json"] = coco_json(scenes)
     return files
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from detmap.adapters import coco, voc
@@ -26,11 +27,12 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
     path = Path(path)
-    if _format(path, format) == "voc":
-        return voc.read_truth(path, split)
-    if split is not None:
-        raise DataError(str(path), f"split {split!r} given for a COCO file", "a COCO file holds one split; leave it out")
-    return coco.read_truth(path)
+    with _readable(path):
+        if _format(path, format) == "voc":
+            return voc.read_truth(path, split)
+        if split is not None:
+            raise DataError(str(path), f"split {split!r} given for a COCO file", "a COCO file holds one split; leave it out")
+        return coco.read_truth(path)
 
 
 def read_detections(path: str | Path, truth: Truth, *, format: str | None = None) -> Detections:
@@ -47,10 +49,19 @@ def read_detections(path: str | Path, truth: Truth, *, format: str | None = None
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
     path = Path(path)
-    read: Callable[[Path, Truth], Detections] = {"coco": coco.read_detections, "voc": voc.read_detections}[
-        _format(path, format)
-    ]
-    return read(path, truth)
+    with _readable(path):
+        read = {"coco": coco.read_detections, "voc": voc.read_detections}[_format(path, format)]
+        return read(path, truth)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What the system refuses to read is bad input."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(str(error.filename or path), f"cannot be read: {error.strerror}",
+                        "check the path and its permissions") from None  # fmt: skip
 
 
 def _format(path: Path, wanted: str | None) -> str:
@@ -61,5 +72,6 @@ def _format(path: Path, wanted: str | None) -> str:
     looks = "voc" if path.is_dir() else "coco"
     if wanted not in (None, looks):
         kinds = {"voc": "a folder", "coco": "a file"}
-        raise DataError(str(path), f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}", "check the path")
+        raise DataError(str(path), f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}",
+                        f"give {kinds[wanted or looks]}, or leave the format out")  # fmt: skip
     return looks

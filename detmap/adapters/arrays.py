@@ -38,16 +38,20 @@ def truth_from_arrays(
     xywh = _boxes(where, boxes, len(image_ids))
     known = np.unique(image_ids if images is None else _ids(where, "images", images))
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
-    class_ids = np.array(sorted(names), dtype=np.int64)
-    areas = xywh[:, 2] * xywh[:, 3] if area is None else np.asarray(area, dtype=np.float64)
+    class_ids = np.sort(_ids(where, "categories", list(names)))
+    if class_ids.dtype.kind != "i":
+        raise DataError(f"{where}: categories", "keys are strings", "give a dict from category id to name")
+    areas = xywh[:, 2] * xywh[:, 3] if area is None else _numbers(where, "area", area)
     crowds = np.zeros(len(xywh), dtype=bool) if crowd is None else np.asarray(crowd, dtype=bool)
     _same_length(where, len(xywh), category_id=category_ids, area=areas, crowd=crowds)
+    _refuse(where, "area", areas, ~(np.isfinite(areas) & (areas >= 0)), "is negative or not a finite number")
+    for field, ids, listed in (("image_id", image_ids, known), ("category_id", category_ids, class_ids)):
+        if len(ids) and len(listed) and ids.dtype.kind != listed.dtype.kind:
+            raise DataError(f"{where}: {field}[0]", f"{ids[0].item()!r}, but known ids are such as {listed[0].item()!r}",
+                            "give integers or strings in both")  # fmt: skip
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
-    for field, column, values in (("image_id", image, image_ids), ("category_id", label, category_ids)):
-        if (column < 0).any():
-            row = int(np.argmax(column < 0))
-            raise DataError(f"{where}: {field}[{row}]", f"{values[row].item()!r} is unknown",
-                            "list every id in images= and categories=")  # fmt: skip
+    _refuse(where, "image_id", image_ids, image < 0, "is unknown", "list every id in images=")
+    _refuse(where, "category_id", category_ids, label < 0, "is unknown", "list every id in categories=")
     unknown = np.full(len(known), np.nan)
     return Truth(
         Images(known, ("",) * len(known), unknown, unknown), Categories(class_ids, tuple(names[int(i)] for i in class_ids)),
@@ -75,33 +79,37 @@ def detections_from_arrays(
     where = "detection arrays"
     image_ids, category_ids = _ids(where, "image_id", image_id), _ids(where, "category_id", category_id)
     xywh = _boxes(where, boxes, len(image_ids))
-    scores = np.ascontiguousarray(score, dtype=np.float64)
+    scores = _numbers(where, "score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
-    if not np.isfinite(scores).all():
-        row = int(np.argmin(np.isfinite(scores)))
-        raise DataError(f"{where}: score[{row}]", f"{scores[row]} is not a finite number", "remove the row")
-    image = joining.images_by_id(truth, image_ids, where)
+    _refuse(where, "score", scores, ~np.isfinite(scores), "is not a finite number")
+    image = joining.images_by_id(truth, image_ids, f"{where}: image_id[0]")
     label = joining.classes_by_id(truth, category_ids, where)
-    return joining.joined(truth, image, label, xywh, scores, box_format="xywh", source=where,
-                          named=(image_ids.tolist(), category_ids.tolist()))  # fmt: skip
+    origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids.tolist(), category_ids.tolist())
+    return joining.joined(truth, image, label, xywh, scores, box_format="xywh", origin=origin)
 
 
 def _ids(where: str, field: str, values: ArrayLike) -> NDArray[Any]:
     """(n,) int64 or str ids; floats only where they are whole numbers."""
-    ids = np.asarray(values)
+    try:
+        ids = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{where}: {field}", str(error), "one id a box") from None
     if ids.ndim != 1:
         raise DataError(f"{where}: {field}", f"shape {ids.shape} where (n,) is needed", "one id a box")
-    if ids.dtype.kind in "iub" or ids.size == 0:
-        return ids.astype(np.int64)
-    if ids.dtype.kind == "f" and np.isfinite(ids).all() and (ids == np.floor(ids)).all():
+    if ids.size == 0:
         return ids.astype(np.int64)
     if ids.dtype.kind == "U":
         return ids
-    raise DataError(f"{where}: {field}", f"dtype {ids.dtype}", "ids are whole numbers or strings")
+    if ids.dtype.kind not in "iuf":
+        raise DataError(f"{where}: {field}", f"dtype {ids.dtype}", "ids are whole numbers or strings")
+    if ids.dtype.kind != "i":
+        broken = np.logical_or(ids != np.floor(ids), ~(np.abs(ids) < 2.0**63))
+        _refuse(where, field, ids, broken, "is not a whole number of 64 bits")
+    return ids.astype(np.int64)
 
 
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    array = np.ascontiguousarray(boxes, dtype=np.float64)
+    array = _numbers(where, "boxes", boxes)
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:
@@ -109,12 +117,26 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
                         "one row of x, y, width, height for each image id")  # fmt: skip
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
-    bad = ~np.isfinite(array).all(axis=1) | (array[:, 2:] < 0).any(axis=1)
+    bad = np.logical_or(~(np.abs(array) <= joining.MAX_PIXEL).all(axis=1), (array[:, 2:] < 0).any(axis=1))
+    _refuse(where, "boxes", array, bad, "has a negative size or a non-finite number",
+            "a box is x, y, width, height in pixels")  # fmt: skip
+    return array
+
+
+def _numbers(where: str, field: str, values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: {field}", str(error), "give an array of numbers") from None
+
+
+def _refuse(
+    where: str, field: str, values: NDArray[Any], bad: NDArray[np.bool_], what: str, fix: str = "correct or remove the row"
+) -> None:
+    """An error on the first bad row, if there is one."""
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(f"{where}: boxes[{row}]", f"{array[row].tolist()} has a negative size or a non-finite number",
-                        "a box is x, y, width, height in pixels")  # fmt: skip
-    return array
+        raise DataError(f"{where}: {field}[{row}]", f"{values[row].tolist()!r} {what}", fix)
 
 
 def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from detmap.adapters.joining import MAX_PIXEL
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
@@ -16,16 +17,16 @@ Check = Callable[[Any], str]
 
 def _is_number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{_short(value)} is not a number"
+        return f"{short(value)} is not a number"
     try:
         finite = math.isfinite(value)
     except OverflowError:
         finite = False
-    return "" if finite else f"{_short(value)} is not a finite number"
+    return "" if finite else f"{short(value)} is not a finite number"
 
 
 def _is_positive(value: Any) -> str:
-    return _is_number(value) or ("" if value >= 0 else f"{_short(value)} is negative")
+    return _is_number(value) or ("" if value >= 0 else f"{short(value)} is negative")
 
 
 def _is_id(value: Any) -> str:
@@ -37,21 +38,23 @@ def _is_integer(value: Any) -> str:
     if wrong:
         return wrong
     if value != int(value):
-        return f"{_short(value)} is not a whole number"
-    return "" if -(2**63) <= value < 2**63 else f"{_short(value)} does not fit 64 bits"
+        return f"{short(value)} is not a whole number"
+    return "" if -(2**63) <= value < 2**63 else f"{short(value)} does not fit 64 bits"
 
 
 def _is_box(value: Any) -> str:
     if not isinstance(value, list | tuple):
-        return f"{_short(value)} is not a list of four numbers"
+        return f"{short(value)} is not a list of four numbers"
     if len(value) != 4:
         return f"{len(value)} numbers where a box has 4"
     for i, number in enumerate(value):
         if _is_number(number):
             return f"number {i}: {_is_number(number)}"
+        if abs(number) > MAX_PIXEL:
+            return f"number {i}: {short(number)} is too large for pixels"
     for name, side in (("width", value[2]), ("height", value[3])):
         if side < 0:
-            return f"{name} {_short(side)} is negative"
+            return f"{name} {short(side)} is negative"
     return ""
 
 
@@ -60,12 +63,21 @@ def _is_flag(value: Any) -> str:
 
 
 def _is_text(value: Any) -> str:
-    return "" if isinstance(value, str) else f"{_short(value)} is not a string"
+    return "" if isinstance(value, str) else f"{short(value)} is not a string"
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
+def short(value: Any) -> str:
+    """The value as JSON, as much of it as a message can hold."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "a deeply nested value"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def place(path: Path, group: str, row: int) -> str:
+    """The place of a record: ``truth.json: annotations[7]``, and ``results.json[7]`` where the file itself is the list."""
+    return f"{path}: {group}[{row}]" if group else f"{path}[{row}]"
 
 
 Fields = Mapping[str, tuple[Check, bool, str]]
@@ -113,7 +125,7 @@ def record_error(where: str, record: Any, fields: Fields) -> DataError:
 
 def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataError]:
     if not isinstance(record, dict):
-        yield DataError(where, f"{_short(record)} is not an object", f"a record has {', '.join(fields)}")
+        yield DataError(where, f"{short(record)} is not an object", f"a record has {', '.join(fields)}")
         return
     for name, (check, required, fix) in fields.items():
         if name not in record or (record[name] is None and not required):
@@ -126,40 +138,51 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
 def explain(path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], refused: Exception) -> DataError:
     """What is wrong with a file that the decoder refused."""
     shape, groups = expected
+    if not data.strip():
+        return DataError(str(path), "the file is empty", shape)
     try:
-        tree = json.loads(data)
+        tree = json.loads(data.decode())
     except json.JSONDecodeError as error:
         end = not error.doc[error.pos :].strip()
         fix = "the file ends in the middle; write or copy it again" if end else "write it with a JSON library"
         return DataError(f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix)
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
-        return DataError(str(path), f"not JSON: {error}", "write it as UTF-8 with a JSON library")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return DataError(f"{path}: line {line}", f"not UTF-8: {error.reason}", "write the file as UTF-8")
+    except RecursionError:
+        return DataError(str(path), "nested too deeply", shape)
+    except ValueError as error:  # a whole number of thousands of digits
+        return DataError(str(path), f"a number is too long: {error}", "write numbers of ordinary length")
     if isinstance(tree, list) and len(groups) == 1:
         tree = {"": tree}
         groups = {"": next(iter(groups.values()))}
     if not isinstance(tree, dict):
-        kind = {list: "a list", str: "a string", type(None): "null"}.get(type(tree), "a number")
+        kind = "a list, as of a results file" if isinstance(tree, list) else short(tree)
         return DataError(str(path), f"the top level is {kind}", shape)
     for group, fields in groups.items():
         if group not in tree:
             return DataError(f"{path}: {group}", "missing", shape)
         if not isinstance(tree[group], list):
-            return DataError(f"{path}: {group}", f"{_short(tree[group])} is not a list", shape)
+            return DataError(f"{path}: {group}", f"{short(tree[group])} is not a list", shape)
         for i, record in enumerate(tree[group]):
-            for wrong in _record_errors(f"{path}: {group}[{i}]" if group else f"{path}[{i}]", record, fields):
+            for wrong in _record_errors(place(path, group, i), record, fields):
+                if fields is DETECTION and "images" in tree:
+                    return DataError(wrong.where, wrong.what, f"this looks like an instances file, which is truth; {shape}")
                 return wrong
-    for where, value in _constants(tree, ""):
-        return DataError(f"{path}: {where}", f"{value} is not JSON", "leave the field out or write a number")
-    return DataError(str(path), f"not readable: {refused}", "write it as plain JSON")
+    for where, value in _constants(tree):
+        return DataError(f"{path}{where}" if "" in tree else f"{path}: {where[1:]}", f"{short(value)} is not JSON",
+                         "leave the field out or write a number")  # fmt: skip
+    return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
 
 
-def _constants(value: Any, where: str) -> Iterator[tuple[str, float]]:
+def _constants(tree: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Where NaN and infinities hide, which Python writes although JSON has no such numbers."""
-    if isinstance(value, float) and not math.isfinite(value):
-        yield where, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _constants(inner, f"{where}.{key}" if where else key)
-    elif isinstance(value, list):
-        for i, inner in enumerate(value):
-            yield from _constants(inner, f"{where}[{i}]")
+    open_ends: list[tuple[str, Any]] = [("", tree)]
+    while open_ends:
+        where, value = open_ends.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield where if len(where) <= 100 else where[:97] + "...", value
+        elif isinstance(value, dict):
+            open_ends += [(f"{where}.{key}" if key else where, inner) for key, inner in reversed(value.items())]
+        elif isinstance(value, list):
+            open_ends += [(f"{where}[{i}]", inner) for i, inner in reversed(list(enumerate(value)))]

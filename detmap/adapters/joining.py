@@ -10,8 +10,8 @@ Images are joined by id or by file stem, classes by id or by name:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,37 +19,56 @@ from numpy.typing import NDArray
 from detmap.errors import DataError
 from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as, positions
 
+MAX_PIXEL = 1e100
+"""No coordinate or side may be larger, so that no area overflows."""
+
+
+class Origin(NamedTuple):
+    """Where rows of detections come from, for the messages.
+
+    Parameters
+    ----------
+    source : the path
+    place : the image field of row i (``results.json[1042].image_id``)
+    images, classes : what row i names; may be left empty where the truth has them all
+    """
+
+    source: str
+    place: Callable[[int], str]
+    images: Sequence[Any] = ()
+    classes: Sequence[Any] = ()
+
 
 def joined(
     truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], boxes: NDArray[np.float64], score: NDArray[np.float64],
-    *, box_format: BoxFormat, source: str, named: tuple[Sequence[Any], Sequence[Any]],
+    *, box_format: BoxFormat, origin: Origin,
 ) -> Detections:  # fmt: skip
     """Detections from positions in the truth, -1 where it has no such image or class.
 
-    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and counted. `named` holds the
-    image and the class of each row as the input names them, for the messages.
+    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and counted.
     """
     lost = np.flatnonzero(image < 0).tolist()
     if lost:
-        strange = list(dict.fromkeys(named[0][i] for i in lost))
-        example = truth.images.ids[0].item() if len(truth.images) else None
+        strange = list(dict.fromkeys(origin.images[i] for i in lost))
+        example = f" such as {truth.images.ids[0].item()!r}" if len(truth.images) else ""
         raise DataError(
-            source,
-            f"{len(lost)} detections are on {len(strange)} images that {truth.source} lacks: {_shown(strange)}",
-            f"probably they are of another split; the truth has {len(truth.images)} images such as {example!r}",
+            origin.place(lost[0]),
+            f"no image {strange[0]!r} in {truth.source}; in all {len(lost)} detections are on {len(strange)} images that it "
+            f"lacks: {_shown(strange)}",
+            f"probably they are of another split: the truth has {len(truth.images)} images{example}",
         )
     notes: tuple[Note, ...] = ()
     dropped = np.flatnonzero(label < 0).tolist()
     if dropped:
-        strange = sorted({named[1][i] for i in dropped})
+        strange = sorted({origin.classes[i] for i in dropped})
         text = f"detections of classes that the truth does not list were dropped: {_shown(strange)}"
-        notes = (Note("class-unknown", text, len(dropped), source),)
+        notes = (Note("class-unknown", text, len(dropped), origin.source),)
         known = label >= 0
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     outside = _outside(truth, image, boxes_as(boxes, box_format, "xywh"))
     if outside:
-        notes += (Note("box-outside", "detections lie wholly outside their image", outside, source),)
-    return Detections(image, label, boxes, score, box_format, source, notes)
+        notes += (Note("box-outside", "detections lie wholly outside their image", outside, origin.source),)
+    return Detections(image, label, boxes, score, box_format, origin.source, notes)
 
 
 def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64]) -> int:
@@ -63,8 +82,8 @@ def _shown(values: Sequence[Any]) -> str:
     return ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
 
 
-def images_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.int32]:
-    """Positions of images that a JSON file names by id; -1 where the truth has no such image."""
+def images_by_id(truth: Truth, given: NDArray[Any], first: str) -> NDArray[np.int32]:
+    """Positions of images that a JSON file names by id, -1 where there is none; `first` is the first one's place."""
     ids = truth.images.ids
     if not len(ids) or not len(given):
         return np.full(len(given), -1, dtype=np.int32)
@@ -78,7 +97,7 @@ def images_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.i
             return np.where(place < 0, -1, order[place]).astype(np.int32)
     kinds = {"i": "integers", "U": "strings"}
     raise DataError(
-        f"{source}[0].image_id",
+        first,
         f"image ids are {kinds[given.dtype.kind]} here ({given[0].item()!r}) but {kinds[ids.dtype.kind]} in "
         f"{truth.source} ({ids[0].item()!r})",
         "write the ids as the truth has them",

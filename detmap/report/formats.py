@@ -43,7 +43,7 @@ def markdown(tables: Sequence[Table], percent: bool = False) -> str:
 
 
 def csv(tables: Sequence[Table], percent: bool = False) -> str:
-    """Comma-separated, numbers in full precision, an empty line between tables."""
+    """Comma-separated, numbers in full precision, an empty line between tables; without the lines below a table."""
     blocks = []
     for table in tables:
         text = io.StringIO()
@@ -59,14 +59,19 @@ def terminal(tables: Sequence[Table], percent: bool, file: TextIO) -> None:
     """Ruled tables on a terminal."""
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     for table in tables:
-        drawn = RichTable(title=table.title or None, title_justify="left")
+        drawn = RichTable(title=Text(table.title) if table.title else None, title_justify="left")
         for name, right in zip(table.header, _numeric(table), strict=True):
             drawn.add_column(name, justify="right" if right else "left", no_wrap=True)
         for row in table.rows:
-            drawn.add_row(*(_text(cell, percent) for cell in row))
+            drawn.add_row(*(Text(_text(cell, percent)) for cell in row))
+        wide = console.options.update(max_width=1_000_000)
+        if console.measure(drawn, options=wide).maximum > console.width:
+            file.write(plain([table], percent))  # a table that is squeezed would hide digits
+            continue
         console.print(drawn)
         for line in table.lines:
             console.print(line, markup=False)

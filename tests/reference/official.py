@@ -37,10 +37,7 @@ def run(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **pa
     """
     with contextlib.redirect_stdout(io.StringIO()):
         truth = load(complete(instances))
-        if results:
-            detections = truth.loadRes(copy.deepcopy(list(results)))
-        else:
-            detections = load({**truth.dataset, "annotations": []})
+        detections = truth.loadRes(copy.deepcopy(list(results))) if results else load({**truth.dataset, "annotations": []})
         evaluation = COCOeval(truth, detections, "bbox")
         for name, value in params.items():
             setattr(evaluation.params, name, value)
@@ -51,9 +48,7 @@ def run(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **pa
     return evaluation
 
 
-def evaluate(
-    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any
-) -> dict[str, np.ndarray]:
+def evaluate(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any) -> dict[str, np.ndarray]:
     """The arrays ``precision``, ``recall`` and ``scores`` of `run`."""
     found = run(instances, results, **params).eval
     return {name: found[name] for name in ("precision", "recall", "scores")}

@@ -131,9 +131,7 @@ def matlab_colon(start: float, step: float, stop: float) -> list[float]:
     return [number(k) for k in range(n + 1)]
 
 
-def eleven_point(
-    recall: Sequence[float], precision: Sequence[float], grid: Sequence[float] | None = None
-) -> float:
+def eleven_point(recall: Sequence[float], precision: Sequence[float], grid: Sequence[float] | None = None) -> float:
     """Mean over the grid of the best precision at that recall or more, added up one divided term at a time.
 
     The grid is ``0:0.1:1`` unless given. The result is NaN if there are detections and all of them are
@@ -204,8 +202,6 @@ def mean_ap(
     for name, in_class in objects.items():
         if count_objects(in_class) == 0:
             continue
-        total += class_ap(
-            detections.get(name, ()), in_class, threshold=threshold, strict=strict, integrate=integrate
-        )
+        total += class_ap(detections.get(name, ()), in_class, threshold=threshold, strict=strict, integrate=integrate)
         n_classes += 1
     return total / n_classes if n_classes else math.nan

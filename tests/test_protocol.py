@@ -1,0 +1,123 @@
+"""Protocols: what is legal, what is refused and how, and what the signature says of a change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pycocotools.cocoeval import Params
+
+from detmap import protocol, signature
+from detmap.aggregation import metric_rows
+from detmap.errors import ProtocolError
+from detmap.protocol import Grid
+
+COCO = protocol.load("coco-bbox")
+
+
+def test_grids_have_the_bits_of_their_references() -> None:
+    official = Params(iouType="bbox")
+    assert (COCO.thresholds() == official.iouThrs).all()
+    assert (COCO.ap.grid.values() == official.recThrs).all()
+    assert COCO.ap.epsilon == np.spacing(1)
+    assert COCO.iou.cap == 1 - 1e-10
+    assert (Grid("arange 0:0.1:1").values() == np.arange(0.0, 1.1, 0.1)).all()
+    assert Grid("matlab 0:0.1:1").values()[[3, 6, 7]].tolist() == [0.30000000000000004, 0.6, 0.7]
+
+
+def test_a_change_shows_in_the_signature_and_in_its_digest() -> None:
+    changed = COCO.override({"limits.max_dets": "[1, 10, 300]"})
+    line = signature.signature(changed, "data")
+    assert line.startswith("coco-bbox.1|limits.max_dets=[1,10,300]|proto:")
+    assert signature.protocol_digest(changed) != signature.protocol_digest(COCO)
+    assert changed.override({"limits.max_dets": [1, 10, 100]}) == COCO
+
+
+CHANGES = {
+    "name": "other", "version": 2, "boxes.extent": "inclusive", "iou.thresholds": [0.5], "iou.comparison": ">", "iou.cap": 1.0,
+    "matching.rule": "best_any", "matching.crowd": "ignore", "matching.difficult": "count", "limits.max_dets": [],
+    "ranking.ties": "input", "ap.integrator": "step", "ap.grid": "0:0.1:1", "ap.eleven": "matlab 0:0.1:1", "ap.epsilon": 0.0,
+    "mean.undefined": "zero", "metrics": ["AP"], "areas": {"all": [0, 5]},
+}  # fmt: skip
+
+
+def test_every_key_but_the_prose_is_in_the_digest() -> None:
+    assert set(CHANGES) == set(protocol.keys()) - {"summary", "source"}
+    tree = COCO.as_dict()
+    for key, value in CHANGES.items():
+        *path, last = key.split(".")
+        copy = {name: dict(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()}
+        (copy[path[0]] if path else copy)[last] = value
+        assert signature.protocol_digest(protocol.from_dict(copy, "test")) != signature.protocol_digest(COCO), key
+
+
+@pytest.mark.parametrize(
+    "key, value, says",
+    [
+        ("limits.max_det", "[1]", "did you mean limits.max_dets"),
+        ("limits", "3", "not a table"),
+        ("limits.max_dets.x", "1", "unknown key"),
+        ("limits.max_dets", "[0]", "positive whole numbers"),
+        ("limits.max_dets", "ten", "positive whole numbers"),
+        ("limits.max_dets", "[true]", "positive whole numbers"),
+        ("iou.thresholds", "[0.5, 0.4]", "ascending numbers"),
+        ("iou.thresholds", "[0]", "(0, 1]"),
+        ("iou.thresholds", "0.5:0:0.9", "start:step:stop"),
+        ("iou.thresholds", "0.5:0.05:1.5", "(0, 1]"),
+        ("iou.thresholds", "0.01:0.01:1", "at most 64"),
+        ("iou.thresholds", "[nan]", "ascending numbers"),
+        ("iou.comparison", "==", "one of >=, >"),
+        ("ap.integrator", "trapezoid", "one of eleven_point, all_points, grid_envelope, step"),
+        ("ap.epsilon", "-1", "a number in [0,"),
+        ("areas.tiny", "[9, 1]", "0 <= low <= high"),
+        ("areas.tiny", "[1]", "0 <= low <= high"),
+        ("areas", "{}", "named ranges"),
+        ("mean.undefined", "drop", "one of skip, zero, one"),
+        ("metrics", "[]", "metric names"),
+        ("version", "2", "names the protocol"),
+    ],
+)
+def test_what_is_refused_says_what_is_legal(key: str, value: str, says: str) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        COCO.override({key: value})
+    assert says in str(caught.value)
+    assert key.split(".")[0] in str(caught.value)
+
+
+def test_an_unknown_protocol_gets_a_suggestion() -> None:
+    with pytest.raises(ProtocolError, match="did you mean voc2007"):
+        protocol.load("voc07")
+
+
+def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
+    text = (Path(protocol.folder("configs")) / "voc2012.toml").read_text()
+    own = tmp_path / "mine.toml"
+    own.write_text(text.replace("[0.5]", "[0.4]"))
+    loaded = protocol.load(own)
+    assert loaded.thresholds().tolist() == [0.4]
+    assert "|custom|" in signature.signature(loaded, "data")
+    assert '|mean.undefined="zero"|' in signature.signature(loaded.override({"mean.undefined": "zero"}), "data")
+    own.write_text(text + "\n[extra]\nkey = 1\n")
+    with pytest.raises(ProtocolError, match=r"mine.toml: extra"):
+        protocol.load(own)
+    own.write_text(text.replace('undefined = "skip"', ""))
+    with pytest.raises(ProtocolError, match=r"mean.undefined: missing"):
+        protocol.load(own)
+    own.write_text("not = = toml")
+    with pytest.raises(ProtocolError, match="not TOML"):
+        protocol.load(own)
+
+
+def test_metric_rows_follow_the_protocol() -> None:
+    names = [row.name for row in metric_rows(COCO)[0]]
+    assert names == ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
+    changed = COCO.override({"limits.max_dets": [5, 300], "areas": {"all": [0, 9], "tiny": [0, 3]}, "iou.thresholds": [0.5]})
+    rows, notes = metric_rows(changed)
+    assert [row.name for row in rows] == ["AP", "AP50", "AP-tiny", "AR5", "AR300", "AR-tiny"]
+    assert "AP75" in notes[0].text
+    voc = protocol.load("voc2007")
+    assert [row.name for row in metric_rows(voc)[0]] == ["mAP"]
+    assert [row.name for row in metric_rows(voc.override({"iou.thresholds": "0.5:0.05:0.95"}))[0]] == ["AP", "AP50", "AP75"]
+    with pytest.raises(ProtocolError, match="no metric 'mAR'"):
+        metric_rows(COCO.override({"metrics": ["mAR"]}))
