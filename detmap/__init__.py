@@ -7,6 +7,7 @@
 >>> result.metrics["AP"]                                         # doctest: +SKIP
 """
 
+from detmap import ranking
 from detmap.adapters import read_detections, read_truth
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
@@ -21,5 +22,5 @@ from detmap.version import __version__
 __all__ = [
     "Categories", "DataError", "Detections", "DetmapError", "Images", "Matches", "MergeError", "Note", "Protocol",
     "ProtocolError", "Result", "Truth", "__version__", "detections_from_arrays", "evaluate", "load_protocol", "match",
-    "read_detections", "read_truth", "summarize", "truth_from_arrays",
+    "ranking", "read_detections", "read_truth", "summarize", "truth_from_arrays",
 ]  # fmt: skip

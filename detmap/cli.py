@@ -7,7 +7,9 @@ usage.
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
+from detmap import ranking
 from detmap.adapters import FORMATS, read_detections, read_truth
 from detmap.errors import DetmapError
 from detmap.evaluate import choose_protocol, evaluate
@@ -28,6 +31,8 @@ DEMO_PROTOCOLS = ("voc2007", "voc2012", "coco-bbox")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # class names may hold what an old terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.command(arguments)
@@ -39,11 +44,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"  fix: {error.fix}\n")
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return 0
+    except OSError as error:
+        sys.stderr.write(f"detmap: error: {error.filename or 'stdout'}: {error.strerror}\n  fix: name a file with -o\n")
+        if error.filename is None:
+            _drop_stdout()
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("detmap: interrupted\n")
         return 130
+
+
+def _drop_stdout() -> None:
+    """Nothing more is written there, not even by the interpreter as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # --- commands ----------------------------------------------------------------------------------------------------------
@@ -62,12 +77,39 @@ def _eval(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         content = result.as_dict(iou=arguments.iou)
         if arguments.integrators:
-            content["integrators"] = result.integrators()
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            content["integrators"] = {
+                rule: {name: None if math.isnan(value) else value for name, value in row.items()}
+                for rule, row in result.integrators().items()
+            }
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         _write(text, arguments.output)
     else:
         tables = result.tables(iou=arguments.iou, per_class=arguments.per_class, integrators=arguments.integrators)
         _write_tables(tables, arguments)
+    for note in result.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return 0
+
+
+def _rank(arguments: argparse.Namespace) -> int:
+    if arguments.percent and arguments.format == "json":
+        raise DetmapError("--percent", "JSON holds fractions", "choose another --format, or leave --percent out")
+    _progress(f"reading {arguments.truth} and {arguments.scores}")
+    table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
+    given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}
+    settings = {key: None if value == "none" else value for key, value in given.items() if value is not None}
+    _progress(f"ranking {len(table)} samples in {len(table.classes)} classes")
+    result = ranking.evaluate(
+        table, arguments.protocol, settings=settings, k=arguments.k, threshold=arguments.threshold, threads=arguments.threads
+    )
+    if arguments.plot:
+        from detmap.report import plots
+
+        plots.draw(arguments.plot, result.lines(), result.signature)
+    if arguments.format == "json":
+        _write(json.dumps(result.as_dict(), indent=2, allow_nan=False) + "\n", arguments.output)
+    else:
+        _write_tables(result.tables(), arguments)
     for note in result.notes:
         sys.stderr.write(f"note: {note}\n")
     return 0
@@ -96,7 +138,7 @@ def _show(arguments: argparse.Namespace) -> int:
     protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
     path = folder("configs") / f"{arguments.protocol}.toml"
     own = Path(arguments.protocol)
-    _write((path if path.is_file() else own).read_text(encoding="utf-8"), None)
+    _write((path if path.is_file() else own).read_text(encoding="utf-8"), arguments.output)
     return 0
 
 
@@ -143,6 +185,25 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--threads", type=_positive, metavar="N", help="threads to use (default: all processors)")
     _outputs(command, "json")
 
+    command = commands.add_parser("rank", help="judge the scores of an image-level classifier", description=_RANK)
+    command.set_defaults(command=_rank)
+    command.add_argument("truth", metavar="TRUTH", help="CSV of 0 and 1, or VOC folder")
+    command.add_argument("scores", metavar="SCORES", help="CSV of scores, or folder of VOC text")
+    command.add_argument("-p", "--protocol", choices=ranking.PROTOCOLS, help="default: plain for CSV, by the year for VOC")
+    command.add_argument("--split", metavar="S", help="split of a VOC folder (default: test if present, else val)")
+    command.add_argument("--average", choices=("none", *ranking.AVERAGES), help="over classes (default: macro)")
+    command.add_argument("--integrator", choices=ranking.INTEGRATORS, help="from a curve to AP (default: by the protocol)")
+    command.add_argument("--ties", choices=ranking.TIES, help="equal scores enter a threshold together, or in the order of "
+                         "the truth (default: by the protocol)")  # fmt: skip
+    command.add_argument("--undefined", choices=ranking.UNDEFINED, help="what a class without positives, or without a "
+                         "prediction, adds to a mean: nothing, 0 or 1 (default: skip)")  # fmt: skip
+    command.add_argument("--k", type=_ranks, default=(), metavar="K[,K]",
+                         help="also precision, recall and mAP at these ranks of each sample's list of classes")  # fmt: skip
+    command.add_argument("--threshold", type=float, metavar="T", help="also TP, FP, TN, FN and rates from this score on")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw the PR and ROC curves (.png, .svg, .pdf)")
+    command.add_argument("--threads", type=_positive, metavar="N", help="threads to use (default: all processors)")
+    _outputs(command, "json")
+
     command = commands.add_parser("parity", help="compare with pycocotools on the same files", description=_PARITY)
     command.set_defaults(command=_parity)
     _inputs(command)
@@ -161,6 +222,8 @@ def _parser() -> argparse.ArgumentParser:
 
 _EVAL = """Evaluate detections against ground truth. TRUTH is a COCO instances file or a VOC folder (VOCdevkit/VOC2007);
 DETECTIONS is a COCO results file or a folder of comp3/comp4 text files; the two may be of different families."""
+_RANK = """Judge the scores of an image-level classifier: AP, AUC, best F1 of each class, and averages. TRUTH and SCORES are
+CSV files with a header (sample id, then one class a column), or a VOC folder and a folder of comp1_cls/comp2_cls text."""
 _PARITY = """Run detmap and pycocotools on the same files and compare the precision, recall and scores arrays, the twelve
 stats, and the time. Exit 1 if a single bit differs."""
 
@@ -186,6 +249,10 @@ def _positive(text: str) -> int:
     return number
 
 
+def _ranks(text: str) -> tuple[int, ...]:
+    return tuple(_positive(part) for part in text.split(","))
+
+
 def _settings(pairs: Sequence[str]) -> dict[str, Any]:
     settings = {}
     for pair in pairs:
@@ -204,6 +271,8 @@ def _write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> Non
         formats.terminal(tables, arguments.percent, sys.stdout)
     else:
         _write(RENDERERS[arguments.format](tables, arguments.percent), arguments.output)
+    if arguments.format == "csv":  # its rows are all data, so what stands below a table goes where the notes go
+        sys.stderr.writelines(f"{line}\n" for table in tables for line in table.lines)
 
 
 def _write(text: str, path: Path | None) -> None:

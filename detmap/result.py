@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,9 +20,8 @@ from detmap.matching import Matches
 from detmap.protocol import Protocol
 from detmap.report import formats
 from detmap.report.table import Table
-from detmap.signature import signature
+from detmap.signature import environment, signature
 from detmap.tables import Note
-from detmap.version import __version__
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,16 +197,6 @@ class Result:
 
 
 _COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
-
-
-def environment() -> dict[str, str]:
-    """Versions that could matter to a number."""
-    from importlib.metadata import version
-
-    return {
-        "detmap": __version__, "python": platform.python_version(), "numpy": version("numpy"), "numba": version("numba"),
-        "platform": f"{platform.system()} {platform.machine()}",
-    }  # fmt: skip
 
 
 def _notes(matches: Matches) -> Sequence[Note]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,13 @@ def signature(protocol: Protocol, data: str) -> str:
         f"{protocol.name}.{protocol.version}", state, f"proto:{protocol_digest(protocol)}", f"data:{data}",
         f"detmap:{__version__}",
     ))  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    """Versions that could matter to a number."""
+    from importlib.metadata import version
+
+    return {
+        "detmap": __version__, "python": platform.python_version(), "numpy": version("numpy"), "numba": version("numba"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }  # fmt: skip

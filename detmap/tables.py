@@ -159,13 +159,46 @@ class Detections:
         return len(self.score)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Classified:
+    """Truth and scores of N samples in K classes: what an image classifier is judged by.
+
+    Parameters
+    ----------
+    ids : N sample names, in the order of the truth
+    classes : K class names, in the order of the truth
+    positive : (N, K) bool, whether the sample shows the class
+    score : (N, K) float64, finite or -inf (no prediction); higher is surer
+    counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC: difficult); None where nothing is
+    family : "csv" or "voc", the kind of files it came from
+    year : of a VOC tree, 0 where unknown
+    split : of a VOC tree, "" elsewhere
+    source : the path of the truth, for messages
+    notes : what the reader of the numbers should know about these data
+    """
+
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    positive: NDArray[np.bool_]
+    score: NDArray[np.float64]
+    counted: NDArray[np.bool_] | None = None
+    family: Literal["csv", "voc"] = "csv"
+    year: int = 0
+    split: str = ""
+    source: str = "truth"
+    notes: tuple[Note, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
     """Where each wanted id stands in the ascending array of known ids; -1 where it does not."""
     if not len(known) or not len(wanted):
         return np.full(len(wanted), -1, dtype=np.int32)
     if known.dtype.kind in "iu" and wanted.dtype.kind in "iu":
         low, high = int(known[0]), int(known[-1])
-        if high - low < 4 * len(known) + 4 * len(wanted) + 1024:  # a look-up table beats a binary search
+        if high - low < 64 * (len(known) + len(wanted)):  # a look-up table beats a binary search
             table = np.full(high - low + 1, -1, dtype=np.int32)
             table[known - low] = np.arange(len(known), dtype=np.int32)
             inside = (wanted >= low) & (wanted <= high)

@@ -1,0 +1,69 @@
+"""Precision-recall and ROC curves as a picture. Matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import DetmapError
+
+MOST_POINTS = 2000  # of one line: more than a picture has pixels
+MOST_NAMED = 20  # lines in colour and named; of more, all are thin and grey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """The two curves of one ranked list, best score first.
+
+    Parameters
+    ----------
+    name : for the legend
+    recall, precision : (P,), recall being the true positive rate too
+    fpr : (P,), NaN where it is undefined
+    """
+
+    name: str
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    fpr: NDArray[np.float64]
+
+
+def draw(path: Path, lines: Sequence[Line], caption: str) -> None:
+    """Draw precision over recall beside the ROC curves, in the format that the file's suffix names.
+
+    Raises
+    ------
+    DetmapError : matplotlib is missing, does not know the suffix, or the file cannot be written
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise DetmapError("matplotlib", "not installed, and drawing needs it", "pip install 'detmap[all]'") from None
+    named = len(lines) <= MOST_NAMED
+    figure = Figure(figsize=(12, 5.4 + (0.22 * len(lines) / 2 if named else 0)), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for line in lines:
+        style = {"label": line.name, "linewidth": 1.5} if named else {"color": "0.6", "linewidth": 0.5}
+        some = np.unique(np.linspace(0, len(line.recall) - 1, min(MOST_POINTS, len(line.recall))).round().astype(int))
+        # a threshold's precision holds for the recall that it adds
+        left.plot(np.append(0, line.recall[some]), np.append(line.precision[:1], line.precision[some]),
+                  drawstyle="steps-pre", **style)  # fmt: skip
+        right.plot(np.append(0, line.fpr[some]), np.append(0, line.recall[some]), **style)
+    right.plot([0, 1], [0, 1], color="0.8", linewidth=1, linestyle="--", zorder=0)
+    for axes, title, x, y in ((left, "precision-recall", "recall", "precision"),
+                              (right, "ROC", "false positive rate", "true positive rate")):  # fmt: skip
+        axes.set(title=title, xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, 1.02))
+        axes.grid(alpha=0.3)
+    if lines and named:
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+    figure.suptitle(caption, fontsize="x-small", color="0.4")
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise DetmapError(str(path), f"cannot be written: {error.strerror}", "name another file") from None
+    except ValueError as error:
+        raise DetmapError(str(path), f"cannot be drawn: {error}", "name a .png, .svg or .pdf file") from None
