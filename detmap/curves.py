@@ -1,20 +1,22 @@
-"""Matches -> Scores: the ranked verdicts of each class, integrated.
+"""Ranked verdicts to curves, and Matches -> Scores: the curves of each class, integrated.
 
-A curve is kept at its true positives only (see `detmap.kernels.curves`); `Scores` holds the terms of AP and the recall of
-every class, area range and threshold, undefined ones as NaN.
+`rank` and `recall_precision` turn any ranked list, of detections or of an image classifier's samples, into the points of
+its curve. Where only AP is asked for, a detection curve is kept at its true positives (see `detmap.kernels.curves`);
+`Scores` holds the terms of AP and the recall of every class, area range and threshold, undefined ones as NaN.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.integrators import n_terms, terms_of_curves
+from detmap.integrators import code, n_terms, recall_points
 from detmap.matching import Matches
-from detmap.parallel import each_largest_first
+from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
 
 
@@ -40,20 +42,94 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TruePositives:
-    """The curves of one class at their true positives.
+class Lists:
+    """L lists to rank, stored one after the other.
 
     Parameters
     ----------
-    false_before : (A, T, P) int32, false positives ranked before each true positive
-    row : (A, T, P) int32, the true positive's row among the class's matches
-    n_tp, n_fp : (A, T) int64; of P places the first n_tp are filled
+    score : (n,) float64 without NaN
+    positive : (n,) bool, the verdicts
+    weight : (n,) float64, or `NO_WEIGHT` where every row weighs 1
+    off : (L + 1,) int64, where each list begins
     """
 
-    false_before: NDArray[np.int32]
-    row: NDArray[np.int32]
-    n_tp: NDArray[np.int64]
-    n_fp: NDArray[np.int64]
+    score: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    off: NDArray[np.int64]
+
+
+NO_WEIGHT = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """The thresholds of L ranked lists, one list after the other, best score first.
+
+    Parameters
+    ----------
+    tp, fp : (P,) float64, weight of the positive and of the other rows at or above each threshold
+    score : (P,) float64, the threshold: the score of the rows that enter there
+    off : (L + 1,) int64, where the thresholds of each list begin
+    """
+
+    tp: NDArray[np.float64]
+    fp: NDArray[np.float64]
+    score: NDArray[np.float64]
+    off: NDArray[np.int64]
+
+
+def rank(lists: Lists, ties: str) -> Points:
+    """Sort each list by score and count its verdicts.
+
+    Parameters
+    ----------
+    lists : to rank
+    ties : ``together``: rows of equal score enter at one threshold, and the input order never shows; ``input``: every row
+        is a threshold of its own, and of equal scores the earlier row enters first
+    """
+    return enter(lists, order_of(lists), ties)
+
+
+def order_of(lists: Lists) -> NDArray[np.int32]:
+    """(n,) the rows of each list, best score first; rows of equal score keep their order."""
+    from detmap.kernels import ranked
+    from detmap.kernels.grouping import sorter
+
+    order = np.arange(len(lists.score), dtype=np.int32)
+    room = sorter(int(np.diff(lists.off).max(initial=0)))
+    ranked.rank_lists(lists.score.view(np.uint64), lists.off, order, room)
+    return order
+
+
+def enter(lists: Lists, order: NDArray[np.int32], ties: str) -> Points:
+    """As `rank`, for lists whose order is known."""
+    from detmap.kernels import ranked
+
+    tp, fp, threshold = (np.empty(len(order)) for _ in range(3))
+    off = np.empty_like(lists.off)
+    together = ties == "together"
+    ranked.count_lists(lists.score, lists.positive, lists.weight, order, lists.off, together, tp, fp, threshold, off)
+    filled = slice(off[-1])
+    return Points(tp[filled], fp[filled], threshold[filled], off)
+
+
+def recall_precision(
+    points: Points, n_objects: NDArray[np.float64], epsilon: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(P,) recall and (P,) precision at every threshold.
+
+    Parameters
+    ----------
+    points : of L lists
+    n_objects : (L,) what there is to find; of a list without objects recall is NaN
+    epsilon : added to TP + FP before the division
+    """
+    from detmap.kernels import ranked
+
+    recall, precision = np.empty_like(points.tp), np.empty_like(points.tp)
+    ranked.curves_of_lists(points.tp, points.fp, points.off, n_objects, epsilon, recall, precision)
+    return recall, precision
 
 
 def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int | None = None) -> Scores:
@@ -72,55 +148,29 @@ def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int
     n_objects = matches.n_objects()
     n_classes, n_areas = n_objects.shape
     n_thresholds = len(matches.protocol.thresholds())
-    terms = np.full((n_areas, n_thresholds, n_terms(ap), n_classes), np.nan)
-    found = np.zeros((len(limits), n_areas, n_thresholds, n_classes), dtype=np.int64)
-    n_tp, n_fp = (np.zeros((n_areas, n_thresholds, n_classes), dtype=np.int64) for _ in range(2))
+    n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=np.int64) for _ in range(2))
+    summary = kernels.Summary(
+        np.full((n_classes, n_areas, n_thresholds, n_terms(ap)), np.nan), n_tp, n_fp,
+        np.empty((n_classes, len(limits), n_areas, n_thresholds), dtype=np.int64),
+    )  # fmt: skip
+    ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+    rule = kernels.Integrator(code(ap), recall_points(ap), ap.epsilon)
+    most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
-    def integrate_class(k: int) -> None:
-        mine = slice(matches.off[k], matches.off[k + 1])
-        curve = true_positives(matches, k, int(limits[-1]))
-        n_tp[:, :, k], n_fp[:, :, k] = curve.n_tp, curve.n_fp
-        within = np.zeros((len(limits), n_areas, n_thresholds), dtype=np.int64)
-        kernels.count_true_positives(matches.tp[mine], matches.rank[mine], limits, within)
-        found[:, :, :, k] = within
-        if n_objects[k].any():
-            recall, precision, off = curve_points(curve, n_objects[k], ap.epsilon)
-            class_terms = terms_of_curves(recall, precision, off, ap).reshape(n_areas, n_thresholds, -1)
-            defined = n_objects[k] > 0
-            terms[defined, :, :, k] = class_terms[defined]
+    def score_some(classes: NDArray[np.int32]) -> None:
+        room = kernels.true_positives_room(n_areas, n_thresholds, int(most[classes].max()))
+        recall, precision = np.empty((2, room.row.shape[2]))
+        kernels.score_classes(classes, ranked, n_objects, limits, rule, room, recall, precision, summary)
 
-    each_largest_first(integrate_class, np.diff(matches.off), threads)
+    each_batch(score_some, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
-        recall = found / np.where(n_objects > 0, n_objects, np.nan).T[:, None, :]
-    n_rows = np.diff(matches.off)
-    return Scores(terms, recall, n_objects, n_tp, n_fp, n_rows - n_tp - n_fp)
-
-
-def true_positives(matches: Matches, k: int, limit: int) -> TruePositives:
-    """The curves of class `k` among the best `limit` detections of each image."""
-    from detmap.kernels import curves as kernels
-
-    mine = slice(matches.off[k], matches.off[k + 1])
-    objects = slice(matches.obj_off[k], matches.obj_off[k + 1])
-    n_areas, n_thresholds = matches.counted.shape[1], len(matches.protocol.thresholds())
-    most = min(mine.stop - mine.start, objects.stop - objects.start)
-    false_before, row = (np.empty((n_areas, n_thresholds, most), dtype=np.int32) for _ in range(2))
-    n_tp, n_fp = (np.zeros((n_areas, n_thresholds), dtype=np.int64) for _ in range(2))
-    kernels.true_positives(matches.tp[mine], matches.ignored[mine], matches.rank[mine], limit, false_before, row, n_tp, n_fp)
-    return TruePositives(false_before, row, n_tp, n_fp)
-
-
-def curve_points(
-    curve: TruePositives, n_objects: NDArray[np.int64], epsilon: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Recall and precision of a class's A x T curves one after the other, and (A * T + 1,) where each begins."""
-    from detmap.kernels import integrate
-
-    n_points = int(curve.n_tp.sum())
-    recall, precision = np.empty(n_points), np.empty(n_points)
-    off = np.empty(curve.n_tp.size + 1, dtype=np.int64)
-    integrate.curve_points(curve.false_before, curve.n_tp, n_objects, epsilon, recall, precision, off)
-    return recall, precision, off
+        recall = summary.n_within / np.where(n_objects > 0, n_objects, np.nan)[:, None, :, None]
+    by_class_last = (1, 2, 0)
+    n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
+    return Scores(
+        np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0)), np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
+        n_objects, n_tp, n_fp, np.diff(matches.off) - n_tp - n_fp,
+    )  # fmt: skip
 
 
 def whole_curve(
@@ -132,11 +182,10 @@ def whole_curve(
     hit, excused = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
     listed = (matches.rank[mine] < limit) & ~excused
     hit, score = hit[listed], matches.score[mine][listed]
-    found = np.cumsum(hit)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        recall = found / float(matches.n_objects()[k, a])
-        precision = found / (np.arange(1, len(hit) + 1) + matches.protocol.ap.epsilon)
-    return recall, precision, score
+    lists = Lists(score, hit, NO_WEIGHT, np.array([0, len(hit)], dtype=np.int64))
+    points = enter(lists, np.arange(len(hit), dtype=np.int32), "input")
+    n_objects = matches.n_objects()[k, a : a + 1].astype(np.float64)
+    return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
 
 
 def coco_arrays(matches: Matches) -> dict[str, NDArray[np.float64]]:
@@ -145,6 +194,9 @@ def coco_arrays(matches: Matches) -> dict[str, NDArray[np.float64]]:
     Undefined cells are -1, as there. For comparison and for code written against those arrays; the protocol's integrator
     must be ``grid_envelope``.
     """
+    from detmap.kernels import curves as kernels
+    from detmap.kernels.integrate import grid_envelope
+
     limits = matches.protocol.max_dets()
     points = matches.protocol.ap.grid.values()
     n_objects = matches.n_objects()
@@ -152,18 +204,21 @@ def coco_arrays(matches: Matches) -> dict[str, NDArray[np.float64]]:
     n_thresholds = len(matches.protocol.thresholds())
     shape = (n_thresholds, len(points), n_classes, n_areas, len(limits))
     precision, score, recall = np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
-    for m, limit in enumerate(limits):
-        for k in range(n_classes):
-            curve = true_positives(matches, k, limit)
-            recalls, precisions, off = curve_points(curve, n_objects[k], matches.protocol.ap.epsilon)
-            samples = terms_of_curves(recalls, precisions, off, matches.protocol.ap)
-            for a in np.flatnonzero(n_objects[k]):
-                for t in range(n_thresholds):
-                    c = a * n_thresholds + t
-                    precision[t, :, k, a, m] = samples[c]
-                    recall[t, k, a, m] = curve.n_tp[a, t] / n_objects[k, a]
-                    score[t, :, k, a, m] = _scores_at(matches, k, limit, points, recalls[off[c] : off[c + 1]],
-                                                      curve.row[a, t])  # fmt: skip
+    ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+    most = int(np.minimum(np.diff(matches.off), np.diff(matches.obj_off)).max(initial=0))
+    room = kernels.true_positives_room(n_areas, n_thresholds, most)
+    for m, k in product(range(len(limits)), range(n_classes)):
+        kernels.find_true_positives(k, ranked, limits[m], room)
+        for a, t in product(np.flatnonzero(n_objects[k]).tolist(), range(n_thresholds)):
+            n = room.n_tp[a, t]
+            found, samples = np.empty((2, n)), np.empty(len(points))
+            kernels.curve_at_true_positives(
+                room.false_before[a, t], n, n_objects[k, a], matches.protocol.ap.epsilon, found[0], found[1]
+            )  # fmt: skip
+            grid_envelope(found[0], found[1], points, samples)
+            precision[t, :, k, a, m] = samples
+            recall[t, k, a, m] = n / n_objects[k, a]
+            score[t, :, k, a, m] = _scores_at(matches, k, limits[m], points, found[0], room.row[a, t, :n])
     return {"precision": precision, "recall": recall, "scores": score}
 
 

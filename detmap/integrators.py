@@ -6,8 +6,6 @@ rank or only where recall rises; the result is the same. Without points the AP i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -83,16 +81,21 @@ def terms_of_curves(
     (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by sample; for the other
     rules R = 1 and the term is the AP itself.
     """
-    from detmap.kernels import integrate
+    from detmap.kernels.integrate import integrate_lists
 
-    loops: dict[str, Any] = {
-        "eleven_point": integrate.eleven_point_curves, "all_points": integrate.all_points_curves,
-        "grid_envelope": integrate.grid_envelope_curves, "step": integrate.step_curves,
-    }  # fmt: skip
-    points = ap.eleven.values() if ap.integrator == "eleven_point" else ap.grid.values()
     terms = np.empty((len(off) - 1, n_terms(ap)))
-    loops[ap.integrator](recall, precision, off, points, terms)
+    integrate_lists(code(ap), recall, precision.copy(), off, recall_points(ap), terms)
     return terms
+
+
+def code(ap: AveragePrecision) -> int:
+    """The kernels' number of the integrator."""
+    return tuple(NAMES).index(ap.integrator)
+
+
+def recall_points(ap: AveragePrecision) -> NDArray[np.float64]:
+    """The recall points of the integrator; those of ``grid_envelope`` for one that has none."""
+    return ap.eleven.values() if ap.integrator == "eleven_point" else ap.grid.values()
 
 
 def n_terms(ap: AveragePrecision) -> int:
@@ -101,7 +104,7 @@ def n_terms(ap: AveragePrecision) -> int:
 
 
 def _curve(recall: ArrayLike, precision: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    x, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (recall, precision))
+    x, y = (np.array(values, dtype=np.float64) for values in (recall, precision))  # copies: a kernel may overwrite
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"recall has shape {x.shape}, precision {y.shape}: both must be (n,)")
     return x, y

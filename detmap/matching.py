@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import astuple, dataclass, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import protocol as protocols
 from detmap.errors import DataError, MergeError
-from detmap.parallel import each_largest_first
+from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.signature import data_digest, fold_table, protocol_digest
 from detmap.tables import BoxFormat, Categories, Detections, Note, Truth, boxes_as
@@ -174,7 +173,7 @@ class Matches:
         DataError : not such a file, damaged, or of a format that this version does not know
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 header = json.loads(file["header"].tobytes())
                 if header["format"] != FORMAT:
                     raise DataError(str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}")
@@ -203,54 +202,42 @@ def match(truth: Truth, detections: Detections, protocol: Protocol, *, threads: 
     protocol : the rules
     threads : how many to use; all processors when left out. The result does not depend on it.
     """
-    from detmap.kernels import best_any, best_free, grouping, overlap
+    from detmap.kernels import grouping
+    from detmap.kernels import match as kernels
 
-    rule = best_free.best_free if protocol.matching.rule == "best_free" else best_any.best_any
+    rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     inclusive = protocol.boxes.extent == "inclusive"
-    edges_of = overlap.inclusive_edges if inclusive else overlap.continuous_edges
     native: BoxFormat = "voc" if inclusive else "xywh"
-    boxes = boxes_as(detections.boxes, detections.box_format, native)
-    obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
     absorb, counted = _object_roles(truth, protocol)
-    thresholds = effective_thresholds(protocol)
     areas = np.array([(area.low, area.high) for area in protocol.areas])
-    limit = protocol.max_dets()[-1]
     n_images, n_classes, n_areas = len(truth.images), len(truth.categories), len(areas)
 
+    by_image = protocol.ranking.ties == "image"
     rows, row_off = _group(detections.image, detections.label, n_images, n_classes)
+    ranked_from = rows if by_image else _group(None, detections.label, n_images, n_classes)[0]
     obj_rows, obj_off = _group(truth.image, truth.label, n_images, n_classes)
-    kept = [grouping.count_within(detections.image[rows[a:b]], limit) for a, b in pairwise(row_off)]
+    found = kernels.Found(
+        rows, ranked_from, row_off, detections.image, boxes_as(detections.boxes, detections.box_format, native),
+        detections.score.view(np.uint64),
+    )  # fmt: skip
+    obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
+    objects = kernels.Objects(obj_rows, obj_off, truth.image, obj_boxes, absorb, counted)
+    rules = kernels.Rules(
+        protocol.max_dets()[-1], float(inclusive), effective_thresholds(protocol), areas
+    )  # fmt: skip
+    kept = np.empty(n_classes, dtype=np.int64)
+    grouping.count_within(detections.image, rows, row_off, rules.limit, np.empty(n_images, dtype=np.int32), kept)
     off = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
     image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
-    score = np.empty(off[-1])
-    tp = np.zeros((off[-1], n_areas), dtype=_word(protocol))
-    ignored = np.zeros_like(tp)
+    tp, ignored = (np.empty((off[-1], n_areas), dtype=_word(protocol)) for _ in range(2))
+    verdicts = kernels.Verdicts(off, image, rank, position, tp, ignored)
+    sizes, obj_sizes = np.diff(row_off), np.diff(obj_off)
 
-    def match_class(k: int) -> None:
-        mine = rows[row_off[k] : row_off[k + 1]]  # by image, then in input order
-        my_image, my_score = detections.image[mine], detections.score[mine]
-        order = np.arange(len(mine), dtype=np.int32)
-        if protocol.ranking.ties == "input":
-            order = np.argsort(mine, kind="stable").astype(np.int32)
-        grouping.rank_by_score(my_score, order)
-        run, my_rank = np.empty_like(order), np.empty_like(order)
-        n_runs = grouping.number_runs(my_image, run)
-        grouping.rank_in_run(run, n_runs, order, my_rank)
-        if kept[k] < len(mine):
-            order, my_rank = order[my_rank < limit], my_rank[my_rank < limit]
-        out = slice(off[k], off[k + 1])
-        image[out], rank[out], position[out], score[out] = my_image[order], my_rank, mine[order], my_score[order]
-        members, member_off = np.empty_like(order), np.empty(n_runs + 1, dtype=np.int64)
-        grouping.group(run[order], np.arange(len(order), dtype=np.int32), members, member_off)
-        edges = np.empty((len(order), 5))
-        edges_of(boxes, mine[order], edges)
-        objects = obj_rows[obj_off[k] : obj_off[k + 1]]
-        obj_edges = np.empty((len(objects), 5))
-        edges_of(obj_boxes, objects, obj_edges)
-        rule(image[out], edges, members, member_off, truth.image[objects], obj_edges, absorb[objects], ~counted[objects],
-             thresholds, float(inclusive), areas, tp[out], ignored[out])  # fmt: skip
+    def match_some(classes: NDArray[np.int32]) -> None:
+        room = kernels.room(n_images, int(obj_sizes[classes].max()), n_areas, int(sizes[classes].max()))
+        rule(classes, found, objects, rules, verdicts, room)
 
-    each_largest_first(match_class, np.diff(row_off), threads)
+    each_batch(match_some, sizes, threads)
     ties = () if protocol.ranking.ties == "image" else (np.arange(len(detections)),)
     digest = np.stack([
         fold_table(n_images, truth.image, truth.label, truth.boxes, truth.area, truth.crowd, truth.difficult),
@@ -258,8 +245,9 @@ def match(truth: Truth, detections: Detections, protocol: Protocol, *, threads: 
     ], axis=1)  # fmt: skip
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(image, minlength=n_images)
     return Matches(
-        protocol, truth.categories, truth.images.ids, digest, beyond.astype(np.int32), off, image, rank, position, score,
-        tp, ignored, obj_off, truth.image[obj_rows], counted[obj_rows], notes=truth.notes + detections.notes,
+        protocol, truth.categories, truth.images.ids, digest, beyond.astype(np.int32), off, image, rank, position,
+        detections.score[position], tp, ignored, obj_off, truth.image[obj_rows], counted[obj_rows],
+        notes=truth.notes + detections.notes,
     )  # fmt: skip
 
 
@@ -285,15 +273,18 @@ def _object_roles(truth: Truth, protocol: Protocol) -> tuple[NDArray[np.bool_], 
 
 
 def _group(
-    image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
+    image: NDArray[np.int32] | None, label: NDArray[np.int32], n_images: int, n_classes: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, then image, then input order; and where each class begins."""
+    """Rows by class, then (unless None) by image, then in input order; and where each class begins."""
     from detmap.kernels.grouping import group
 
-    by_image, rows = np.empty(len(image), dtype=np.int32), np.empty(len(image), dtype=np.int32)
-    group(image, np.arange(len(image), dtype=np.int32), by_image, np.empty(n_images + 1, dtype=np.int64))
-    off = np.empty(n_classes + 1, dtype=np.int64)
-    group(label, by_image, rows, off)
+    start = np.arange(len(label), dtype=np.int32)
+    if image is not None:
+        by_image = np.empty_like(start)
+        group(image, start, by_image, np.empty(n_images + 1, dtype=np.int64))
+        start = by_image
+    rows, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
+    group(label, start, rows, off)
     return rows, off
 
 

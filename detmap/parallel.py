@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 
 def default_threads() -> int:
@@ -15,17 +20,55 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each_largest_first(work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None) -> None:
-    """Call ``work(k)`` for every k, the largest first, so that no thread is left with a long tail.
+def each_batch(work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64], threads: int | None = None) -> None:
+    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done.
 
-    The order of the calls never shows in a result: each writes its own slice.
+    The largest classes come first and alone, so that no thread is left with a long tail; small ones share a call. The order
+    of the calls never shows in a result: each class has its own slice of the output.
     """
-    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
-    threads = min(threads or default_threads(), len(order))
-    if threads <= 1:
-        for k in order:
-            work(k)
+    threads = threads or default_threads()
+    batches = [np.array(batch, dtype=np.int32) for batch in _batches(sizes, threads)]
+    if threads == 1 or len(batches) <= 1:
+        for batch in batches:
+            work(batch)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, order):
+        for _ in pool.map(work, batches):
             pass
+
+
+def each_largest_first(work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None) -> None:
+    """Call ``work(k)`` for every k, the largest first."""
+    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
+    for _ in in_order(work, order, threads):
+        pass
+
+
+def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
+    enough = sizes.sum() / (8 * threads)
+    batch, total = [], 0
+    for k in np.argsort(-sizes, kind="stable").tolist():
+        batch.append(k)
+        total += int(sizes[k])
+        if total >= enough:
+            yield batch
+            batch, total = [], 0
+    if batch:
+        yield batch
+
+
+def in_order(work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None) -> Iterator[Outcome]:
+    """``work(item)`` of every item, in the order of the items; only a few are under way or waiting at any time."""
+    threads = threads or default_threads()
+    under_way: deque[Future[Outcome]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                under_way.append(pool.submit(work, item))
+                if len(under_way) > threads + 1:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()

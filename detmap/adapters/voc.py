@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import joining
+from detmap.adapters import joining, voc_scan
 from detmap.errors import DataError
+from detmap.parallel import in_order
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
 DETECTION_FILE = re.compile(r"comp\d+(?:_.+)?_det_(?P<split>.+?)_(?P<name>.+)\.txt")
@@ -49,25 +52,20 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     root = _root(path)
     split = split or _default_split(root)
     stems = _stems(root, split)
-    pages = [_page(root / "Annotations" / f"{stem}.xml") for stem in stems]
-    names = sorted({obj.name for page in pages for obj in page.objects} | _listed_classes(root, split))
+    files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
+    objects, year = scan_pages(root, files) or decode_pages(root, files)
+    names = sorted({*objects.name, *_listed_classes(root, split)})
     label_of = {name: label for label, name in enumerate(names)}
-    objects = [(place, obj) for place, page in enumerate(pages) for obj in page.objects]
-    boxes = np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4)
-    unflagged = sum(obj.difficult is None for _, obj in objects)
+    unflagged = int((objects.difficult < 0).sum())
     notes = (Note("difficult-missing", "objects do not say whether they are difficult: read as 0", unflagged, str(root)),)
+    width, height = np.ascontiguousarray(objects.size.T)
+    x1, y1, x2, y2 = objects.boxes.T
     return Truth(
-        Images(np.array(stems, dtype=str), tuple(stems), np.array([page.width for page in pages]),
-               np.array([page.height for page in pages])),
+        Images(np.array(stems, dtype=str), tuple(stems), width, height),
         Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
-        image=np.array([place for place, _ in objects], dtype=np.int32),
-        label=np.array([label_of[obj.name] for _, obj in objects], dtype=np.int32),
-        boxes=boxes,
-        area=(boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1),
-        crowd=np.zeros(len(objects), dtype=bool),
-        difficult=np.array([bool(obj.difficult) for _, obj in objects], dtype=bool),
-        box_format="voc", family="voc", year=_year(root, pages), split=split, source=str(root),
-        notes=notes if unflagged else (),
+        image=objects.page, label=np.array([label_of[name] for name in objects.name], dtype=np.int32), boxes=objects.boxes,
+        area=(x2 - x1 + 1) * (y2 - y1 + 1), crowd=np.zeros(len(objects.name), dtype=bool), difficult=objects.difficult > 0,
+        box_format="voc", family="voc", year=year, split=split, source=str(root), notes=notes if unflagged else (),
     )  # fmt: skip
 
 
@@ -82,17 +80,73 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     DataError : no such files, a class that the truth does not have, a line that is not six columns, images that the truth
         lacks
     """
+    files = _detection_files(path, truth)
+    detections = scan_files(path, files, truth) or decode_files(path, files, truth)
+    given = {label for _, label in files}
+    missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
+    if not missing:
+        return detections
+    text = f"classes have no file, so no detections: {', '.join(missing)}"
+    return replace(detections, notes=(*detections.notes, Note("file-missing", text, len(missing), str(path))))
+
+
+# --- two lanes -------------------------------------------------------------------------------------------------------
+
+
+def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
+    """The fast lane of annotation files: their objects and the year; None where a file is not plain."""
+    objects = voc_scan.scan_pages(files)
+    if objects is None:
+        return None
+    folder = re.search(r"<folder>([^<]*)</folder>", objects.first_page)
+    return objects, _year(root, folder[1].strip() if folder else "")
+
+
+def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
+    """The reference lane of annotation files: every legal file, and every error."""
+    pages = [_page(file) for file in files]
+    objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
+    return voc_scan.Objects(
+        np.array([(page.width, page.height) for page in pages]),
+        np.array([p for p, _ in objects], dtype=np.int32), [obj.name for _, obj in objects],
+        np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4),
+        np.array([-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8), "",
+    ), _year(root, pages[0].folder)  # fmt: skip
+
+
+def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
+    """The fast lane of detection files: None where they are small, or one is not plain."""
+    if truth.family != "voc" or sum(file.stat().st_size for file, _ in files) < voc_scan.LEAST_SIZE:
+        return None
+    stems = voc_scan.stems_table(truth.images.stems)
     columns = []
-    for file, label in _detection_files(path, truth):
-        names, numbers = _lines(file)
+    for (_, label), rows in zip(files, in_order(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True):
+        if rows is None:
+            return None
+        columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
+    labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return joining.joined(truth, image, labels, boxes, score, box_format="voc", origin=joining.Origin(str(path), str))
+
+
+def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections:
+    """The reference lane of detection files: every legal file, and every error."""
+    columns, places = [], []
+    for file, label in files:
+        lines, names, numbers = _lines(file)
         columns.append((names, np.full(len(names), label, dtype=np.int32), numbers))
+        places.append((file, lines))
     named = [name for names, _, _ in columns for name in names]
     labels = np.concatenate([label for _, label, _ in columns])
     numbers = np.concatenate([values for _, _, values in columns])
+
+    def place(row: int) -> str:
+        file, line = [(file, line) for file, lines in places for line in lines][row]
+        return f"{file}: line {line}, image"
+
     image = joining.images_by_stem(truth, named, str(path))
     return joining.joined(
         truth, image, labels, np.ascontiguousarray(numbers[:, 1:]), np.ascontiguousarray(numbers[:, 0]),
-        box_format="voc", source=str(path), named=(named, ()),
+        box_format="voc", origin=joining.Origin(str(path), place, named),
     )  # fmt: skip
 
 
@@ -107,7 +161,8 @@ def _root(path: Path) -> Path:
     if len(years) == 1:
         return years[0]
     if years:
-        raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}", "name one")
+        raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
+                        f"name one, such as {years[0]}")  # fmt: skip
     raise DataError(str(path), "no folder Annotations", "name a VOC folder such as VOCdevkit/VOC2007")
 
 
@@ -129,15 +184,16 @@ def _stems(root: Path, split: str) -> list[str]:
     file = root / "ImageSets" / "Main" / f"{split}.txt"
     if not file.is_file():
         raise DataError(str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}")
-    stems = [line.split()[0] for line in _text(file).splitlines() if line.strip()]
-    if not stems:
+    line_of: dict[str, int] = {}
+    for line, words in enumerate(map(str.split, _text(file).splitlines()), start=1):
+        if words and words[0] in line_of:
+            raise DataError(f"{file}: line {line}", f"image {words[0]} is listed twice, first in line {line_of[words[0]]}",
+                            "list every image once")  # fmt: skip
+        if words:
+            line_of[words[0]] = line
+    if not line_of:
         raise DataError(str(file), "lists no image", "a split has one file stem a line")
-    unique = sorted(set(stems))
-    if len(unique) < len(stems):
-        twice = next(stem for i, stem in enumerate(stems) if stem in stems[:i])
-        raise DataError(f"{file}: line {len(stems) - stems[::-1].index(twice)}", f"image {twice} is listed twice",
-                        "list every image once")  # fmt: skip
-    return unique
+    return sorted(line_of)
 
 
 def _listed_classes(root: Path, split: str) -> set[str]:
@@ -146,13 +202,18 @@ def _listed_classes(root: Path, split: str) -> set[str]:
 
 def _page(file: Path) -> _Page:
     try:
-        root = ElementTree.fromstring(file.read_bytes())
+        data = file.read_bytes()
+        if b"<!ENTITY" in data:
+            raise DataError(str(file), "defines XML entities, which no annotation needs", "write it without a DOCTYPE")
+        root = ElementTree.fromstring(data)
     except FileNotFoundError:
         raise DataError(str(file), "missing, though the split lists it", "add the file or take it off the list") from None
     except OSError as error:
         raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
-    except (ElementTree.ParseError, ValueError) as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise DataError(str(file), f"not XML: {error}", "write or copy the file again") from None
+    if root.tag != "annotation":
+        raise DataError(str(file), f"the top element is <{root.tag}>, not <annotation>", "give VOC annotations")
     size = root.find("size")
     width, height = (_number(file, f"size.{side}", size, side, np.nan) for side in ("width", "height"))
     objects = [_object(file, f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
@@ -173,7 +234,7 @@ def _object(file: Path, where: str, node: ElementTree.Element) -> _Object:
                         "xmax and ymax are the last pixel, not less than xmin and ymin")  # fmt: skip
     flag = (node.findtext("difficult") or "").strip()
     if flag not in ("", "0", "1"):
-        raise DataError(f"{file}: {where}.difficult", f"{flag!r}", "write 0 or 1, or leave it out")
+        raise DataError(f"{file}: {where}.difficult", f"{flag!r} is neither 0 nor 1", "write 0 or 1, or leave it out")
     return _Object(name, (x1, y1, x2, y2), None if flag == "" else flag == "1")
 
 
@@ -187,14 +248,14 @@ def _number(file: Path, where: str, parent: ElementTree.Element | None, tag: str
         number = float(text)
     except ValueError:
         number = np.nan
-    if not np.isfinite(number):
+    if not abs(number) <= joining.MAX_PIXEL:
         raise DataError(f"{file}: {where}", f"{text.strip()!r} is not a finite number", "write pixels as plain numbers")
     return number
 
 
-def _year(root: Path, pages: list[_Page]) -> int:
+def _year(root: Path, folder: str) -> int:
     """The year in the folder's name, or in the annotations' own folder field; 0 where neither says."""
-    for name in (root.name, pages[0].folder):
+    for name in (root.absolute().name, root.resolve().name, folder):
         found = re.fullmatch(r"VOC(\d{4})", name)
         if found:
             return int(found.group(1))
@@ -216,14 +277,15 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
         fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
         if not fitting:
             raise _unknown_class(file, truth)
-        label = max(fitting, key=lambda i: len(truth.categories.names[i]))
-        found.append((file, tail.removesuffix(f"_{truth.categories.names[label]}"), label))
+        cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
+        found.append((file, *max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))))
     splits = sorted({split for _, split, _ in found})
     wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
     chosen = [(file, label) for file, split, label in found if split == wanted]
     if not chosen:
-        raise DataError(str(path), f"holds detections of {', '.join(splits)}, none of {wanted or 'one split'}",
-                        "keep the files of one split in a folder")  # fmt: skip
+        lacking = f", not of {truth.split}" if truth.split else ""
+        raise DataError(str(path), f"holds detections of the splits {', '.join(splits)}{lacking}",
+                        "give a folder with the files of the truth's split only")  # fmt: skip
     seen: dict[int, Path] = {}
     for file, label in chosen:
         if label in seen:
@@ -243,8 +305,8 @@ def _unknown_class(file: Path, truth: Truth) -> DataError:
                      "ImageSets/Main/<class>_<split>.txt")  # fmt: skip
 
 
-def _lines(file: Path) -> tuple[list[str], NDArray[np.float64]]:
-    """Image names and (n, 5) score, x1, y1, x2, y2 of one file."""
+def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
+    """Line numbers, image names and (n, 5) score, x1, y1, x2, y2 of one file."""
     rows = [line.split() for line in _text(file).splitlines()]
     wrong = next((i for i, row in enumerate(rows) if row and len(row) != 6), None)
     if wrong is not None:
@@ -255,25 +317,24 @@ def _lines(file: Path) -> tuple[list[str], NDArray[np.float64]]:
         numbers = np.array([[float(word) for word in row[1:]] for _, row in numbered]).reshape(-1, 5)
     except ValueError:
         raise _not_a_number(file, numbered) from None
-    bad = ~np.isfinite(numbers).all(axis=1)
-    if bad.any():
+    if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
         raise _not_a_number(file, numbered)
     negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
     if negative.any():
         line, row = numbered[int(np.argmax(negative))]
         raise DataError(f"{file}: line {line}", f"box {' '.join(row[2:])} has a negative width or height",
                         "boxes are x1 y1 x2 y2, the last pixel not before the first")  # fmt: skip
-    return [row[0] for _, row in numbered], numbers
+    return [line for line, _ in numbered], [row[0] for _, row in numbered], numbers
 
 
 def _not_a_number(file: Path, numbered: list[tuple[int, list[str]]]) -> DataError:
     for line, row in numbered:
         for column, word in zip(("score", "x1", "y1", "x2", "y2"), row[1:], strict=True):
             try:
-                finite = bool(np.isfinite(float(word)))
+                number = float(word)
             except ValueError:
-                finite = False
-            if not finite:
+                number = np.nan
+            if not abs(number) <= (sys.float_info.max if column == "score" else joining.MAX_PIXEL):
                 return DataError(
                     f"{file}: line {line}, {column}", f"{word!r} is not a finite number", "write a plain number"
                 )
@@ -282,8 +343,11 @@ def _not_a_number(file: Path, numbered: list[tuple[int, list[str]]]) -> DataErro
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        data = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
-        raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise DataError(str(file), f"cannot be read: {error.strerror}", "it should be a file that you may read") from None
+    try:
+        return data.decode()
     except UnicodeDecodeError as error:
-        raise DataError(str(file), f"not UTF-8 text: {error.reason}", "write the file as plain text") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{file}: line {line}", f"not UTF-8: {error.reason}", "write the file as plain text") from None

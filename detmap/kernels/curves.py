@@ -1,4 +1,4 @@
-"""Ranked verdicts of one class to precision-recall curves, kept at their true positives only.
+"""Ranked verdicts of detection classes to precision-recall curves, kept at their true positives only, and to AP.
 
 Recall rises only at a true positive, and between two of them precision only falls; so the curve's envelope, and every
 integral over recall, is decided at the true positives.
@@ -6,69 +6,147 @@ integral over recall, is decided at the true positives.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.kernels import kernel
+from detmap.kernels.integrate import integrate
+from detmap.kernels.ranked import recall_precision
+
+
+class Ranked(NamedTuple):
+    """Verdicts by class, best score first: off (K + 1,), tp and ignored (D, A) words, rank (D,) in image and class."""
+
+    off: NDArray[np.int64]
+    tp: NDArray[np.unsignedinteger[Any]]
+    ignored: NDArray[np.unsignedinteger[Any]]
+    rank: NDArray[np.int32]
+
+
+class TruePositives(NamedTuple):
+    """The curves of one class, with room for P true positives, at least as many as there are objects to find.
+
+    false_before (A, T, P), false positives ranked before each true positive; row (A, T, P), its row among those of the class;
+    n_tp, n_fp (A, T); plain (A,) is room.
+    """
+
+    false_before: NDArray[np.int32]
+    row: NDArray[np.int32]
+    n_tp: NDArray[np.int64]
+    n_fp: NDArray[np.int64]
+    plain: NDArray[np.int64]
+
+
+class Integrator(NamedTuple):
+    """How AP is taken: the code of the rule, its recall points (R,), epsilon in the denominator of precision."""
+
+    code: int
+    points: NDArray[np.float64]
+    epsilon: float
+
+
+class Summary(NamedTuple):
+    """What is kept of each class: terms (K, A, T, R), whose mean is AP; n_tp, n_fp (K, A, T); n_within (K, M, A, T)."""
+
+    terms: NDArray[np.float64]
+    n_tp: NDArray[np.int64]
+    n_fp: NDArray[np.int64]
+    n_within: NDArray[np.int64]
+
+
+def true_positives_room(n_areas: int, n_thresholds: int, most: int) -> TruePositives:
+    """Room for the curves of a class with up to `most` true positives."""
+    shape = (n_areas, n_thresholds)
+    return TruePositives(
+        np.empty((*shape, most), np.int32), np.empty((*shape, most), np.int32), np.empty(shape, np.int64),
+        np.empty(shape, np.int64), np.empty(n_areas, np.int64),
+    )  # fmt: skip
 
 
 @kernel
-def true_positives(tp: Any, ignored: Any, rank: Any, limit: int, false_before: Any, row: Any, n_tp: Any, n_fp: Any) -> None:
-    """Where the true positives of each curve stand in the ranked list.
-
-    tp, ignored (n, A) words, best score first; rank (n,) int32; limit: rows of this rank or more do not count;
-    out: false_before (A, T, P) int32, false positives ranked before each true positive; row (A, T, P) int32, its row;
-    n_tp, n_fp (A, T) int64, zero on entry. P is at least the number of objects to find.
-    """
-    n_areas, n_thresholds = n_tp.shape
+def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
+    """Where the true positives of each of a class's curves stand in the ranked list; rows of rank `limit` or more are out."""
+    n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - n_thresholds)
-    plain = np.zeros(n_areas, np.int64)  # rows that are false at every threshold
-    for r in range(tp.shape[0]):
-        if rank[r] >= limit:
+    curves.n_tp[:] = 0
+    curves.n_fp[:] = 0
+    curves.plain[:] = 0  # rows that are false at every threshold
+    for r in range(ranked.off[k], ranked.off[k + 1]):
+        if ranked.rank[r] >= limit:
             continue
         for a in range(n_areas):
-            found, excused = np.uint64(tp[r, a]), np.uint64(ignored[r, a])
+            found, excused = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
             if found == zero:
                 if excused == zero:
-                    plain[a] += 1
+                    curves.plain[a] += 1
                     continue
                 if excused == full:
                     continue
             for t in range(n_thresholds):
                 bit = np.uint64(1) << np.uint64(t)
                 if found & bit:
-                    k = n_tp[a, t]
-                    false_before[a, t, k] = plain[a] + n_fp[a, t]
-                    row[a, t, k] = r
-                    n_tp[a, t] = k + 1
+                    i = curves.n_tp[a, t]
+                    curves.false_before[a, t, i] = curves.plain[a] + curves.n_fp[a, t]
+                    curves.row[a, t, i] = r - ranked.off[k]
+                    curves.n_tp[a, t] = i + 1
                 elif not excused & bit:
-                    n_fp[a, t] += 1
+                    curves.n_fp[a, t] += 1
     for a in range(n_areas):
         for t in range(n_thresholds):
-            n_fp[a, t] += plain[a]
+            curves.n_fp[a, t] += curves.plain[a]
 
 
 @kernel
-def count_true_positives(tp: Any, rank: Any, limits: Any, n_tp: Any) -> None:
-    """True positives within each detection limit.
-
-    tp (n, A) words; rank (n,) int32; limits (M,) int64, ascending; out: n_tp (M, A, T) int64, zero on entry.
-    """
-    n_limits, n_areas, n_thresholds = n_tp.shape
-    for r in range(tp.shape[0]):
+def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
+    """True positives of a class within each detection limit. limits (M,) int64, ascending; out: n_within (M, A, T) int64."""
+    n_limits, n_areas, n_thresholds = n_within.shape
+    n_within[:] = 0
+    for r in range(ranked.off[k], ranked.off[k + 1]):
         m = 0
-        while m < n_limits and rank[r] >= limits[m]:
+        while m < n_limits and ranked.rank[r] >= limits[m]:
             m += 1
         if m == n_limits:
             continue
         for a in range(n_areas):
-            found = np.uint64(tp[r, a])
+            found = np.uint64(ranked.tp[r, a])
             if found == np.uint64(0):
                 continue
             for t in range(n_thresholds):
                 if found & (np.uint64(1) << np.uint64(t)):
-                    n_tp[m, a, t] += 1
+                    n_within[m, a, t] += 1
     for m in range(1, n_limits):
-        n_tp[m] += n_tp[m - 1]
+        for a in range(n_areas):
+            for t in range(n_thresholds):
+                n_within[m, a, t] += n_within[m - 1, a, t]
+
+
+@kernel
+def curve_at_true_positives(false_before: Any, n_tp: Any, n_objects: Any, epsilon: Any, recall: Any, precision: Any) -> None:
+    """Recall and precision at the true positives of one curve; out: recall, precision (n_tp or more,)."""
+    for i in range(n_tp):
+        recall[i], precision[i] = recall_precision(float(i + 1), float(false_before[i]), float(n_objects), epsilon)
+
+
+@kernel
+def score_classes(
+    classes: Any, ranked: Any, n_objects: Any, limits: Any, rule: Any, curves: Any, recall: Any, precision: Any, summary: Any
+) -> None:  # fmt: skip
+    """Integrate all curves of some classes.
+
+    classes (n,) int32; n_objects (K, A) int64 to find; limits (M,) int64, ascending; curves, recall and precision (P,) are
+    room; the terms of an area without objects are left as they are.
+    """
+    for c in range(classes.size):
+        k = classes[c]
+        find_true_positives(k, ranked, limits[limits.size - 1], curves)
+        count_within(k, ranked, limits, summary.n_within[k])
+        for a in range(n_objects.shape[1]):
+            for t in range(curves.n_tp.shape[1]):
+                n = curves.n_tp[a, t]
+                summary.n_tp[k, a, t], summary.n_fp[k, a, t] = n, curves.n_fp[a, t]
+                if n_objects[k, a] > 0:
+                    curve_at_true_positives(curves.false_before[a, t], n, n_objects[k, a], rule.epsilon, recall, precision)
+                    integrate(rule.code, recall[:n], precision[:n], rule.points, summary.terms[k, a, t])

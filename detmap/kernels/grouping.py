@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.kernels import kernel
 
@@ -13,95 +14,89 @@ from detmap.kernels import kernel
 def group(key: Any, rows: Any, grouped: Any, off: Any) -> None:
     """Rows in order of their key, by counting; rows of equal key keep their order.
 
-    key (n,) int32 of each row in [0, n_keys); rows (n,) int32, the order to start from;
-    out: grouped (n,) int32 rows; off (n_keys + 1,) int64 where each key's rows begin.
+    key (n,) int32 of each row in [0, n_keys); rows (m,) int32, the order to start from;
+    out: grouped (m,) int32 rows; off (n_keys + 1,) int64 where each key's rows begin.
     """
     off[:] = 0
-    for row in rows:
-        off[key[row] + 1] += 1
+    for i in range(rows.size):
+        off[key[rows[i]] + 1] += 1
     for k in range(off.size - 1):
         off[k + 1] += off[k]
-    cursor = off[:-1].copy()
-    for row in rows:
-        k = key[row]
-        grouped[cursor[k]] = row
-        cursor[k] += 1
+    for i in range(rows.size):
+        k = key[rows[i]]
+        grouped[off[k]] = rows[i]
+        off[k] += 1
+    for k in range(off.size - 1, 0, -1):  # each key's end is where the next one begins
+        off[k] = off[k - 1]
+    off[0] = 0
+
+
+class Sorter(NamedTuple):
+    """Room to sort up to n rows in: keys and their next order, rows in their next order, counts of digits."""
+
+    keys: NDArray[np.uint64]
+    next_keys: NDArray[np.uint64]
+    next_order: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+def sorter(n: int) -> Sorter:
+    """Room for `rank_by_score` of up to n rows."""
+    return Sorter(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int32), np.empty((8, 256), np.int64))
 
 
 @kernel
-def rank_by_score(score: Any, order: Any) -> None:
+def rank_by_score(bits: Any, order: Any, room: Any) -> None:
     """Sort `order` in place by descending score; rows of equal score keep their order.
 
-    score (n,) float64 without NaN; order (n,) int32, positions in `score`, in the order that ties shall have.
-    Radix sort of the bit patterns, least digit first: as stable as the merge sort of the references, and linear.
+    bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the order that ties shall have;
+    room: `sorter` of n or more. Radix sort, least digit first: as stable as the merge sort of the references, and linear.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)
-    keys = np.empty(n, np.uint64)
-    bits = score.view(np.uint64)
-    counts = np.zeros((8, 256), np.int64)
+    room.counts[:] = 0
     for i in range(n):
         word = bits[order[i]]
         if word == sign:  # -0.0 equals 0.0
             word = np.uint64(0)
-        ascending = ~word if word & sign else word | sign
-        keys[i] = ~ascending
+        key = word if word & sign else ~(word | sign)  # larger scores get smaller keys
+        room.keys[i] = key
         for digit in range(8):
-            counts[digit, (keys[i] >> np.uint64(8 * digit)) & np.uint64(255)] += 1
-    keys_out, order_out = np.empty_like(keys), np.empty_like(order)
+            room.counts[digit, (key >> np.uint64(8 * digit)) & np.uint64(255)] += 1
     for digit in range(8):
         shift = np.uint64(8 * digit)
-        if n == 0 or counts[digit, (keys[0] >> shift) & np.uint64(255)] == n:
+        if n == 0 or room.counts[digit, (room.keys[0] >> shift) & np.uint64(255)] == n:
             continue  # all rows share this digit
         begin = 0
         for value in range(256):
-            count = counts[digit, value]
-            counts[digit, value] = begin
+            count = room.counts[digit, value]
+            room.counts[digit, value] = begin
             begin += count
         for i in range(n):
-            value = (keys[i] >> shift) & np.uint64(255)
-            place = counts[digit, value]
-            keys_out[place] = keys[i]
-            order_out[place] = order[i]
-            counts[digit, value] += 1
-        keys[:] = keys_out
-        order[:] = order_out
+            value = (room.keys[i] >> shift) & np.uint64(255)
+            place = room.counts[digit, value]
+            room.next_keys[place] = room.keys[i]
+            room.next_order[place] = order[i]
+            room.counts[digit, value] = place + 1
+        for i in range(n):
+            room.keys[i] = room.next_keys[i]
+            order[i] = room.next_order[i]
 
 
 @kernel
-def number_runs(image: Any, run: Any) -> int:
-    """Which run of equal images each row belongs to, counted from 0.
+def count_within(key: Any, rows: Any, off: Any, limit: int, seen: Any, kept: Any) -> None:
+    """Rows of each class that are left when the rows of each image are cut to `limit`.
 
-    image (n,) int32, ascending; out: run (n,) int32. Returns the number of runs.
+    key (N,) int32, the image of each row; rows (n,) int32, grouped by class; off (K + 1,) int64; seen (I,) int32, room;
+    out: kept (K,) int64.
     """
-    current = -1
-    for i in range(image.size):
-        if i == 0 or image[i] != image[i - 1]:
-            current += 1
-        run[i] = current
-    return current + 1
-
-
-@kernel
-def rank_in_run(run: Any, n_runs: int, order: Any, rank: Any) -> None:
-    """How many rows of its run come before each one.
-
-    run (n,) int32; order (n,) int32, positions in `run`, best score first; out: rank (n,) int32, in the order of `order`.
-    """
-    seen = np.zeros(n_runs, np.int32)
-    for i in range(order.size):
-        r = run[order[i]]
-        rank[i] = seen[r]
-        seen[r] += 1
-
-
-@kernel
-def count_within(image: Any, limit: int) -> int:
-    """Rows left when each run of equal images is cut to `limit` rows. image (n,) int32, grouped."""
-    kept = 0
-    length = 0
-    for i in range(image.size):
-        length = length + 1 if i > 0 and image[i] == image[i - 1] else 1
-        if length <= limit:
-            kept += 1
-    return kept
+    seen[:] = 0
+    for k in range(kept.size):
+        kept[k] = 0
+        for i in range(off[k], off[k + 1]):
+            image = key[rows[i]]
+            seen[image] += 1
+            if seen[image] <= limit:
+                kept[k] += 1
+        for i in range(off[k], off[k + 1]):
+            seen[key[rows[i]]] = 0

@@ -1,0 +1,275 @@
+"""The fast lane for large plain COCO files: a compiled scanner, in parallel over byte ranges.
+
+It either returns exactly what the decoder in `detmap.adapters.coco` would, or None for a file that is not plain; then that
+decoder, the authority on every legal file and every error, reads it. A range is cut where a record probably begins; the
+guess is verified, because the scan of each range must end exactly where the next one began. The file is read piece by piece
+and not mapped, so that nothing happens to a reader whose file is cut short behind its back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.parallel import in_order
+
+LEAST_SIZE = 1 << 20  # smaller files are not worth it
+PIECE = 4 << 20
+OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
+SHORTEST_RECORD = 40  # of those that have an image, a category and a box
+
+
+def key(name: str) -> int:
+    """The bit of a key in `Columns.seen`; ``crowd`` is that of an iscrowd which is 1."""
+    from detmap.kernels import json_scan
+
+    return int(getattr(json_scan, name.upper()))
+
+
+class NotPlain(Exception):  # noqa: N818 - not an error: the file is for the other lane
+    """The scanner does not understand the file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Records in file order.
+
+    Parameters
+    ----------
+    image, category : (n,) int32 positions among the ids that were looked for
+    number : (n,) int64, the records' own ids, where wanted
+    boxes : (n, 4) float64
+    value : (n,) float64, score or area
+    seen : (n,) uint8, bits of the keys that each record has
+    """
+
+    image: NDArray[np.int32]
+    category: NDArray[np.int32]
+    number: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+    value: NDArray[np.float64]
+    seen: NDArray[np.uint8]
+
+
+Locate = Callable[[NDArray[np.int64]], NDArray[np.int32]]
+
+
+class OpenFile:
+    """A regular file that is read at given places."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path, self.descriptor = path, descriptor
+        self.size = os.fstat(descriptor).st_size
+
+    def read(self, at: int, size: int) -> NDArray[np.uint8]:
+        """Up to `size` bytes from `at` on, (n,) uint8."""
+        return np.frombuffer(os.pread(self.descriptor, size, at), dtype=np.uint8)
+
+    def byte(self, at: int) -> tuple[int, int]:
+        """The position from `at` on that is not white space, and the byte there; -1 behind the end of the file."""
+        from detmap.kernels.json_scan import skip_space
+
+        while at < self.size:
+            piece = self.read(at, 4096)
+            place = skip_space(piece, 0)
+            if place < len(piece):
+                return at + place, int(piece[place])
+            at += len(piece)
+        return at, -1
+
+    def value_end(self, at: int) -> int:
+        """The position after the value that begins at `at`."""
+        from detmap.kernels.json_scan import skip_value
+
+        size = PIECE
+        while True:
+            piece = self.read(at, size)
+            end: int = skip_value(piece, 0)
+            if 0 <= end < len(piece):
+                return at + end
+            if at + size >= self.size:
+                raise NotPlain
+            size *= 4
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[OpenFile]:
+    """The file, if it is a regular one of some size; else `NotPlain`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        raise NotPlain from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size < LEAST_SIZE:
+            raise NotPlain
+        yield OpenFile(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -> Columns | None:
+    """The records of a results file, or None where the other lane shall read it.
+
+    Parameters
+    ----------
+    path : a JSON file
+    locate_image, locate_category : ids to positions in the truth, -1 for an unknown one
+    """
+    from detmap.kernels import json_scan as scan
+
+    wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.SCORE
+    try:
+        with opened(path) as file:
+            at, byte = file.byte(0)
+            if byte != ord("["):
+                return None
+            columns, at = scan_list(file, at + 1, wanted, locate_image, locate_category)
+            if file.byte(at)[1] != -1 or not (columns.seen == wanted).all() or not _plain_rows(columns):
+                return None
+            return columns
+    except NotPlain:
+        return None
+
+
+def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> Columns | None:
+    """The annotations of an instances file, or None where the other lane shall read it.
+
+    Parameters
+    ----------
+    path : a JSON file
+    decode : for ``images`` and ``categories``, what to call with the text of the list; it returns the look-up of its ids
+    """
+    from detmap.kernels import json_scan as scan
+
+    wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.AREA | scan.ISCROWD | scan.ID
+    located: dict[str, Locate] = {}
+    columns: Columns | None = None
+    annotations_at = -1
+    try:
+        with opened(path) as file:
+            at, byte = file.byte(0)
+            if byte != ord("{"):
+                return None
+            separator = ord("{")
+            seen: set[str] = set()
+            while True:
+                at, byte = file.byte(at + 1)
+                if byte != ord('"'):
+                    return None
+                name, at = _key(file, at)
+                if name in seen:
+                    return None
+                seen.add(name)
+                if name == "annotations" and len(located) == 2:
+                    at, byte = file.byte(at)
+                    if byte != ord("["):
+                        return None
+                    columns, at = scan_list(file, at + 1, wanted, located["images"], located["categories"])
+                elif name == "annotations":
+                    annotations_at, at = at, file.value_end(at)
+                else:
+                    end = file.value_end(at)
+                    if name in decode:
+                        located[name] = decode[name](file.read(at, end - at).tobytes())
+                    at = end
+                at, separator = file.byte(at)
+                if separator == ord("}"):
+                    break
+                if separator != ord(","):
+                    return None
+            if file.byte(at + 1)[1] != -1 or len(located) < 2:
+                return None
+            if annotations_at >= 0:  # they came before the images or the categories
+                at, byte = file.byte(annotations_at)
+                if byte != ord("["):
+                    return None
+                columns, _ = scan_list(file, at + 1, wanted, located["images"], located["categories"])
+            required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
+            if columns is None or not (columns.seen & required == required).all() or not _plain_rows(columns):
+                return None
+            return columns
+    except NotPlain:
+        return None
+
+
+def scan_list(file: OpenFile, at: int, wanted: int, locate_image: Locate, locate_category: Locate) -> tuple[Columns, int]:
+    """The records of the list whose opening bracket is just before `at`, and the position after its closing bracket."""
+    from detmap.kernels import json_scan as scan
+
+    at, byte = file.byte(at)
+    most = (file.size - at) // SHORTEST_RECORD + 1  # memory that is never touched costs nothing
+    with_number = most if wanted & scan.ID else 0
+    whole = Columns(
+        np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32), np.empty(with_number, dtype=np.int64),
+        np.empty((most, 4)), np.empty(most), np.empty(most, dtype=np.uint8),
+    )  # fmt: skip
+    if byte == ord("]"):
+        return _cut(whole, 0), at + 1
+
+    def scan_piece(begin: int) -> tuple[Columns, int, bool]:
+        text = file.read(begin, PIECE + OVERLAP)
+        first = 0 if begin == at else scan.find_record(text, 0)
+        stop = scan.find_record(text, PIECE) if begin + PIECE < file.size else len(text)
+        if first < 0:
+            raise NotPlain
+        rows = len(text) // SHORTEST_RECORD + 1
+        ids = np.empty((3, rows), dtype=np.int64)
+        piece = Columns(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), ids[2], np.empty((rows, 4)), np.empty(rows),
+                        np.empty(rows, dtype=np.uint8))  # fmt: skip
+        state = np.zeros(2, dtype=np.int64)
+        end = stop
+        if first != stop:
+            end = scan.scan_records(text, first, stop if stop >= 0 else len(text), wanted, ids[0], ids[1], ids[2], piece.boxes,
+                                    piece.value, piece.seen, state)  # fmt: skip
+        if end < 0 or (stop < 0 and not state[1]):
+            raise NotPlain
+        n = int(state[0])
+        return Columns(
+            locate_image(ids[0, :n]), locate_category(ids[1, :n]), ids[2, :n] if with_number else ids[2, :0],
+            piece.boxes[:n], piece.value[:n], piece.seen[:n],
+        ), begin + end, bool(state[1])  # fmt: skip
+
+    n_rows = 0
+    for piece, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
+        rows = slice(n_rows, n_rows + len(piece.seen))
+        n_rows = rows.stop
+        for name in Columns.__slots__:
+            column = getattr(piece, name)
+            getattr(whole, name)[rows][: len(column)] = column
+        if last:
+            return _cut(whole, n_rows), end
+    raise NotPlain
+
+
+def _cut(columns: Columns, n: int) -> Columns:
+    return Columns(*(getattr(columns, name)[:n] for name in Columns.__slots__))
+
+
+def _plain_rows(columns: Columns) -> bool:
+    """Whether every row is one that needs no error and no note."""
+    boxes: Any = columns.boxes
+    known = (columns.image >= 0).all() and (columns.category >= 0).all()
+    return bool(known and (boxes[:, 2] >= 0).all() and (boxes[:, 3] >= 0).all())
+
+
+def _key(file: OpenFile, at: int) -> tuple[str, int]:
+    """A key of the top level whose quotation mark is at `at`, and the position of its value."""
+    from detmap.kernels.json_scan import skip_string
+
+    piece = file.read(at, 4096)
+    end = skip_string(piece, 1)
+    if end < 0:
+        raise NotPlain
+    colon, byte = file.byte(at + end)
+    if byte != ord(":"):
+        raise NotPlain
+    return piece[1 : end - 1].tobytes().decode("ascii"), file.byte(colon + 1)[0]

@@ -1,0 +1,86 @@
+"""Decimal text to the nearest double, exactly as ``float()`` reads it.
+
+Source: D. Lemire, "Number parsing at a gigabyte per second" (2021), and N. Mushtak and D. Lemire, "Fast number parsing
+without fallback" (2023): the product of the digits with a 128-bit power of five decides the double.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from detmap.kernels import kernel
+
+LEAST_EXPONENT, GREATEST_EXPONENT = -100, 60  # decimal exponents outside are not plain
+
+
+def _powers_of_five() -> Any:
+    """(n, 2) uint64: 5**q for every exponent, normalised to 128 bits: truncated, or rounded up where q is negative."""
+    rows = []
+    for q in range(LEAST_EXPONENT, GREATEST_EXPONENT + 1):
+        if q >= 0:
+            power = 5**q
+            shift = 128 - power.bit_length()
+            bits = power << shift if shift >= 0 else power >> -shift
+        else:
+            divisor = 5**-q
+            bits = (1 << (127 + divisor.bit_length())) // divisor + 1
+            bits >>= bits.bit_length() - 128
+        rows.append((bits >> 64, bits & (2**64 - 1)))
+    return np.array(rows, dtype=np.uint64)
+
+
+POWERS_OF_FIVE = _powers_of_five()
+LEAST_POWER = -400
+POWERS_OF_TWO = np.ldexp(1.0, np.arange(LEAST_POWER, 230))
+POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double holds exactly
+
+
+@kernel
+def multiply(a: Any, b: Any) -> Any:
+    """The 128-bit product of two uint64, as (high, low)."""
+    low_half = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a1, a0, b1, b0 = a >> half, a & low_half, b >> half, b & low_half
+    corner, left, right = a0 * b0, a1 * b0, a0 * b1
+    middle = (corner >> half) + (left & low_half) + (right & low_half)
+    return a1 * b1 + (left >> half) + (right >> half) + (middle >> half), a * b
+
+
+@kernel
+def nearest_double(digits: Any, exponent: Any) -> Any:
+    """The double nearest to digits * 10**exponent, ties to even; -1.0 where this table cannot tell.
+
+    digits uint64, all of the number's digits; exponent int64.
+    """
+    if digits == np.uint64(0):
+        return 0.0
+    if digits <= np.uint64(1 << 53) and -22 <= exponent <= 22:  # both factors are exact, so one operation rounds right
+        if exponent < 0:
+            return float(digits) / POWERS_OF_TEN[-exponent]
+        return float(digits) * POWERS_OF_TEN[exponent]
+    if exponent < LEAST_EXPONENT or exponent > GREATEST_EXPONENT:
+        return -1.0
+    zeros = 0  # leading ones of the 64-bit word
+    word = digits
+    for shift in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - shift) == np.uint64(0):
+            word <<= np.uint64(shift)
+            zeros += shift
+    row = exponent - LEAST_EXPONENT
+    high, low = multiply(word, POWERS_OF_FIVE[row, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the 64 bits of the power are too few to decide
+        more, _ = multiply(word, POWERS_OF_FIVE[row, 1])
+        low += more
+        if more > low:
+            high += np.uint64(1)
+    top = high >> np.uint64(63)
+    shift_right = top + np.uint64(9)
+    mantissa = high >> shift_right  # 54 bits: one more than a double has, to round by
+    power = ((217706 * exponent) >> 16) + 63 + np.int64(top) - zeros
+    exact_half = low <= np.uint64(1) and -4 <= exponent <= 23 and mantissa & np.uint64(3) == np.uint64(1)
+    if exact_half and mantissa << shift_right == high:
+        mantissa &= ~np.uint64(1)
+    mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+    return float(mantissa) * POWERS_OF_TWO[power - 52 - LEAST_POWER]  # exact: 53 bits, and no subnormal is in reach

@@ -1,0 +1,37 @@
+"""With the JIT off every kernel is plain Python: the same bits, and every line of it is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str, **environment: str) -> str:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **environment}, capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """What the exercise prints without the JIT, and the coverage of the kernels."""
+    data = f"--data-file={tmp_path_factory.mktemp('coverage') / 'data'}"
+    off = {"NUMBA_DISABLE_JIT": "1"}
+    printed = run("coverage", "run", data, "--include=*/detmap/kernels/*", "-m", "tests.kernels.exercise", **off)
+    return printed, run("coverage", "report", data, "--show-missing")
+
+
+def test_the_same_bits_as_compiled(plain: tuple[str, str]) -> None:
+    assert run("tests.kernels.exercise") == plain[0]
+
+
+def test_every_line_is_run(plain: tuple[str, str]) -> None:
+    total = next(line for line in plain[1].splitlines() if line.startswith("TOTAL"))
+    assert total.split()[-1] == "100%", plain[1]
