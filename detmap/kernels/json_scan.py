@@ -159,7 +159,6 @@ def skip_value(text: Any, at: int) -> int:
 @kernel
 def read_number(text: Any, at: int) -> Any:
     """A number at `at`: the nearest double and the position after it."""
-    begin = at
     negative = at < text.size and text[at] == 45
     if negative:
         at += 1
@@ -200,11 +199,9 @@ def read_number(text: Any, at: int) -> Any:
             power = 10 * power + int(text[i]) - 48
         exponent += sign * power
     value = nearest_double(digits, exponent)
-    if value < 0.0:
+    if value < 0.0 or (negative and whole and digits == np.uint64(0)):  # the integer -0: 0.0 for some readers, -0.0 for others
         return 0.0, NOT_PLAIN
-    if negative and not (whole and digits == np.uint64(0)):  # the integer -0 is 0
-        value = -value
-    return value, at if at > begin else NOT_PLAIN
+    return -value if negative else value, at
 
 
 @kernel

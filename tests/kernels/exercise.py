@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 
 import detmap
 from detmap import integrators, ranking
+from detmap.adapters import voc_scan
 from detmap.curves import coco_arrays
-from detmap.kernels import curves
+from detmap.kernels import curves, json_scan
+from detmap.kernels import voc_scan as kernels
 from tests.drawing import draw_coco, draw_many_detections, draw_voc
+from tests.lanes import LANES, write_mutated
 from tests.tables import read_coco, voc_tables
 
 
@@ -42,7 +47,51 @@ def outcomes() -> list[object]:
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
-    return [*found, n_within.tolist()]
+    return [*found, n_within.tolist(), *lanes(), *corners()]
+
+
+def lanes() -> list[tuple[str, int]]:
+    """How many damaged files each fast lane takes."""
+    counts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in LANES:
+            count = 0
+            for seed in range(2500):
+                write_mutated(kind, seed, Path(folder, "file"))
+                count += LANES[kind][0](Path(folder, "file")) is not None
+            counts.append((kind, count))
+    return counts
+
+
+def corners() -> list[int]:
+    """What chance does not draw: deep nesting, a negative id, rooms that are too small, a hash that collides."""
+    values = (b"false", b"[" * 70, b'{"a": [], "b": {}}')
+    found = [json_scan.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
+    one = [np.empty(1, dtype=np.int64) for _ in range(3)]
+    for text in (
+        b'{"image_id": -1}]',
+        b"{}]",
+        b'{"image_id": 1, "image_id": 1}]',
+        b'{"iscrowd": 2}]',
+        b'{"a": 1} x',
+        b'{"a": 1',
+    ):
+        state = np.zeros(2, dtype=np.int64)
+        found.append(json_scan.scan_records(np.frombuffer(text, dtype=np.uint8), 0, 99, 255, *one, np.empty((1, 4)), np.empty(1),
+                                            np.empty(1, dtype=np.uint8), state))  # fmt: skip
+    stems = voc_scan.stems_table([str(i) for i in range(300)])
+    for rows in (1, 2):
+        columns = np.empty(rows, dtype=np.int32), np.empty(rows), np.empty((rows, 4))
+        found.append(kernels.scan_lines(np.frombuffer(b"7 1 1 1 2 2\n299 1 1 1 2 2\n", dtype=np.uint8), stems, *columns))
+    room = kernels.PageRoom(np.empty((8, 2), dtype=np.int64), np.empty(8, dtype=np.int64))
+    pages = kernels.Pages(np.empty((1, 2)), np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int64), np.empty((0, 4)),
+                          np.empty(0, dtype=np.int8))  # fmt: skip
+    box = b"<object><bndbox></bndbox><bndbox></bndbox></object>"
+    for text in (b"<annotation><object>", b"<annotation><size></size><size>", b"</annotation>", b"<annotation>" + box):
+        some = pages if text.endswith(b"<object>") else pages._replace(page=np.empty(9, dtype=np.int32), name=np.empty(
+            (9, 2), dtype=np.int64), box=np.empty((9, 4)), difficult=np.empty(9, dtype=np.int8))  # fmt: skip
+        found.append(kernels.scan_pages(np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, room))
+    return found
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+"""The fast lanes read what the reference lanes read, to the bit, or nothing."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detmap.adapters import coco_scan, voc_scan
+from detmap.kernels import kernel
+from detmap.kernels.decimal import nearest_double
+from tests.lanes import LANES, taken, write_mutated
+from tests.mutation import FILES
+
+
+@pytest.fixture(autouse=True)
+def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, names in ((coco_scan, ("LEAST_SIZE", "PIECE", "OVERLAP")), (voc_scan, ("LEAST_FILES", "LEAST_SIZE"))):
+        for name in names:
+            monkeypatch.setattr(module, name, getattr(module, name))
+
+
+@pytest.mark.parametrize("kind", LANES)
+def test_on_mutated_files(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    accepted = 0
+    for seed in range(1500):
+        write_mutated(kind, seed, file)
+        accepted += taken(kind, file)
+    assert accepted > 150  # the fast lane is not a lane that nothing takes
+
+
+@pytest.mark.parametrize("kind", LANES)
+def test_cut_short_anywhere(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write_mutated(kind, 1, file)
+    whole = FILES[kind](random.Random(3))
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        taken(kind, file)
+
+
+@kernel
+def to_doubles(digits: np.ndarray, exponent: np.ndarray, value: np.ndarray) -> None:
+    """`nearest_double` of many numbers."""
+    for i in range(digits.size):
+        value[i] = nearest_double(digits[i], exponent[i])
+
+
+halfway = st.builds(lambda m: 2 * m + 1, st.integers(2**52, 2**53 - 1))  # between two doubles
+
+
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.integers(0, 10**19 - 1), halfway, st.integers(0, 10**6)), st.integers(-40, 40)), max_size=50
+    )
+)
+def test_decimals_are_read_as_float_reads_them(numbers: list[tuple[int, int]]) -> None:
+    digits = np.array([d for d, _ in numbers], dtype=np.uint64)
+    exponent = np.array([e for _, e in numbers], dtype=np.int64)
+    value = np.empty(len(numbers))
+    to_doubles(digits, exponent, value)
+    assert value.tolist() == [float(f"{d}e{e}") for d, e in numbers]
