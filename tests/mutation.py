@@ -93,7 +93,8 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
 
 def _number(rng: random.Random) -> float:
     return rng.choice([
-        rng.randrange(-5, 40), round(rng.uniform(0, 40), 2), rng.uniform(0, 40), 0.1 + 0.2, 1e-7, 40.0, rng.uniform(0, 40) * 1e-12,
+        rng.randrange(-5, 40), round(rng.uniform(0, 40), 2), rng.uniform(0, 40), 0.1 + 0.2, 1e-7, 40.0,
+        rng.uniform(0, 40) * 1e-12,
     ])  # fmt: skip
 
 
