@@ -1,0 +1,29 @@
+"""The wrong behaviours of pycocotools that the drop-in imitates, and the one warning that each of them gives."""
+
+from __future__ import annotations
+
+import warnings
+
+QUIRKS = {
+    "id-zero": "a detection that takes the object with annotation id 0 counts as unmatched",
+    "id-not-positive": "detections with ids of 0 or less take objects without using them up",
+    "id-twice": "annotations share an id: the last of them stands for all",
+    "category-unlisted": "detections of categories that the truth does not list are left out",
+    "subset-by-position": "accumulate(p) reads the first results that were evaluated, not those of the given ids or ranges",
+    "points-unsorted": "recThrs is not ascending: all points behind the first that is not reached read 0",
+    "categories-forgotten": "useCats is 0: params.catIds is now [-1], and another evaluate() finds nothing",
+    "limit-not-100": "100 is not among maxDets: the first row of summarize() is -1",
+}
+
+_told: set[str] = set()
+
+
+class PycocotoolsQuirk(UserWarning):
+    """pycocotools is known to be wrong here, and the drop-in gives its number."""
+
+
+def tell(kind: str) -> None:
+    """Warn of a quirk, once in a process."""
+    if kind not in _told:
+        _told.add(kind)
+        warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=3)

@@ -1,0 +1,138 @@
+"""torchmetrics' `MeanAveragePrecision`, unmodified: equal results with and without the patch.
+
+It takes one function of torchvision, ``box_convert``, and there is no torchvision for CPU torch on the package index. Where
+it is missing, a stand-in of that one function is used; nothing else of torchmetrics is touched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detmap.compat import COCOeval, patch_pycocotools
+
+torch = pytest.importorskip("torch", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch")
+pytest.importorskip("torchmetrics", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk"),
+    pytest.mark.filterwarnings("ignore:Encountered more than:UserWarning"),  # torchmetrics, of detections beyond the limit
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # of pycocotools under NumPy 2
+]
+
+
+def box_convert(boxes: Any, in_fmt: str, out_fmt: str) -> Any:
+    """As torchvision's, for what torchmetrics asks of it."""
+    assert out_fmt == "xywh"
+    if in_fmt == "xywh":
+        return boxes.clone()
+    a, b, c, d = boxes.unbind(-1)
+    if in_fmt == "xyxy":
+        return torch.stack((a, b, c - a, d - b), dim=-1)
+    assert in_fmt == "cxcywh"
+    return torch.stack((a - 0.5 * c, b - 0.5 * d, c, d), dim=-1)
+
+
+@pytest.fixture(autouse=True)
+def torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real one, or the stand-in."""
+    if find_spec("torchvision") is None:
+        ops = ModuleType("torchvision.ops")
+        ops.box_convert = box_convert  # type: ignore[attr-defined]
+        package = ModuleType("torchvision")
+        package.ops = ops  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "torchvision", package)
+        monkeypatch.setitem(sys.modules, "torchvision.ops", ops)
+        monkeypatch.setattr("torchmetrics.detection.mean_ap._TORCHVISION_AVAILABLE", True)
+
+
+def batches(box_format: str, n_classes: int = 4) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Predictions and targets of several batches, crowds, areas and empty images among them."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        predictions, targets = [], []
+        for _ in range(5):
+            n = int(rng.integers(0, 6))
+            boxes = np.column_stack([rng.uniform(0, 50, (n, 2)), rng.uniform(5, 120, (n, 2))])
+            labels = rng.integers(0, n_classes, n)
+            found = np.repeat(boxes, 3, axis=0) + rng.normal(0, 3, (3 * n, 4))
+            found[:, 2:] = np.abs(found[:, 2:]) + 1
+            if box_format == "xyxy":
+                boxes[:, 2:] += boxes[:, :2]
+                found[:, 2:] += found[:, :2]
+            targets.append({
+                "boxes": torch.tensor(boxes, dtype=torch.float32), "labels": torch.tensor(labels),
+                "iscrowd": torch.tensor((rng.random(n) < 0.15).astype(int)),
+                "area": torch.tensor(rng.uniform(0, 2e4, n) * (rng.random(n) < 0.5), dtype=torch.float32),
+            })  # fmt: skip
+            predictions.append({
+                "boxes": torch.tensor(found, dtype=torch.float32), "labels": torch.tensor(np.repeat(labels, 3)),
+                "scores": torch.tensor(rng.random(3 * n).round(2), dtype=torch.float32),
+            })  # fmt: skip
+        yield predictions, targets
+
+
+def compute(**options: Any) -> dict[str, Any]:
+    from torchmetrics.detection.mean_ap import MeanAveragePrecision
+
+    metric = MeanAveragePrecision(**options)
+    for predictions, targets in batches(options.get("box_format", "xyxy")):
+        metric.update(predictions, targets)
+    computed: dict[str, Any] = metric.compute()
+    return computed
+
+
+def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"class_metrics": True}, {"extended_summary": True}, {"class_metrics": True, "extended_summary": True},
+    {"average": "micro", "class_metrics": True}, {"box_format": "cxcywh"}, {"box_format": "xywh"},
+    {"iou_thresholds": [0.75, 0.3], "rec_thresholds": [0.0, 0.5, 1.0], "class_metrics": True},
+    {"max_detection_thresholds": [1, 2, 5]}, {"max_detection_thresholds": [1, 10, 300], "extended_summary": True},
+], ids=str)  # fmt: skip
+def test_equal_with_and_without(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = compute(**options)
+    native = []
+    judge = COCOeval.evaluate
+
+    def watched(self: COCOeval) -> None:
+        judge(self)
+        native.append(self._judged is not None)
+
+    monkeypatch.setattr(COCOeval, "evaluate", watched)
+    with patch_pycocotools():
+        found = compute(**options)
+    assert native, "the patch was reached"
+    assert all(native), "detmap's engine did it"
+    assert float(expected["map_50"]) > 0 or "iou_thresholds" in options
+    assert equal(expected, found)
+
+
+def test_masks_are_still_pycocotools_own() -> None:
+    from torchmetrics.detection.mean_ap import MeanAveragePrecision
+
+    rng = np.random.default_rng(1)
+    masks = torch.tensor(rng.random((3, 20, 20)) < 0.5)
+    prediction = {"masks": masks, "scores": torch.tensor([0.9, 0.5, 0.7]), "labels": torch.tensor([0, 1, 1])}
+
+    def compute_masks() -> Any:
+        metric = MeanAveragePrecision(iou_type="segm")
+        metric.update([prediction], [{"masks": masks.roll(1, 0), "labels": torch.tensor([1, 1, 0])}])
+        return metric.compute()
+
+    expected = compute_masks()
+    with patch_pycocotools():
+        found = compute_masks()
+    assert equal(expected, found)
