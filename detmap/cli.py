@@ -16,14 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from detmap import protocol as protocols
 from detmap import ranking
-from detmap.adapters import FORMATS, read_detections, read_truth
+from detmap.adapters import FORMATS, read_detections, read_images, read_truth
 from detmap.errors import DetmapError
-from detmap.evaluate import choose_protocol, evaluate
+from detmap.evaluate import choose_protocol, evaluate, summarize
+from detmap.matching import match_images, merge_files
 from detmap.report import RENDERERS, formats
 from detmap.report.table import Table
 from detmap.resources import folder
+from detmap.result import Result
 from detmap.version import __version__
 
 DEMO_PROTOCOLS = ("voc2007", "voc2012", "coco-bbox")
@@ -65,15 +69,47 @@ def _drop_stdout() -> None:
 
 
 def _eval(arguments: argparse.Namespace) -> int:
-    if arguments.percent and arguments.format == "json":
-        raise DetmapError("--percent", "JSON holds fractions", "choose another --format, or leave --percent out")
+    _refuse_percent_in_json(arguments)
     _progress(f"reading {arguments.truth}")
     truth = read_truth(arguments.truth, split=arguments.split, format=arguments.truth_format)
     _progress(f"reading {arguments.detections}")
     detections = read_detections(arguments.detections, truth, format=arguments.detections_format)
     rules = choose_protocol(arguments.protocol, truth, _settings(arguments.set))
     _progress(f"matching {len(detections)} detections to {len(truth)} objects in {len(truth.categories)} classes")
-    result = evaluate(truth, detections, rules, threads=arguments.threads)
+    return _report(evaluate(truth, detections, rules, threads=arguments.threads), arguments)
+
+
+def _match(arguments: argparse.Namespace) -> int:
+    _progress(f"reading {arguments.truth}")
+    truth = read_truth(arguments.truth, split=arguments.split)
+    everything = np.arange(len(truth.images), dtype=np.int32)
+    images = everything if arguments.images is None else read_images(arguments.images, truth)
+    _progress(f"reading {arguments.detections}")
+    detections = read_detections(arguments.detections, truth)
+    rules = choose_protocol(arguments.protocol, truth, _settings(arguments.set))
+    _progress(f"matching {len(images)} of {len(truth.images)} images")
+    part = match_images(truth, detections, rules, images)
+    part.save(arguments.output, images_of_truth=len(truth.images))
+    totals = (
+        f"{part.n_images} images, {len(part.obj_image)} objects, {len(part)} detections in {len(part.categories)} classes"
+    )
+    _write(f"{arguments.output}: {totals}\n", None)
+    return 0
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    _refuse_percent_in_json(arguments)
+    _progress(f"merging {len(arguments.parts)} parts")
+    return _report(summarize(merge_files(arguments.parts)), arguments)
+
+
+def _refuse_percent_in_json(arguments: argparse.Namespace) -> None:
+    if arguments.percent and arguments.format == "json":
+        raise DetmapError("--percent", "JSON holds fractions", "choose another --format, or leave --percent out")
+
+
+def _report(result: Result, arguments: argparse.Namespace) -> int:
+    """Write a result as asked, and its notes to stderr."""
     if arguments.format == "json":
         content = result.as_dict(iou=arguments.iou)
         if arguments.integrators:
@@ -92,8 +128,7 @@ def _eval(arguments: argparse.Namespace) -> int:
 
 
 def _rank(arguments: argparse.Namespace) -> int:
-    if arguments.percent and arguments.format == "json":
-        raise DetmapError("--percent", "JSON holds fractions", "choose another --format, or leave --percent out")
+    _refuse_percent_in_json(arguments)
     _progress(f"reading {arguments.truth} and {arguments.scores}")
     table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
     given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}
@@ -161,6 +196,14 @@ def _demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _warmup(arguments: argparse.Namespace) -> int:
+    from detmap.warmup import warmup
+
+    warmup()
+    _write("the kernels are ready\n", None)
+    return 0
+
+
 # --- arguments ---------------------------------------------------------------------------------------------------------
 
 
@@ -175,14 +218,25 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("eval", help="evaluate detections against ground truth", description=_EVAL)
     command.set_defaults(command=_eval)
     _inputs(command)
-    command.add_argument("-p", "--protocol", metavar="P", help="name of a protocol, or a TOML file (default: by the truth)")
+    _rules(command)
     command.add_argument("--truth-format", choices=FORMATS, help="override what the path looks like")
     command.add_argument("--detections-format", choices=FORMATS, help="override what the path looks like")
-    command.add_argument("--per-class", action="store_true", help="also print a table of classes")
-    command.add_argument("--iou", type=float, metavar="T", help="IoU of the TP, FP, ignored and missed counts (default 0.5)")
-    command.add_argument("--integrators", action="store_true",
-                         help="also print AP under the 11-point, all-point, 101-point and step rules")  # fmt: skip
     command.add_argument("--threads", type=_positive, metavar="N", help="threads to use (default: all processors)")
+    _details(command)
+    _outputs(command, "json")
+
+    command = commands.add_parser("match", help="match a part of the images, for `merge`", description=_MATCH)
+    command.set_defaults(command=_match)
+    _inputs(command)
+    _rules(command)
+    command.add_argument("--images", type=Path, metavar="FILE", help="the images to match, one id or file stem a line; "
+                         "detections on others are left out (default: all images)")  # fmt: skip
+    command.add_argument("-o", "--output", type=Path, metavar="PART", required=True, help="the part to write (.npz)")
+
+    command = commands.add_parser("merge", help="put parts together and print the result", description=_MERGE)
+    command.set_defaults(command=_merge)
+    command.add_argument("parts", nargs="+", type=Path, metavar="PART", help="written by `match`, or by Evaluator.save")
+    _details(command)
     _outputs(command, "json")
 
     command = commands.add_parser("rank", help="judge the scores of an image-level classifier", description=_RANK)
@@ -217,11 +271,17 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("demo", help="evaluate the bundled sample under three protocols")
     command.set_defaults(command=_demo)
     _outputs(command)
+    command = commands.add_parser("warmup", help="compile the kernels ahead of the first evaluation")
+    command.set_defaults(command=_warmup)
     return parser
 
 
 _EVAL = """Evaluate detections against ground truth. TRUTH is a COCO instances file or a VOC folder (VOCdevkit/VOC2007);
 DETECTIONS is a COCO results file or a folder of comp3/comp4 text files; the two may be of different families."""
+_MATCH = """Match the detections on some of the images, and write the match rows to a file. Jobs on disjoint lists of images
+need nothing of each other; `detmap merge` gives the result of one run over all of them, in every bit."""
+_MERGE = """Put the parts of `detmap match` together and print the result. All have to be of one protocol and one list of
+classes, and no image may be in two of them."""
 _RANK = """Judge the scores of an image-level classifier: AP, AUC, best F1 of each class, and averages. TRUTH and SCORES are
 CSV files with a header (sample id, then one class a column), or a VOC folder and a folder of comp1_cls/comp2_cls text."""
 _PARITY = """Run detmap and pycocotools on the same files and compare the precision, recall and scores arrays, the twelve
@@ -234,6 +294,17 @@ def _inputs(command: argparse.ArgumentParser) -> None:
     command.add_argument("--split", metavar="S", help="split of a VOC folder (default: test if present, else val)")
     command.add_argument("--set", action="append", default=[], metavar="K=V",
                          help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable")  # fmt: skip
+
+
+def _rules(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-p", "--protocol", metavar="P", help="name of a protocol, or a TOML file (default: by the truth)")
+
+
+def _details(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--per-class", action="store_true", help="also print a table of classes")
+    command.add_argument("--iou", type=float, metavar="T", help="IoU of the TP, FP, ignored and missed counts (default 0.5)")
+    command.add_argument("--integrators", action="store_true",
+                         help="also print AP under the 11-point, all-point, 101-point and step rules")  # fmt: skip
 
 
 def _outputs(command: argparse.ArgumentParser, *more: str) -> None:

@@ -7,8 +7,8 @@ its curve. Where only AP is asked for, a detection curve is kept at its true pos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,9 @@ def rank(lists: Lists, ties: str) -> Points:
     ties : ``together``: rows of equal score enter at one threshold, and the input order never shows; ``input``: every row
         is a threshold of its own, and of equal scores the earlier row enters first
     """
-    return enter(lists, order_of(lists), ties)
+    order = order_of(lists)
+    weight = lists.weight[order] if len(lists.weight) else lists.weight
+    return enter(Lists(lists.score[order], lists.positive[order], weight, lists.off), ties)
 
 
 def order_of(lists: Lists) -> NDArray[np.int32]:
@@ -102,14 +104,14 @@ def order_of(lists: Lists) -> NDArray[np.int32]:
     return order
 
 
-def enter(lists: Lists, order: NDArray[np.int32], ties: str) -> Points:
-    """As `rank`, for lists whose order is known."""
+def enter(lists: Lists, ties: str) -> Points:
+    """As `rank`, for lists that are sorted."""
     from detmap.kernels import ranked
 
-    tp, fp, threshold = (np.empty(len(order)) for _ in range(3))
+    tp, fp, threshold = (np.empty(len(lists.score)) for _ in range(3))
     off = np.empty_like(lists.off)
     together = ties == "together"
-    ranked.count_lists(lists.score, lists.positive, lists.weight, order, lists.off, together, tp, fp, threshold, off)
+    ranked.count_lists(lists.score, lists.positive, lists.weight, lists.off, together, tp, fp, threshold, off)
     filled = slice(off[-1])
     return Points(tp[filled], fp[filled], threshold[filled], off)
 
@@ -173,6 +175,17 @@ def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int
     )  # fmt: skip
 
 
+def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:
+    """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's classes in the whole."""
+    order = np.argsort(np.concatenate(classes))
+
+    def whole(column: str, axis: int) -> NDArray[Any]:
+        columns = np.concatenate([getattr(part, column) for part in parts], axis=axis)
+        return np.ascontiguousarray(columns.take(order, axis=axis))
+
+    return Scores(*(whole(f.name, 0 if f.name == "n_objects" else -1) for f in fields(Scores)))
+
+
 def whole_curve(
     matches: Matches, k: int, a: int, t: int, limit: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -182,57 +195,39 @@ def whole_curve(
     hit, excused = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
     listed = (matches.rank[mine] < limit) & ~excused
     hit, score = hit[listed], matches.score[mine][listed]
-    lists = Lists(score, hit, NO_WEIGHT, np.array([0, len(hit)], dtype=np.int64))
-    points = enter(lists, np.arange(len(hit), dtype=np.int32), "input")
+    points = enter(Lists(score, hit, NO_WEIGHT, np.array([0, len(hit)], dtype=np.int64)), "input")
     n_objects = matches.n_objects()[k, a : a + 1].astype(np.float64)
     return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
 
 
-def coco_arrays(matches: Matches) -> dict[str, NDArray[np.float64]]:
+def coco_arrays(matches: Matches, *, threads: int | None = None) -> dict[str, NDArray[np.float64]]:
     """The arrays that pycocotools calls ``eval``: precision and scores (T, R, K, A, M), recall (T, K, A, M).
 
     Undefined cells are -1, as there. For comparison and for code written against those arrays; the protocol's integrator
     must be ``grid_envelope``.
     """
-    from detmap.kernels import curves as kernels
-    from detmap.kernels.integrate import grid_envelope
+    protocol = matches.protocol
+    return sample(matches, protocol.ap.grid.values(), np.array(protocol.max_dets(), dtype=np.int64), threads=threads)
 
-    limits = matches.protocol.max_dets()
-    points = matches.protocol.ap.grid.values()
+
+def sample(
+    matches: Matches, points: NDArray[np.float64], limits: NDArray[np.int64], *, threads: int | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """`coco_arrays` at other recall points, (R,), and within other detection limits, (M,), both in any order."""
+    from detmap.kernels import curves as kernels
+
     n_objects = matches.n_objects()
     n_classes, n_areas = n_objects.shape
-    n_thresholds = len(matches.protocol.thresholds())
-    shape = (n_thresholds, len(points), n_classes, n_areas, len(limits))
-    precision, score, recall = np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
+    shape = (len(matches.protocol.thresholds()), len(points), n_classes, n_areas, len(limits))
+    samples = kernels.Samples(np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0))
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-    most = int(np.minimum(np.diff(matches.off), np.diff(matches.obj_off)).max(initial=0))
-    room = kernels.true_positives_room(n_areas, n_thresholds, most)
-    for m, k in product(range(len(limits)), range(n_classes)):
-        kernels.find_true_positives(k, ranked, limits[m], room)
-        for a, t in product(np.flatnonzero(n_objects[k]).tolist(), range(n_thresholds)):
-            n = room.n_tp[a, t]
-            found, samples = np.empty((2, n)), np.empty(len(points))
-            kernels.curve_at_true_positives(
-                room.false_before[a, t], n, n_objects[k, a], matches.protocol.ap.epsilon, found[0], found[1]
-            )  # fmt: skip
-            grid_envelope(found[0], found[1], points, samples)
-            precision[t, :, k, a, m] = samples
-            recall[t, k, a, m] = n / n_objects[k, a]
-            score[t, :, k, a, m] = _scores_at(matches, k, limits[m], points, found[0], room.row[a, t, :n])
-    return {"precision": precision, "recall": recall, "scores": score}
+    rule = kernels.Integrator(code(matches.protocol.ap), points, matches.protocol.ap.epsilon)
+    sizes = np.diff(matches.off)  # no class has more true positives, even where an object may be found twice
 
+    def sample_some(classes: NDArray[np.int32]) -> None:
+        room = kernels.true_positives_room(n_areas, shape[0], int(sizes[classes].max()))
+        recall, precision = np.empty((2, room.row.shape[2]))
+        kernels.sample_classes(classes, ranked, matches.score, n_objects, limits, rule, room, recall, precision, samples)
 
-def _scores_at(
-    matches: Matches, k: int, limit: int, points: NDArray[np.float64], recall: NDArray[np.float64], row: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Score of the detection at which recall reaches each point; 0 where it never does, as pycocotools has it."""
-    mine = slice(matches.off[k], matches.off[k + 1])
-    score = matches.score[mine]
-    listed = np.flatnonzero(matches.rank[mine] < limit)
-    place = np.searchsorted(recall, points, side="left")
-    reached = place < len(recall)
-    out = np.zeros(len(points))
-    out[reached] = score[row[place[reached]]]
-    if len(listed):
-        out[points <= 0] = score[listed[0]]  # recall 0 is reached by the first detection, whatever its verdict
-    return out
+    each_batch(sample_some, sizes, threads)
+    return {"precision": samples.precision, "recall": samples.recall, "scores": samples.score}

@@ -61,6 +61,11 @@ def choose_protocol(wanted: Protocol | str | None, truth: Truth, settings: Mappi
     if wanted is None:
         early = 2007 <= truth.year <= 2009
         wanted = "coco-bbox" if truth.family == "coco" else "voc2007" if early else "voc2012"
+    return prepare(wanted, settings)
+
+
+def prepare(wanted: Protocol | str, settings: Mapping[str, Any] | None = None) -> Protocol:
+    """A protocol by its name or path, with `settings` applied."""
     rules = wanted if isinstance(wanted, Protocol) else protocols.load(wanted)
     if settings:
         rules = rules.override(settings)

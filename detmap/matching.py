@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,32 @@ from detmap.errors import DataError, MergeError
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.signature import data_digest, fold_table, protocol_digest
-from detmap.tables import BoxFormat, Categories, Detections, Note, Truth, boxes_as
+from detmap.tables import BoxFormat, Categories, Detections, Images, Note, Truth, boxes_as
 
 FORMAT = 1  # of the saved file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overview:
+    """What a result tells of matches beside their scores; where the rows lie elsewhere, it stands for them.
+
+    Parameters
+    ----------
+    protocol, categories, notes : as in `Matches`
+    n_images, n_images_without_objects : the images that are covered, and those of them where every detection is false
+    n_beyond : detections that the protocol's limit kept from being looked at
+    n_tied : detections that share their score with another of their class
+    digest : `Matches.data_digest`
+    """
+
+    protocol: Protocol
+    categories: Categories
+    n_images: int
+    n_images_without_objects: int
+    n_beyond: int
+    n_tied: int
+    digest: str
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +63,8 @@ class Matches:
     off, obj_off : (K + 1,) int64, where each class's rows begin
     image, obj_image : (D,), (G,) int32, positions in `image_ids`
     rank : (D,) int32, how many detections of the same image and class come before
-    position : (D,) int32, row of the detections table, to trace a verdict back to its record
+    position : (D,) int32, row of the detections table, to trace a verdict back to its record; 0 where there was no table
+        but a stream (`detmap.Evaluator`)
     score : (D,) float64
     tp, ignored : (D, A) unsigned words, bit t for threshold t
     counted : (G, A) bool, whether the object is one to find in each area range
@@ -72,9 +97,52 @@ class Matches:
         np.cumsum(self.counted, axis=0, out=total[1:])
         return total[self.obj_off[1:]] - total[self.obj_off[:-1]]
 
+    @property
+    def n_images(self) -> int:
+        """How many images are covered, I."""
+        return len(self.image_ids)
+
     def data_digest(self) -> str:
         """Digest of the data that was matched; independent of how the images were split."""
-        return data_digest(self.categories, self.image_ids, self.digest)
+        return data_digest(self.categories, self.image_ids, self.digest, self.order_digest())
+
+    def order_digest(self) -> NDArray[np.uint64]:
+        """Digests of the order of each class's rows, (K,), where the order of the input decides ties; else (0,).
+
+        The digests of the images know the order within an image, not that among images.
+        """
+        if self.protocol.ranking.ties == "image":
+            return np.zeros(0, dtype=np.uint64)
+        return fold_table(len(self.categories), _labels(self.off), self.image, self.rank)
+
+    def n_tied(self) -> int:
+        """Detections that share their score with another of their class."""
+        label = _labels(self.off)
+        same = (self.score[1:] == self.score[:-1]) & (label[1:] == label[:-1])
+        tied = np.zeros(len(self), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        return int(tied.sum())
+
+    def n_images_without_objects(self) -> int:
+        """Images on which every detection is false."""
+        with_objects = np.zeros(self.n_images, dtype=bool)
+        with_objects[self.obj_image] = True
+        return int((~with_objects).sum())
+
+    def overview(self) -> Overview:
+        """What is known of the whole without the rows."""
+        return Overview(
+            self.protocol, self.categories, self.n_images, self.n_images_without_objects(), int(self.beyond.sum()),
+            self.n_tied(), self.data_digest(), self.notes,
+        )  # fmt: skip
+
+    def without_rows(self) -> Matches:
+        """The same images, with their digests and the notes, and not a row."""
+        return replace(
+            Matches.empty(self.protocol, self.categories), image_ids=self.image_ids, digest=self.digest,
+            beyond=self.beyond, notes=self.notes,
+        )  # fmt: skip
 
     @staticmethod
     def empty(protocol: Protocol, categories: Categories) -> Matches:
@@ -98,31 +166,30 @@ class Matches:
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
             _same_kind(self, other)
-        notes = tuple(sorted({note for part in (self, *others) for note in part.notes}))
+        notes = _distinct(*(part.notes for part in (self, *others)))
         if not parts:
             return replace(self, notes=notes)
         image_ids, moved = _join_images(parts)
+        n_images, n_classes = len(image_ids), len(self.categories)
         label = np.concatenate([_labels(part.off) for part in parts])
         image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
-        rank = np.concatenate([part.rank for part in parts])
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
-        tie = (rank, image) if self.protocol.ranking.ties == "image" else (rank, image, position)
-        order = np.lexsort((*tie, -score, label))
+        first = None if self.protocol.ranking.ties == "image" else position
+        order, off = _ranked(image, label, score, first, (n_images, n_classes))
         obj_label = np.concatenate([_labels(part.obj_off) for part in parts])
         obj_image = np.concatenate([new[part.obj_image] for part, new in zip(parts, moved, strict=True)])
-        obj_order = np.lexsort((obj_image, obj_label))
-        n_classes = len(self.categories)
-        digest, beyond = np.empty((len(image_ids), 2), dtype=np.uint64), np.empty(len(image_ids), dtype=np.int32)
+        obj_order, obj_off = _group(obj_image, obj_label, n_images, n_classes)
+        digest, beyond = np.empty((n_images, 2), dtype=np.uint64), np.empty(n_images, dtype=np.int32)
         for part, new in zip(parts, moved, strict=True):
             digest[new], beyond[new] = part.digest, part.beyond
         return Matches(
             self.protocol, self.categories, image_ids, digest, beyond,
-            off=_offsets(label, n_classes), image=image[order], rank=rank[order], position=position[order],
-            score=score[order],
+            off=off, image=image[order], rank=np.concatenate([part.rank for part in parts])[order],
+            position=position[order], score=score[order],
             tp=np.concatenate([part.tp for part in parts])[order],
             ignored=np.concatenate([part.ignored for part in parts])[order],
-            obj_off=_offsets(obj_label, n_classes), obj_image=obj_image[obj_order],
+            obj_off=obj_off, obj_image=obj_image[obj_order],
             counted=np.concatenate([part.counted for part in parts])[obj_order],
             notes=notes,
         )  # fmt: skip
@@ -150,12 +217,28 @@ class Matches:
             counted=self.counted[obj_rows],
         )  # fmt: skip
 
-    def save(self, path: str | Path) -> None:
-        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes and notes."""
+    def select_classes(self, classes: ArrayLike) -> Matches:
+        """The part on some of the classes, given by their positions in ascending order; it covers the same images."""
+        wanted = np.asarray(classes, dtype=np.int64)
+        rows, off = rows_of(self.off, wanted)
+        obj_rows, obj_off = rows_of(self.obj_off, wanted)
+        names = tuple(self.categories.names[k] for k in wanted.tolist())
+        return replace(
+            self, categories=Categories(self.categories.ids[wanted], names), off=off, image=self.image[rows],
+            rank=self.rank[rows], position=self.position[rows], score=self.score[rows], tp=self.tp[rows],
+            ignored=self.ignored[rows], obj_off=obj_off, obj_image=self.obj_image[obj_rows],
+            counted=self.counted[obj_rows],
+        )  # fmt: skip
+
+    def save(self, path: str | Path, **remarks: Any) -> None:
+        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes and notes.
+
+        `remarks` are plain values that go into the header too; `load` passes them over, `read` hands them out.
+        """
         header = {
             "format": FORMAT, "protocol": self.protocol.as_dict(), "changes": self.protocol.changes,
             "stock": self.protocol.stock, "categories": self.categories.names,
-            "notes": [astuple(note) for note in self.notes],
+            "notes": [astuple(note) for note in self.notes], "remarks": remarks,
         }  # fmt: skip
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         with open(path, "wb") as file:
@@ -172,22 +255,68 @@ class Matches:
         ------
         DataError : not such a file, damaged, or of a format that this version does not know
         """
-        try:
-            with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-                header = json.loads(file["header"].tobytes())
-                if header["format"] != FORMAT:
-                    raise DataError(str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}")
-                protocol = replace(
-                    protocols.from_dict(header["protocol"], where=str(path)),
-                    changes=tuple((key, value) for key, value in header["changes"]), stock=header["stock"],
-                )  # fmt: skip
-                categories = Categories(file["category_ids"], tuple(header["categories"]))
-                notes = tuple(Note(*note) for note in header["notes"])
-                return Matches(protocol, categories, notes=notes, **{name: file[name] for name in _ARRAYS})
-        except DataError:
-            raise
-        except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, shape
-            raise DataError(str(path), f"not a readable file of matches ({error})", "write it again") from None
+        return read(path)[0]
+
+
+def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
+    """What `Matches.save` wrote, and the remarks in its header.
+
+    Raises
+    ------
+    DataError : not such a file, damaged, or of a format that this version does not know
+    """
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            header = json.loads(file["header"].tobytes())
+            if header["format"] != FORMAT:
+                raise DataError(str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}")
+            protocol = replace(
+                protocols.from_dict(header["protocol"], where=str(path)),
+                changes=tuple((key, value) for key, value in header["changes"]), stock=header["stock"],
+            )  # fmt: skip
+            categories = Categories(file["category_ids"], tuple(header["categories"]))
+            notes = tuple(Note(*note) for note in header["notes"])
+            matches = Matches(protocol, categories, notes=notes, **{name: file[name] for name in _ARRAYS})
+            return matches, header["remarks"]
+    except DataError:
+        raise
+    except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, shape
+        raise DataError(str(path), f"not a readable file of matches ({error})", "write it again") from None
+
+
+def merge_files(paths: Sequence[str | Path]) -> Matches:
+    """The parts that `Matches.save` wrote to these files, merged; a note counts the images of the truth that none has.
+
+    Raises
+    ------
+    DataError : a file that cannot be read
+    MergeError : parts that do not belong together; the message names the files
+    """
+    opened = [read(path) for path in paths]
+    parts = [part for part, _ in opened]
+    try:
+        whole = parts[0].merge(*parts[1:])
+    except MergeError as error:
+        first, second = _quarrel(parts)
+        raise MergeError(f"{paths[first]} and {paths[second]}", error.what, error.fix) from None
+    of_truth = {remarks.get("images_of_truth", 0) for _, remarks in opened}
+    missing = of_truth.pop() - whole.n_images
+    if of_truth or missing <= 0:
+        return whole
+    text = "images of the truth are in none of the parts and are left out"
+    return replace(whole, notes=_distinct(whole.notes, [Note("images-left-out", text, missing)]))
+
+
+def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
+    """The first two parts that do not merge."""
+    for second in range(len(parts)):
+        for first in range(second):
+            try:
+                _same_kind(parts[first], parts[second])
+                _join_images([part for part in (parts[first], parts[second]) if part.n_images])
+            except MergeError:
+                return first, second
+    raise AssertionError("every two parts merge")
 
 
 _ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
@@ -237,18 +366,42 @@ def match(truth: Truth, detections: Detections, protocol: Protocol, *, threads: 
         room = kernels.room(n_images, int(obj_sizes[classes].max()), n_areas, int(sizes[classes].max()))
         rule(classes, found, objects, rules, verdicts, room)
 
-    each_batch(match_some, sizes, threads)
-    ties = () if protocol.ranking.ties == "image" else (np.arange(len(detections)),)
-    digest = np.stack([
-        fold_table(n_images, truth.image, truth.label, truth.boxes, truth.area, truth.crowd, truth.difficult),
-        fold_table(n_images, detections.image, detections.label, detections.boxes, detections.score, *ties),
-    ], axis=1)  # fmt: skip
+    def digest_both() -> NDArray[np.uint64]:
+        return np.stack([
+            fold_table(n_images, truth.image, truth.label, truth.boxes, truth.area, truth.crowd, truth.difficult),
+            fold_table(n_images, detections.image, detections.label, detections.boxes, detections.score),
+        ], axis=1)  # fmt: skip
+
+    digest = each_batch(match_some, sizes, threads, beside=digest_both)
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(image, minlength=n_images)
     return Matches(
         protocol, truth.categories, truth.images.ids, digest, beyond.astype(np.int32), off, image, rank, position,
         detections.score[position], tp, ignored, obj_off, truth.image[obj_rows], counted[obj_rows],
-        notes=truth.notes + detections.notes,
+        notes=_distinct(truth.notes, detections.notes),
     )  # fmt: skip
+
+
+def match_images(truth: Truth, detections: Detections, protocol: Protocol, images: NDArray[np.int32]) -> Matches:
+    """`match` on some of the images, given by their positions: the rows of ``match(...).select(ids)``, for less work."""
+    keep = np.zeros(len(truth.images), dtype=bool)
+    keep[images] = True
+    moved = (np.cumsum(keep) - 1).astype(np.int32)
+    objects, found = keep[truth.image], keep[detections.image]
+    whole = truth.images
+    stems = tuple(stem for stem, kept in zip(whole.stems, keep.tolist(), strict=True) if kept)
+    part = match(
+        replace(
+            truth, images=Images(whole.ids[keep], stems, whole.width[keep], whole.height[keep]),
+            image=moved[truth.image[objects]], label=truth.label[objects], boxes=truth.boxes[objects],
+            area=truth.area[objects], crowd=truth.crowd[objects], difficult=truth.difficult[objects],
+        ),
+        replace(
+            detections, image=moved[detections.image[found]], label=detections.label[found],
+            boxes=detections.boxes[found], score=detections.score[found],
+        ),
+        protocol,
+    )  # fmt: skip
+    return replace(part, position=np.flatnonzero(found).astype(np.int32)[part.position])
 
 
 def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
@@ -288,6 +441,40 @@ def _group(
     return rows, off
 
 
+def _ranked(
+    image: NDArray[np.int32], label: NDArray[np.int32], score: NDArray[np.float64], first: NDArray[np.int32] | None,
+    sizes: tuple[int, int],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:  # fmt: skip
+    """Rows by class, best score first, of equal scores by `first` if there is such a column, then image, then as given.
+
+    sizes: I images and K classes. Also where each class begins.
+    """
+    from detmap.kernels.grouping import group, sorter
+    from detmap.kernels.ranked import rank_lists
+
+    n_images, n_classes = sizes
+    if first is None:
+        order, off = _group(image, label, n_images, n_classes)
+    else:
+        start = np.lexsort((image, first)).astype(np.int32)
+        order, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
+        group(label, start, order, off)
+    rank_lists(score.view(np.uint64), off, order, sorter(int(np.diff(off).max(initial=0))))
+    return order, off
+
+
+def rows_of(off: NDArray[np.int64], classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of some classes, one class after the other, and where each begins among them."""
+    sizes = off[classes + 1] - off[classes]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
+
+
+def _distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes of several sources, each once, in an order of their own."""
+    return tuple(sorted({note for source in notes for note in source}))
+
+
 def _word(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
 
@@ -301,10 +488,10 @@ def _offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
 
 
 def _same_kind(a: Matches, b: Matches) -> None:
-    if protocol_digest(a.protocol) != protocol_digest(b.protocol):
+    if a.protocol is not b.protocol and protocol_digest(a.protocol) != protocol_digest(b.protocol):
         raise MergeError("merge", f"protocol {a.protocol.name} {dict(a.protocol.changes)} and {b.protocol.name} "
                          f"{dict(b.protocol.changes)}", "match every part under the same protocol")  # fmt: skip
-    if a.categories != b.categories:
+    if a.categories is not b.categories and a.categories != b.categories:
         strange = sorted(set(a.categories.names) ^ set(b.categories.names))
         raise MergeError("merge", f"the classes differ: {', '.join(strange[:5]) or 'same names, other ids'}",
                          "give every part the same list of classes")  # fmt: skip

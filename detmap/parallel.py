@@ -14,27 +14,41 @@ from numpy.typing import ArrayLike, NDArray
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
+WORTH_A_THREAD = 20_000  # rows; fewer are done before a thread has started
+
 
 def default_threads() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each_batch(work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64], threads: int | None = None) -> None:
-    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done.
+def each_batch(
+    work: Callable[[NDArray[np.int32]], None],
+    sizes: NDArray[np.int64],
+    threads: int | None = None,
+    beside: Callable[[], Outcome] = lambda: None,  # type: ignore[assignment, return-value]
+) -> Outcome:
+    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done; and `beside` once, for its outcome.
 
     The largest classes come first and alone, so that no thread is left with a long tail; small ones share a call. The order
     of the calls never shows in a result: each class has its own slice of the output.
     """
     threads = threads or default_threads()
+    if sizes.sum() < WORTH_A_THREAD:
+        if len(sizes):
+            work(np.arange(len(sizes), dtype=np.int32))
+        return beside()
     batches = [np.array(batch, dtype=np.int32) for batch in _batches(sizes, threads)]
-    if threads == 1 or len(batches) <= 1:
+    if threads == 1:
         for batch in batches:
             work(batch)
-        return
+        return beside()
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, batches):
-            pass
+        under_way = [pool.submit(work, batch) for batch in batches]
+        other = pool.submit(beside)
+        for future in under_way:
+            future.result()
+        return other.result()
 
 
 def each_largest_first(work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None) -> None:

@@ -145,6 +145,8 @@ def _run(instances: str | dict[str, Any], results: str | list[dict[str, Any]], p
         from pycocotools.cocoeval import COCOeval
     except ImportError:
         raise DetmapError("parity", "pycocotools is not installed", "pip install 'detmap[all]'") from None
+    if COCOeval.__module__.startswith("detmap."):
+        raise DetmapError("parity", "pycocotools is replaced by detmap's drop-in", "undo patch_pycocotools() first")
 
     stock = not protocol.changes
     with contextlib.redirect_stdout(io.StringIO()):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from detmap import aggregation, curves
 from detmap.aggregation import MetricRow
 from detmap.curves import Scores
-from detmap.errors import ProtocolError
+from detmap.errors import DetmapError, ProtocolError
 from detmap.integrators import NAMES
-from detmap.matching import Matches
+from detmap.matching import Matches, Overview
 from detmap.protocol import Protocol
 from detmap.report import formats
 from detmap.report.table import Table
@@ -30,17 +30,17 @@ class Result:
 
     Parameters
     ----------
-    matches : the verdicts behind the numbers
+    verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other machines
     scores : the integrated curves
     """
 
-    matches: Matches
+    verdicts: Matches | Overview
     scores: Scores
 
     @property
     def protocol(self) -> Protocol:
         """The rules that were applied."""
-        return self.matches.protocol
+        return self.verdicts.protocol
 
     @cached_property
     def rows(self) -> list[MetricRow]:
@@ -65,19 +65,19 @@ class Result:
         return [
             {
                 "name": name,
-                "id": int(self.matches.categories.ids[k]),
+                "id": int(self.verdicts.categories.ids[k]),
                 **{row: float(column[k]) for row, column in values.items()},
                 **{field: int(getattr(counts, field)[k]) for field in _COUNTS},
             }
-            for k, name in enumerate(self.matches.categories.names)
+            for k, name in enumerate(self.verdicts.categories.names)
         ]
 
     def counts(self, iou: float | None = None) -> dict[str, int | float]:
         """Totals over classes at one IoU threshold: 0.5 where the protocol has it, else its first, when left out."""
         counts = aggregation.count(self.scores, self.protocol, iou)
         return {
-            "images": len(self.matches.image_ids),
-            "classes": len(self.matches.categories),
+            "images": self.verdicts.n_images,
+            "classes": len(self.verdicts.categories),
             "iou": counts.iou,
             **{field: int(getattr(counts, field).sum()) for field in _COUNTS},
         }
@@ -85,14 +85,27 @@ class Result:
     @cached_property
     def signature(self) -> str:
         """One line that says which rules, which data and which version made these numbers."""
-        return signature(self.protocol, self.matches.data_digest())
+        return signature(self.protocol, self.overview.digest)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """What is known of the matches without their rows."""
+        return self.verdicts if isinstance(self.verdicts, Overview) else self.verdicts.overview()
+
+    @property
+    def matches(self) -> Matches:
+        """The match rows; a `DetmapError` where they lie on other machines."""
+        if isinstance(self.verdicts, Overview):
+            raise DetmapError("matches", "the match rows lie on other machines",
+                              "for curves and further integrators match in parts and merge them here")  # fmt: skip
+        return self.verdicts
 
     @cached_property
     def notes(self) -> list[Note]:
         """What a careful reader would ask."""
         left_out = aggregation.metric_rows(self.protocol)[1]
-        undefined = aggregation.classes_without_truth(self.scores, self.matches.categories, self.protocol)
-        return [*self.matches.notes, *_notes(self.matches), *undefined, *left_out]
+        undefined = aggregation.classes_without_truth(self.scores, self.verdicts.categories, self.protocol)
+        return [*self.verdicts.notes, *_notes(self.overview), *undefined, *left_out]
 
     def curve(
         self, name: str | int, iou: float = 0.5, area: str | None = None, max_dets: int | None = None
@@ -112,9 +125,9 @@ class Result:
 
         Raises
         ------
-        DetmapError : no such class, threshold or area
+        DetmapError : no such class, threshold or area, or the rows lie elsewhere
         """
-        k = self.matches.categories.index(name)
+        k = self.verdicts.categories.index(name)
         thresholds = self.protocol.thresholds()
         t = int(np.argmin(np.abs(thresholds - iou)))
         if abs(thresholds[t] - iou) > 1e-9:
@@ -199,22 +212,14 @@ class Result:
 _COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
 
 
-def _notes(matches: Matches) -> Sequence[Note]:
+def _notes(seen: Overview) -> Sequence[Note]:
     """Remarks that the verdicts themselves give rise to."""
-    label = np.repeat(np.arange(len(matches.off) - 1), np.diff(matches.off))
-    same = (matches.score[1:] == matches.score[:-1]) & (label[1:] == label[:-1])
-    tied = np.zeros(len(matches), dtype=bool)
-    tied[1:] |= same
-    tied[:-1] |= same
-    order = {"image": "image id, then input order", "input": "input order"}[matches.protocol.ranking.ties]
-    limit = matches.protocol.max_dets()[-1]
-    with_objects = np.zeros(len(matches.image_ids), dtype=bool)
-    with_objects[matches.obj_image] = True
+    order = {"image": "image id, then input order", "input": "input order"}[seen.protocol.ranking.ties]
+    limit = seen.protocol.max_dets()[-1]
     remarks = (
-        ("image-without-truth", "images have no object: every detection there is false", int((~with_objects).sum())),
-        ("beyond-limit", f"detections beyond the {limit} best of their image and class were not looked at",
-         int(matches.beyond.sum())),
-        ("score-tied", f"detections share their score with another of their class: ranked by {order}", int(tied.sum())),
+        ("image-without-truth", "images have no object: every detection there is false", seen.n_images_without_objects),
+        ("beyond-limit", f"detections beyond the {limit} best of their image and class were not looked at", seen.n_beyond),
+        ("score-tied", f"detections share their score with another of their class: ranked by {order}", seen.n_tied),
     )  # fmt: skip
     return [Note(code, text, count) for code, text, count in remarks if count]
 

@@ -50,11 +50,14 @@ def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
     return wide.astype(np.int64).view(np.uint64)
 
 
-def data_digest(categories: Categories, image_ids: NDArray[Any], digest: NDArray[np.uint64]) -> str:
-    """Twelve hexadecimal digits over classes, image ids and the digests of their rows."""
+def data_digest(
+    categories: Categories, image_ids: NDArray[Any], digest: NDArray[np.uint64], order: NDArray[np.uint64]
+) -> str:
+    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, and the order of rows where it counts."""
     hashed = hashlib.sha256(json.dumps([categories.ids.tolist(), categories.names]).encode())
     hashed.update(json.dumps(image_ids.tolist()).encode())
     hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
+    hashed.update(order.astype("<u8").tobytes())
     return hashed.hexdigest()[:12]
 
 

@@ -8,12 +8,16 @@ from collections.abc import Callable
 
 TOKENS = (
     b"NaN", b"Infinity", b"1e999", b"-0", b"-0.0", b"01", b"1.", b".5", b"+1", b"1.0", b"1e2", b"1E-3",
-    b"123456789012345678901", b"123456789012345678", b"0.1234567890123456789", b"0.30000000000000004",
-    b"9007199254740993", b"5e-324", b"null", b"true", b'"', b"\\", b"\\u0041", b"{", b"}", b"[", b"]", b",", b":",
-    b" ", b"\n", b"\t", b"\r", b"\x00", b"\x7f", b"\xc3\xa9", b"\xff", b"},{", b"}, {", b'"image_id": 1',
-    b'"bbox": [1, 2, 3, 4]', b'"score": 2', b'"iscrowd": 1', b'"area": -1', b'"id": 0', b"/*", b"<", b">", b"</",
-    b"/>", b"<object>", b"</object>", b"<difficult>1</difficult>", b"<!-- -->", b"&amp;", b"<a b='c'>", b"-", b"1",
+    b"123456789012345678901", b"12345678901234567890", b"0.00012345678901234567890", b"0.0001234567890123456789",
+    b"1234567890.1234567890", b"1234567890.123456789", b"9999999999999999999", b"0.00000000000000000000001",
+    b"123456789012345678", b"0.1234567890123456789", b"0.30000000000000004", b"9007199254740993", b"5e-324", b"null",
+    b"true", b'"', b"\\", b"\\u0041", b"{", b"}", b"[", b"]", b",", b":", b" ", b"\n", b"\t", b"\r", b"\x00", b"\x7f",
+    b"\xc3\xa9", b"\xff", b"},{", b"}, {", b'"image_id": 1', b'"bbox": [1, 2, 3, 4]', b'"score": 2', b'"iscrowd": 1',
+    b'"area": -1', b'"id": 0', b"/*", b"<", b">", b"</", b"/>", b"<object>", b"</object>",
+    b"<difficult>1</difficult>", b"<!-- -->", b"&amp;", b"<a b='c'>", b"-", b"1",
 )  # fmt: skip
+
+CLASS_NAMES = ("cat", "dog", " potted plant ", "a\rb", "a\nb")
 
 
 def results_file(rng: random.Random) -> bytes:
@@ -55,7 +59,7 @@ def instances_file(rng: random.Random) -> bytes:
 def page(rng: random.Random) -> bytes:
     """A VOC annotation file."""
     objects = "".join(
-        f"\n\t<object>\n\t\t<name>{rng.choice(['cat', 'dog', ' potted plant '])}</name><pose>Left</pose>"
+        f"\n\t<object>\n\t\t<name>{rng.choice(CLASS_NAMES)}</name><pose>Left</pose>"
         + rng.choice(["", "<difficult>0</difficult>", "<difficult> 1 </difficult>", "<truncated>1</truncated>"])
         + f"<bndbox><xmin>{rng.choice(['48', '48.5', '-3', '1e1'])}</xmin><ymin>240</ymin>"
         f"<xmax>{rng.choice(['195', '195.25'])}</xmax><ymax> 371\n</ymax></bndbox>"

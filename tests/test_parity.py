@@ -60,6 +60,11 @@ def test_recall_exactly_at_a_grid_point(data: CocoData) -> None:
     assert_parity(data)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
+    assert_parity(draw_coco(np.random.default_rng(seed), n_images=2, n_classes=2, max_objects=90, max_detections=90))
+
+
 # 32 multiples of 1/64: exact in binary, and many more than fit the small word of verdicts
 many_thresholds = st.sets(st.integers(1, 64), min_size=1, max_size=64).map(lambda k: np.array(sorted(k)) / 64)
 odd_thresholds = st.lists(st.floats(0.01, 1), min_size=1, max_size=8, unique=True).map(lambda t: np.array(sorted(t)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap.protocol import Grid
-from tests.drawing import VocDetections, VocObjects, voc_data
+from tests.drawing import VocDetections, VocObjects, draw_voc, voc_data
 from tests.reference import voc
 from tests.tables import voc_tables
 
@@ -50,6 +50,13 @@ def test_the_devkit_rule(name: str, data: tuple[VocObjects, VocDetections], thre
     expected = voc.mean_ap({k: detections[k] for k in sorted(objects)}, {k: objects[k] for k in sorted(objects)},
                            threshold=threshold, strict=strict, integrate=integrate)  # fmt: skip
     assert result.metrics["mAP"] == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
+    objects, detections = draw_voc(np.random.default_rng(seed), n_images=2, n_classes=1, max_objects=80, max_detections=80)
+    result = detmap.evaluate(*voc_tables(objects, detections), "voc2012")
+    assert verdicts(result) == {name: voc.judge(detections[name], objects[name]) for name in objects}
 
 
 def verdicts(result: detmap.Result) -> dict[str, list[str]]:

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from detmap.adapters import coco, voc
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import coco, joining, voc
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
@@ -52,6 +55,33 @@ def read_detections(path: str | Path, truth: Truth, *, format: str | None = None
     with _readable(path):
         read = {"coco": coco.read_detections, "voc": voc.read_detections}[_format(path, format)]
         return read(path, truth)
+
+
+def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
+    """Positions of the images that a text file names, one a line, by file stem or by id.
+
+    Raises
+    ------
+    DataError : no such file, no name in it, a name twice, an image that the truth lacks
+    """
+    path = Path(path)
+    with _readable(path):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            raise DataError(str(path), "not a text file", "write one image a line, in UTF-8") from None
+    places = {i: line.strip() for i, line in enumerate(lines, start=1) if line.strip()}
+    if not places:
+        raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
+    found = joining.images_by_stem(truth, list(places.values()), str(path))
+    seen: set[int] = set()
+    for (line, name), image in zip(places.items(), found.tolist(), strict=True):
+        if image < 0:
+            raise DataError(f"{path}: line {line}", f"no image {name!r} in {truth.source}", "name images by stem or id")
+        if image in seen:
+            raise DataError(f"{path}: line {line}", f"image {name!r} is there twice", "name each image once")
+        seen.add(image)
+    return found
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def detections_from_arrays(
     _refuse(where, "score", scores, ~np.isfinite(scores), "is not a finite number")
     image = joining.images_by_id(truth, image_ids, f"{where}: image_id[0]")
     label = joining.classes_by_id(truth, category_ids, where)
-    origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids.tolist(), category_ids.tolist())
+    origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids, category_ids)
     return joining.joined(truth, image, label, xywh, scores, box_format="xywh", origin=origin)
 
 
@@ -105,10 +105,12 @@ def _ids(where: str, field: str, values: ArrayLike) -> NDArray[Any]:
     if ids.dtype.kind != "i":
         broken = np.logical_or(ids != np.floor(ids), ~(np.abs(ids) < 2.0**63))
         _refuse(where, field, ids, broken, "is not a whole number of 64 bits")
-    return ids.astype(np.int64)
+    return ids.astype(np.int64, copy=False)
 
 
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    from detmap.kernels.overlap import find_bad_box
+
     array = _numbers(where, "boxes", boxes)
     if array.size == 0:
         array = array.reshape(0, 4)
@@ -117,9 +119,10 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
                         "one row of x, y, width, height for each image id")  # fmt: skip
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
-    bad = np.logical_or(~(np.abs(array) <= joining.MAX_PIXEL).all(axis=1), (array[:, 2:] < 0).any(axis=1))
-    _refuse(where, "boxes", array, bad, "has a negative size or a non-finite number",
-            "a box is x, y, width, height in pixels")  # fmt: skip
+    row = find_bad_box(array, joining.MAX_PIXEL)
+    if row >= 0:
+        raise DataError(f"{where}: boxes[{row}]", f"{array[row].tolist()!r} has a negative size or a non-finite number",
+                        "a box is x, y, width, height in pixels")  # fmt: skip
     return array
 
 

@@ -8,7 +8,6 @@ lane (`detmap.adapters.coco_scan`) takes large plain files, and hands back whate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import coco_errors, coco_scan, joining
 from detmap.errors import DataError
-from detmap.tables import MAX_ROWS, Categories, Detections, Images, Note, Truth, positions
+from detmap.tables import MAX_ROWS, Categories, Detections, Images, Note, Positions, Truth, positions
 
 Id = int | float | str
 Box = tuple[float, float, float, float]
@@ -126,17 +125,17 @@ def scan_instances(path: Path) -> tuple[Images, Categories, _Annotations] | None
         images = found["images"] = _images(path, msgspec.json.decode(text, type=list[_Image]))
         if images.ids.dtype.kind != "i":
             raise coco_scan.NotPlain
-        return partial(positions, images.ids)
+        return Positions(images.ids)
 
     def read_categories(text: bytes) -> coco_scan.Locate:
         categories = found["categories"] = _categories(path, msgspec.json.decode(text, type=list[_Category]))
-        return partial(positions, categories.ids)
+        return Positions(categories.ids)
 
     try:
         rows = coco_scan.scan_instances(path, {"images": read_images, "categories": read_categories})
     except (*_REFUSALS, DataError):
         return None
-    if rows is None or not _good_boxes(rows.boxes).all():
+    if rows is None:
         return None
     missing = (rows.seen & coco_scan.key("area")) == 0
     crowd = np.where(rows.seen & coco_scan.key("iscrowd"), (rows.seen & coco_scan.key("crowd")) != 0, -1).astype(np.int8)
@@ -181,8 +180,8 @@ def scan_results(path: Path, truth: Truth) -> Detections | None:
     """The fast lane of `read_detections`: None where the file is not plain."""
     if truth.images.ids.dtype.kind != "i":
         return None
-    rows = coco_scan.scan_detections(path, partial(positions, truth.images.ids), partial(positions, truth.categories.ids))
-    if rows is None or not _good_boxes(rows.boxes).all():
+    rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(truth.categories.ids))
+    if rows is None:
         return None
     return joining.joined(truth, rows.image, rows.category, rows.boxes, rows.value, box_format="xywh",
                           origin=joining.Origin(str(path), str))  # fmt: skip
@@ -209,7 +208,7 @@ def decode_results(path: Path, truth: Truth) -> Detections:
     image = joining.images_by_id(truth, image_ids, origin.place(0))
     label = joining.classes_by_id(truth, category_ids, str(path))
     if min(_least(image), _least(label)) < 0:
-        origin = origin._replace(images=image_ids.tolist(), classes=category_ids.tolist())
+        origin = origin._replace(images=image_ids, classes=category_ids)
     return joining.joined(truth, image, label, boxes, score, box_format="xywh", origin=origin)
 
 

@@ -35,8 +35,8 @@ class Origin(NamedTuple):
 
     source: str
     place: Callable[[int], str]
-    images: Sequence[Any] = ()
-    classes: Sequence[Any] = ()
+    images: Sequence[Any] | NDArray[Any] = ()
+    classes: Sequence[Any] | NDArray[Any] = ()
 
 
 def joined(
@@ -49,7 +49,7 @@ def joined(
     """
     lost = np.flatnonzero(image < 0).tolist()
     if lost:
-        strange = list(dict.fromkeys(origin.images[i] for i in lost))
+        strange = list(dict.fromkeys(np.asarray(origin.images)[lost].tolist()))
         example = f" such as {truth.images.ids[0].item()!r}" if len(truth.images) else ""
         raise DataError(
             origin.place(lost[0]),
@@ -60,7 +60,7 @@ def joined(
     notes: tuple[Note, ...] = ()
     dropped = np.flatnonzero(label < 0).tolist()
     if dropped:
-        strange = sorted({origin.classes[i] for i in dropped})
+        strange = sorted(set(np.asarray(origin.classes)[dropped].tolist()))
         text = f"detections of classes that the truth does not list were dropped: {_shown(strange)}"
         notes = (Note("class-unknown", text, len(dropped), origin.source),)
         known = label >= 0
@@ -72,10 +72,10 @@ def joined(
 
 
 def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64]) -> int:
-    """How many boxes share no area with their image, where its size is known: a sign of another scale or convention."""
-    width, height = truth.images.width[image], truth.images.height[image]
-    left, top = boxes[:, 0], boxes[:, 1]
-    return int(((left >= width) | (top >= height) | (left + boxes[:, 2] <= 0) | (top + boxes[:, 3] <= 0)).sum())
+    """How many boxes share no area with their image: a sign of another scale or convention."""
+    from detmap.kernels.overlap import count_outside
+
+    return count_outside(image, boxes, truth.images.width, truth.images.height)
 
 
 def _shown(values: Sequence[Any]) -> str:

@@ -98,8 +98,7 @@ def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | 
     objects = voc_scan.scan_pages(files)
     if objects is None:
         return None
-    folder = re.search(r"<folder>([^<]*)</folder>", objects.first_page)
-    return objects, _year(root, folder[1].strip() if folder else "")
+    return objects, _year(root, _page(files[0]).folder)
 
 
 def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
@@ -110,7 +109,7 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
         np.array([(page.width, page.height) for page in pages]),
         np.array([p for p, _ in objects], dtype=np.int32), [obj.name for _, obj in objects],
         np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4),
-        np.array([-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8), "",
+        np.array([-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8),
     ), _year(root, pages[0].folder)  # fmt: skip
 
 

@@ -35,7 +35,6 @@ class Objects:
     name : n class names
     boxes : (n, 4) float64
     difficult : (n,) int8, -1 where the flag is missing
-    first_page : the text of the first file
     """
 
     size: NDArray[np.float64]
@@ -43,7 +42,6 @@ class Objects:
     name: list[str]
     boxes: NDArray[np.float64]
     difficult: NDArray[np.int8]
-    first_page: str
 
 
 def scan_pages(files: Sequence[Path]) -> Objects | None:
@@ -70,7 +68,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
     if n < 0 or not _good(pages.box[:n]):
         return None
     name = [data[begin:end].decode("ascii") for begin, end in pages.name[:n].tolist()]
-    return Objects(pages.size, pages.page[:n], name, pages.box[:n], pages.difficult[:n], texts[0].decode("ascii"))
+    return Objects(pages.size, pages.page[:n], name, pages.box[:n], pages.difficult[:n])
 
 
 def stems_table(stems: Sequence[str]) -> Any:
@@ -119,3 +117,15 @@ def _read_all(files: Sequence[Path]) -> list[bytes]:
             os.close(descriptor)
         texts.append(text)
     return texts
+
+
+def read_nothing() -> None:
+    """Use every kernel of the fast lane once, on an empty text."""
+    from detmap.kernels import voc_scan as scan
+
+    text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
+    scan.scan_lines(text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4)))
+    pages = scan.Pages(size, np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int64), np.empty((0, 4)),
+                       np.empty(0, dtype=np.int8))  # fmt: skip
+    room = scan.PageRoom(np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64))
+    scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, room)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.integrate import integrate
+from detmap.kernels.integrate import envelop, integrate
 from detmap.kernels.ranked import recall_precision
 
 
@@ -150,3 +150,64 @@ def score_classes(
                 if n_objects[k, a] > 0:
                     curve_at_true_positives(curves.false_before[a, t], n, n_objects[k, a], rule.epsilon, recall, precision)
                     integrate(rule.code, recall[:n], precision[:n], rule.points, summary.terms[k, a, t])
+
+
+class Samples(NamedTuple):
+    """The arrays of pycocotools: precision and score (T, R, K, A, M), recall (T, K, A, M)."""
+
+    precision: NDArray[np.float64]
+    score: NDArray[np.float64]
+    recall: NDArray[np.float64]
+
+
+@kernel
+def first_within(k: Any, ranked: Any, limit: Any) -> Any:
+    """The first row of a class whose rank is below `limit`; -1 if there is none."""
+    for r in range(ranked.off[k], ranked.off[k + 1]):
+        if ranked.rank[r] < limit:
+            return r
+    return -1
+
+
+@kernel
+def sample_classes(
+    classes: Any, ranked: Any, score: Any, n_objects: Any, limits: Any, rule: Any, curves: Any, recall: Any, precision: Any,
+    samples: Any,
+) -> None:  # fmt: skip
+    """Precision, score and recall of all curves of some classes at each recall point and within each detection limit.
+
+    Source: COCOeval.accumulate. Recall 0 is reached by the first detection, whatever its verdict. From the first point on that
+    is not reached, precision and score are 0: in ascending points none is reached behind it.
+
+    classes (n,) int32; score (D,) float64; n_objects (K, A) int64; limits (M,) int64; rule: an `Integrator`, of which the points
+    and epsilon are used; curves, recall and precision (P,) are room; out: `samples`, where there is an object to find.
+    """
+    n_areas, n_thresholds = curves.n_tp.shape
+    points = rule.points
+    for c in range(classes.size):
+        k = classes[c]
+        for m in range(limits.size):
+            find_true_positives(k, ranked, limits[m], curves)
+            first = first_within(k, ranked, limits[m])
+            for a in range(n_areas):
+                if n_objects[k, a] == 0:
+                    continue
+                for t in range(n_thresholds):
+                    n = curves.n_tp[a, t]
+                    curve_at_true_positives(curves.false_before[a, t], n, n_objects[k, a], rule.epsilon, recall, precision)
+                    envelop(precision[:n])
+                    samples.recall[t, k, a, m] = float(n) / float(n_objects[k, a])
+                    i, reached = 0, first >= 0
+                    for r in range(points.size):
+                        if r > 0 and points[r] < points[r - 1]:
+                            i = 0
+                        while i < n and recall[i] < points[r]:
+                            i += 1
+                        reached = reached and (i < n or points[r] <= 0.0)
+                        samples.precision[t, r, k, a, m] = precision[i] if reached and i < n else 0.0
+                        if not reached:
+                            samples.score[t, r, k, a, m] = 0.0
+                        elif points[r] <= 0.0:
+                            samples.score[t, r, k, a, m] = score[first]
+                        else:
+                            samples.score[t, r, k, a, m] = score[ranked.off[k] + curves.row[a, t, i]]

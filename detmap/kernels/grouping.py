@@ -31,6 +31,9 @@ def group(key: Any, rows: Any, grouped: Any, off: Any) -> None:
     off[0] = 0
 
 
+SHORT = 64  # rows
+
+
 class Sorter(NamedTuple):
     """Room to sort up to n rows in: keys and their next order, rows in their next order, counts of digits."""
 
@@ -50,22 +53,32 @@ def rank_by_score(bits: Any, order: Any, room: Any) -> None:
     """Sort `order` in place by descending score; rows of equal score keep their order.
 
     bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the order that ties shall have;
-    room: `sorter` of n or more. Radix sort, least digit first: as stable as the merge sort of the references, and linear.
+    room: `sorter` of n or more. Radix sort, least digit first: as stable as the merge sort of the references, and linear;
+    insertion sort where the counting of digits would take longer.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)
-    room.counts[:] = 0
     for i in range(n):
         word = bits[order[i]]
         if word == sign:  # -0.0 equals 0.0
             word = np.uint64(0)
-        key = word if word & sign else ~(word | sign)  # larger scores get smaller keys
-        room.keys[i] = key
+        room.keys[i] = word if word & sign else ~(word | sign)  # larger scores get smaller keys
+    if n <= SHORT:
+        for i in range(1, n):
+            key, row, place = room.keys[i], order[i], i
+            while place > 0 and room.keys[place - 1] > key:
+                room.keys[place], order[place] = room.keys[place - 1], order[place - 1]
+                place -= 1
+            room.keys[place], order[place] = key, row
+        return
+    room.counts[:] = 0
+    for i in range(n):
+        key = room.keys[i]
         for digit in range(8):
             room.counts[digit, (key >> np.uint64(8 * digit)) & np.uint64(255)] += 1
     for digit in range(8):
         shift = np.uint64(8 * digit)
-        if n == 0 or room.counts[digit, (room.keys[0] >> shift) & np.uint64(255)] == n:
+        if room.counts[digit, (room.keys[0] >> shift) & np.uint64(255)] == n:
             continue  # all rows share this digit
         begin = 0
         for value in range(256):

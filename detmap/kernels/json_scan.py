@@ -162,11 +162,11 @@ def read_number(text: Any, at: int) -> Any:
     negative = at < text.size and text[at] == 45
     if negative:
         at += 1
-    digits, n_digits, exponent = np.uint64(0), 0, 0
+    digits, exponent = np.uint64(0), 0
     first = at
+    begin = at
     while at < text.size and 48 <= text[at] <= 57:
         digits = digits * np.uint64(10) + np.uint64(text[at] - 48)
-        n_digits += 1 if digits else 0
         at += 1
     if at == first or (text[first] == 48 and at > first + 1):
         return 0.0, NOT_PLAIN
@@ -177,13 +177,17 @@ def read_number(text: Any, at: int) -> Any:
         at = first
         while at < text.size and 48 <= text[at] <= 57:
             digits = digits * np.uint64(10) + np.uint64(text[at] - 48)
-            n_digits += 1 if digits else 0
             at += 1
         if at == first:
             return 0.0, NOT_PLAIN
         exponent = first - at
-    if n_digits > 19:
-        return 0.0, NOT_PLAIN
+    if at > begin + 19:  # perhaps too many for 64 bits: zeros in front do not count
+        while text[begin] == 48 or text[begin] == 46:
+            begin += 1
+            if begin == at:
+                break
+        if at - begin > (20 if begin < at + exponent < at else 19):  # nineteen digits, and the point where it is among them
+            return 0.0, NOT_PLAIN
     if at < text.size and (text[at] == 69 or text[at] == 101):
         whole = False
         first = at + 1
@@ -199,7 +203,9 @@ def read_number(text: Any, at: int) -> Any:
             power = 10 * power + int(text[i]) - 48
         exponent += sign * power
     value = nearest_double(digits, exponent)
-    if value < 0.0 or (negative and whole and digits == np.uint64(0)):  # the integer -0: 0.0 for some readers, -0.0 for others
+    if value < 0.0 or (
+        negative and whole and digits == np.uint64(0)
+    ):  # the integer -0: 0.0 for some readers, -0.0 for others
         return 0.0, NOT_PLAIN
     return -value if negative else value, at
 
@@ -224,13 +230,13 @@ def read_integer(text: Any, at: int) -> Any:
 
 @kernel
 def read_box(text: Any, at: int, box: Any) -> int:
-    """A list of four numbers at `at` into `box` (4,); returns the position after it."""
+    """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the position after it."""
     if at >= text.size or text[at] != 91:
         return NOT_PLAIN
     at += 1
     for i in range(4):
         value, at = read_number(text, skip_space(text, at))
-        if at < 0:
+        if at < 0 or (i >= 2 and value < 0.0):
             return NOT_PLAIN
         box[i] = value
         at = skip_space(text, at)
@@ -250,24 +256,37 @@ def equals(text: Any, at: int, word: Any) -> bool:
 
 
 WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD, WORD_ID = (
-    np.frombuffer(word, np.uint8) for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
+    np.frombuffer(word + b'"', np.uint8)
+    for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
 )
 
 
 @kernel
-def name_key(text: Any, at: int, size: int) -> int:
-    """The bit of a key; 0 for one that boxes do not need."""
-    if size == 8 and equals(text, at, WORD_IMAGE_ID):
-        return IMAGE_ID
-    if size == 11 and equals(text, at, WORD_CATEGORY_ID):
-        return CATEGORY_ID
-    if size == 4:
-        return BBOX if equals(text, at, WORD_BBOX) else AREA if equals(text, at, WORD_AREA) else 0
-    if size == 5 and equals(text, at, WORD_SCORE):
-        return SCORE
-    if size == 7 and equals(text, at, WORD_ISCROWD):
-        return ISCROWD
-    return ID if size == 2 and equals(text, at, WORD_ID) else 0
+def begins(text: Any, at: int, word: Any) -> bool:
+    """Whether the text goes on with the word."""
+    return at + word.size <= text.size and equals(text, at, word)
+
+
+@kernel
+def read_key(text: Any, at: int) -> Any:
+    """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and the position after it."""
+    c = text[at] if at < text.size else np.uint8(0)
+    if c == 105:  # i
+        if begins(text, at, WORD_IMAGE_ID):
+            return IMAGE_ID, at + WORD_IMAGE_ID.size
+        if begins(text, at, WORD_ID):
+            return ID, at + WORD_ID.size
+        if begins(text, at, WORD_ISCROWD):
+            return ISCROWD, at + WORD_ISCROWD.size
+    elif c == 99 and begins(text, at, WORD_CATEGORY_ID):
+        return CATEGORY_ID, at + WORD_CATEGORY_ID.size
+    elif c == 98 and begins(text, at, WORD_BBOX):
+        return BBOX, at + WORD_BBOX.size
+    elif c == 115 and begins(text, at, WORD_SCORE):
+        return SCORE, at + WORD_SCORE.size
+    elif c == 97 and begins(text, at, WORD_AREA):
+        return AREA, at + WORD_AREA.size
+    return 0, skip_string(text, at)
 
 
 @kernel
@@ -307,11 +326,9 @@ def scan_records(
         while True:
             if at >= text.size or text[at] != 34:
                 return NOT_PLAIN
-            first = at + 1
-            at = skip_string(text, first)
+            key, at = read_key(text, at + 1)
             if at < 0:
                 return NOT_PLAIN
-            key = name_key(text, first, at - 1 - first)
             at = skip_space(text, at)
             if at >= text.size or text[at] != 58:
                 return NOT_PLAIN

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from detmap.kernels import kernel
 from detmap.kernels.grouping import Sorter, rank_by_score, sorter
-from detmap.kernels.overlap import find_edges, overlap
+from detmap.kernels.overlap import edges_of, overlap
+
+CROWDED = 24  # objects of a class in an image, from which on sorting them pays
 
 
 class Found(NamedTuple):
@@ -64,25 +66,30 @@ class Room(NamedTuple):
     place: NDArray[np.int32]  # (I,) where the image's run of detections begins
     members: NDArray[np.int32]  # (m,) the output rows of each run, best first
     edges: NDArray[np.float64]  # (n, 5) of the class's objects
+    left: NDArray[np.float64]  # (n,) left edges, and the same as bit patterns
+    left_bits: NDArray[np.uint64]
+    by_left: NDArray[np.int32]  # (n,) the objects of a crowded image by descending left edge
+    right_from: NDArray[np.float64]  # (n,) the rightmost edge from there on
     absorb: NDArray[np.bool_]  # (n,)
     counted: NDArray[np.bool_]  # (n, A)
     taken: NDArray[np.uint64]  # (n, A) thresholds at which an object is taken
     best: NDArray[np.float64]  # (n,) overlaps of a detection's candidates, largest first
     who: NDArray[np.int32]  # (n,) the candidates
     reach: NDArray[np.uint64]  # (n,) thresholds that their overlap reaches
-    detection: NDArray[np.float64]  # (5,) edges of a detection
     order: NDArray[np.int32]  # (m,) the class's rows, ranked
     sorter: Sorter
 
 
 def room(n_images: int, n_objects: int, n_areas: int, n_detections: int) -> Room:
     """Room for classes of up to these sizes."""
+    left = np.empty(n_objects)
     return Room(
-        np.zeros(n_images, np.int32), np.empty(n_images, np.int32), np.empty(n_detections, np.int32),
-        np.empty((n_objects, 5)), np.empty(n_objects, np.bool_), np.empty((n_objects, n_areas), np.bool_),
-        np.empty((n_objects, n_areas), np.uint64), np.empty(n_objects),
-        np.empty(n_objects, np.int32), np.empty(n_objects, np.uint64), np.empty(5), np.empty(n_detections, np.int32),
-        sorter(n_detections),
+        seen=np.zeros(n_images, np.int32), place=np.empty(n_images, np.int32), members=np.empty(n_detections, np.int32),
+        edges=np.empty((n_objects, 5)), left=left, left_bits=left.view(np.uint64), by_left=np.empty(n_objects, np.int32),
+        right_from=np.empty(n_objects), absorb=np.empty(n_objects, np.bool_),
+        counted=np.empty((n_objects, n_areas), np.bool_), taken=np.empty((n_objects, n_areas), np.uint64),
+        best=np.empty(n_objects), who=np.empty(n_objects, np.int32), reach=np.empty(n_objects, np.uint64),
+        order=np.empty(n_detections, np.int32), sorter=sorter(max(n_detections, n_objects)),
     )  # fmt: skip
 
 
@@ -92,7 +99,9 @@ def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room
     begin = objects.off[k]
     for g in range(objects.off[k + 1] - begin):
         row = objects.rows[begin + g]
-        find_edges(objects.boxes[row], rules.pixel, room.edges[g])
+        left, top, right, bottom, area = edges_of(objects.boxes, row, rules.pixel)
+        room.edges[g, 0], room.edges[g, 1], room.edges[g, 2] = left, top, right
+        room.edges[g, 3], room.edges[g, 4] = bottom, area
         room.absorb[g] = objects.absorb[row]
         for a in range(rules.areas.shape[0]):
             room.counted[g, a] = objects.counted[row, a]
@@ -116,10 +125,11 @@ def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room
 
 
 @kernel
-def find_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any, room: Any) -> Any:
+def open_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any, room: Any) -> Any:
     """The image of the class's i-th run of detections: its number of members and of detections, and its objects' range.
 
-    first: where to look for its objects, those of earlier images being passed.
+    first: where to look for its objects, those of earlier images being passed. In a crowded image the objects are sorted by
+    their left edge, so that a detection meets only those beside it.
     """
     image = found.image[found.rows[found.off[k] + i]]
     n = room.seen[image]
@@ -130,7 +140,27 @@ def find_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any,
     last = first
     while last < n_objects and objects.image[objects.rows[begin + last]] == image:
         last += 1
+    if last - first >= CROWDED:
+        for g in range(first, last):
+            room.left[g], room.by_left[g] = room.edges[g, 0], g
+        rank_by_score(room.left_bits, room.by_left[first:last], room.sorter)
+        rightmost = -np.inf
+        for j in range(last - 1, first - 1, -1):
+            rightmost = max(rightmost, room.edges[room.by_left[j], 2])
+            room.right_from[j] = rightmost
     return min(n, rules.limit), n, first, last
+
+
+@kernel
+def skip_right(first: Any, last: Any, right: Any, room: Any) -> Any:
+    """The first place in by_left whose object begins left of `right`, in a crowded image."""
+    while first < last:
+        middle = (first + last) // 2
+        if room.edges[room.by_left[middle], 0] < right:
+            last = middle
+        else:
+            first = middle + 1
+    return first
 
 
 @kernel
@@ -146,30 +176,36 @@ def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any,
     """
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - rules.thresholds.size)
-    lowest = rules.thresholds[0]
+    lowest, pixel = rules.thresholds[0], rules.pixel
+    best, who, reach = room.best, room.who, room.reach
     for c in range(classes.size):
         k = classes[c]
         open_class(k, found, objects, rules, verdicts, room)
         i, last = 0, 0
         while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = find_image(i, k, found, objects, rules, last, room)
+            n_members, n_detections, first, last = open_image(i, k, found, objects, rules, last, room)
             for m in range(i, i + n_members):
                 at = room.members[m]
-                find_edges(found.boxes[verdicts.position[at]], rules.pixel, room.detection)
-                area = room.detection[4]
+                left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
                 n_best = 0
-                for g in range(first, last):
-                    iou = overlap(room.detection, room.edges[g], rules.pixel, room.absorb[g])
+                crowded = last - first >= CROWDED
+                for j in range(skip_right(first, last, right + pixel, room) if crowded else first, last):
+                    g = j
+                    if crowded:
+                        if room.right_from[j] + pixel <= left:
+                            break
+                        g = room.by_left[j]
+                    iou = overlap(left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g])
                     if iou < lowest:
                         continue
                     place = n_best
-                    while place > 0 and room.best[place - 1] <= iou:
-                        room.best[place], room.who[place] = room.best[place - 1], room.who[place - 1]
+                    while place > 0 and (best[place - 1] < iou or (best[place - 1] == iou and who[place - 1] < g)):
+                        best[place], who[place] = best[place - 1], who[place - 1]
                         place -= 1
-                    room.best[place], room.who[place] = iou, g
+                    best[place], who[place] = iou, g
                     n_best += 1
                 for j in range(n_best):
-                    room.reach[j] = reached(room.best[j], rules.thresholds)
+                    reach[j] = reached(best[j], rules.thresholds)
                 for a in range(rules.areas.shape[0]):
                     out_of_range = area < rules.areas[a, 0] or area > rules.areas[a, 1]
                     if n_best == 0:  # most detections
@@ -177,16 +213,16 @@ def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any,
                         continue
                     hit, excused, still_open = zero, zero, full
                     for j in range(n_best):
-                        g = room.who[j]
+                        g = who[j]
                         if room.counted[g, a]:
-                            take = room.reach[j] & still_open & ~room.taken[g, a]
+                            take = reach[j] & still_open & ~room.taken[g, a]
                             room.taken[g, a] |= take
                             hit |= take
                             still_open &= ~take
                     for j in range(n_best):
-                        g = room.who[j]
+                        g = who[j]
                         if not room.counted[g, a]:
-                            take = room.reach[j] & still_open
+                            take = reach[j] & still_open
                             if not room.absorb[g]:
                                 take &= ~room.taken[g, a]
                                 room.taken[g, a] |= take
@@ -210,20 +246,26 @@ def best_any(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, 
     """
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - rules.thresholds.size)
+    pixel = rules.pixel
     for c in range(classes.size):
         k = classes[c]
         open_class(k, found, objects, rules, verdicts, room)
         i, last = 0, 0
         while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = find_image(i, k, found, objects, rules, last, room)
+            n_members, n_detections, first, last = open_image(i, k, found, objects, rules, last, room)
             for m in range(i, i + n_members):
                 at = room.members[m]
-                find_edges(found.boxes[verdicts.position[at]], rules.pixel, room.detection)
-                area = room.detection[4]
+                left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
                 best, who = 0.0, -1
-                for g in range(first, last):
-                    iou = overlap(room.detection, room.edges[g], rules.pixel, room.absorb[g])
-                    if iou > best:
+                crowded = last - first >= CROWDED
+                for j in range(skip_right(first, last, right + pixel, room) if crowded else first, last):
+                    g = j
+                    if crowded:
+                        if room.right_from[j] + pixel <= left:
+                            break
+                        g = room.by_left[j]
+                    iou = overlap(left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g])
+                    if iou > best or (iou == best and iou > 0.0 and g < who):
                         best, who = iou, g
                 reach = reached(best, rules.thresholds) if who >= 0 else zero
                 for a in range(rules.areas.shape[0]):
@@ -242,9 +284,8 @@ def best_any(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, 
 
 @kernel
 def reached(iou: Any, thresholds: Any) -> Any:
-    """The thresholds that an overlap reaches, a bit each."""
-    bits = np.uint64(0)
-    for t in range(thresholds.size):
-        if iou >= thresholds[t]:
-            bits |= np.uint64(1) << np.uint64(t)
-    return bits
+    """The thresholds (T,), ascending, that an overlap reaches, a bit each."""
+    t = 0
+    while t < thresholds.size and iou >= thresholds[t]:
+        t += 1
+    return ~np.uint64(0) >> np.uint64(64 - t) if t > 0 else np.uint64(0)

@@ -38,13 +38,12 @@ def rank_lists(bits: Any, off: Any, order: Any, room: Any) -> None:
 
 @kernel
 def count_lists(
-    score: Any, positive: Any, weight: Any, order: Any, off: Any, together: bool,
-    tp: Any, fp: Any, threshold: Any, point_off: Any,
+    score: Any, positive: Any, weight: Any, off: Any, together: bool, tp: Any, fp: Any, threshold: Any, point_off: Any
 ) -> None:  # fmt: skip
     """True and false positives at or above each threshold of ranked lists.
 
-    score (n,) float64; positive (n,) bool; weight (n,) float64, or (0,) where every row weighs 1; order (n,) int32 rows,
-    best first in each list; together: rows of equal score enter at once, else every row is a threshold of its own;
+    score (n,) float64, falling in each list; positive (n,) bool; weight (n,) float64, or (0,) where every row weighs 1;
+    together: rows of equal score enter at once, else every row is a threshold of its own;
     out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, where the thresholds of each list begin. Of n places
     point_off[L] are filled.
     """
@@ -52,14 +51,13 @@ def count_lists(
     for i in range(off.size - 1):
         point_off[i] = at
         found, false = 0.0, 0.0
-        for place in range(off[i], off[i + 1]):
-            row = order[place]
+        for row in range(off[i], off[i + 1]):
             gain = weight[row] if weight.size > 0 else 1.0
             if positive[row]:
                 found += gain
             else:
                 false += gain
-            if together and place + 1 < off[i + 1] and score[order[place + 1]] == score[row]:
+            if together and row + 1 < off[i + 1] and score[row + 1] == score[row]:
                 continue
             tp[at], fp[at], threshold[at] = found, false, score[row]
             at += 1

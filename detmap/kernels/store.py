@@ -1,8 +1,8 @@
 """Machine code on disk: one file a kernel and types of arguments, compiled once for a machine and a version of the loops.
 
-The folder is $DETMAP_CACHE_DIR, else detmap in the user's cache folder. Files appear whole or not at all, so processes that
-start at once do not disturb each other; a damaged file is compiled anew. Where no folder can be written, kernels are
-compiled in every process, and a warning says so.
+The folder is $DETMAP_CACHE_DIR, else detmap in the user's cache folder. Files appear whole or not at all, and a process
+that compiles a kernel leaves a claim beside its place, so processes that start at once share the work; a damaged file is
+compiled anew. Where no folder can be written, kernels are compiled in every process, and a warning says so.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import hashlib
 import json
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -36,10 +39,12 @@ def entry(kernel: Kernel[Any, Any], args: tuple[Any, ...], key: tuple[Any, ...])
     with _lock:
         identity = repr((kernel.__module__, kernel.__name__, _spelled(key), fingerprint()))
         path = folder() / f"{kernel.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.kernel"
-        code = _load(path)
+        code = _load(path) or _from_other(path)
         if code is None:
-            code = _compile(kernel, args)
-            _save(path, *code)
+            _share_the_work()
+            with _claimed(path):
+                code = _compile(kernel, args)
+                _save(path, *code)
         header, machine_code = code
         return _link(header, machine_code)
 
@@ -139,6 +144,67 @@ def _load(path: Path) -> tuple[dict[str, Any], bytes] | None:
         return None
     header, machine_code = content[32:].split(b"\n", 1)
     return json.loads(header), machine_code
+
+
+# --- several processes that compile at once ------------------------------------------------------------------------------
+
+PATIENCE = 120.0  # seconds after which the claim of another process is not believed any more
+
+
+@contextmanager
+def _claimed(path: Path) -> Iterator[None]:
+    """Tell other processes that this kernel is being compiled, where the folder can be written."""
+    claim = path.with_suffix(".claim")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        claim.write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            claim.unlink()
+
+
+def _from_other(path: Path) -> tuple[dict[str, Any], bytes] | None:
+    """The kernel that another process is compiling, once it is there; None where nobody is, or it gave up."""
+    claim = path.with_suffix(".claim")
+    while True:
+        try:
+            owner, age = int(claim.read_text()), time.time() - claim.stat().st_mtime
+        except (OSError, ValueError):
+            return _load(path)  # it may have been finished just now
+        if age > PATIENCE or not _lives(owner):
+            return None
+        time.sleep(0.01)
+
+
+def _lives(process: int) -> bool:
+    if sys.platform == "win32":
+        return True  # its claim grows old
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _share_the_work() -> None:
+    """Start a process that compiles the kernels that will be needed last, while this one begins with the first."""
+    if "helper" in _said or os.environ.get("DETMAP_COMPILE_ALONE") or len(_processors()) < 2:
+        return
+    _said.add("helper")
+    with suppress(OSError):
+        helper = subprocess.Popen(
+            [sys.executable, "-m", "detmap.warmup"], env={**os.environ, "DETMAP_COMPILE_ALONE": "1"},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        threading.Thread(target=helper.wait, daemon=True).start()
+
+
+def _processors() -> set[int] | range:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
 def _say(text: str) -> None:

@@ -225,6 +225,9 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
                 first, last = strip(text, text_begin, text_end)
                 if not leaf or seen & 1 or first == last:
                     return NOT_PLAIN
+                for i in range(first, last):
+                    if text[i] < 32:  # XML reads a line's end in its own way
+                        return NOT_PLAIN
                 seen |= 1
                 pages.name[n_objects, 0], pages.name[n_objects, 1] = first, last
             elif depth == 2 and room.kind[1] == OBJECT and kind == DIFFICULT:

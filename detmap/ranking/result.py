@@ -327,8 +327,9 @@ class RankingResult:
         table = self.table
         columns = [table.positive, table.score] + ([] if table.counted is None else [table.counted])
         digest = fold_table(len(table), np.arange(len(table), dtype=np.int32), *columns)
-        ids = np.arange(1, len(table.classes) + 1)
-        return data_digest(Categories(ids, table.classes), np.array(table.ids, dtype=object), digest)
+        classes = Categories(np.arange(1, len(table.classes) + 1), table.classes)
+        in_order = np.empty(0, dtype=np.uint64)  # the ids say the order of the rows
+        return data_digest(classes, np.array(table.ids, dtype=object), digest, in_order)
 
     def _n_tied(self, k: int) -> int:
         """Predictions of a class that share their score with another."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from detmap.adapters import coco_scan, voc_scan
 from detmap.kernels import kernel
 from detmap.kernels.decimal import nearest_double
+from detmap.kernels.json_scan import read_number
 from tests.lanes import LANES, taken, write_mutated
 from tests.mutation import FILES
 
@@ -65,3 +66,30 @@ def test_decimals_are_read_as_float_reads_them(numbers: list[tuple[int, int]]) -
     value = np.empty(len(numbers))
     to_doubles(digits, exponent, value)
     assert value.tolist() == [float(f"{d}e{e}") for d, e in numbers]
+
+
+@kernel
+def to_double(text: np.ndarray, value: np.ndarray) -> int:
+    """`read_number` of a text."""
+    number, at = read_number(text, 0)
+    value[0] = number
+    return at
+
+
+digits = st.text("0123456789", min_size=1, max_size=22)
+spelled = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    digits.map(lambda whole: whole.lstrip("0") or "0"),
+    st.builds(lambda whole, rest: f"{whole.lstrip('0') or '0'}.{rest}", digits, digits),
+    st.builds(lambda zeros, rest: f"0.{'0' * zeros}{rest}", st.integers(0, 25), digits),
+    st.builds(lambda whole, power: f"-{whole.lstrip('0') or '0'}e{power}", digits, st.integers(-60, 60)),
+)
+
+
+@given(spelled)
+def test_a_number_is_read_as_float_reads_it_or_not_at_all(text: str) -> None:
+    value = np.empty(1)
+    at = to_double(np.frombuffer(text.encode(), dtype=np.uint8), value)
+    assert at == -1 or (at == len(text) and value[0] == float(text))
+    if len(text.strip("-0.")) <= 17 and 1e-60 < abs(float(text)) < 1e60:
+        assert at == len(text)

@@ -7,18 +7,24 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import detmap
 from detmap import integrators, ranking
 from detmap.adapters import voc_scan
-from detmap.curves import coco_arrays
-from detmap.kernels import curves, json_scan
+from detmap.compat import engine
+from detmap.compat.rows import from_records
+from detmap.curves import coco_arrays, sample
+from detmap.kernels import curves, json_scan, overlap
 from detmap.kernels import voc_scan as kernels
 from tests.drawing import draw_coco, draw_many_detections, draw_voc
 from tests.lanes import LANES, write_mutated
 from tests.tables import read_coco, voc_tables
+
+CROWDED: dict[str, int] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}
+VOC_CROWDED = {"n_images": 2, "n_classes": 1, "max_objects": 60, "max_detections": 60}
 
 
 def outcomes() -> list[object]:
@@ -26,14 +32,20 @@ def outcomes() -> list[object]:
     found: list[object] = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        data = draw_many_detections(rng) if seed == 0 else draw_coco(rng)
+        data = draw_many_detections(rng) if seed == 0 else draw_coco(rng, **CROWDED if seed < 3 else {})
         truth, detections = read_coco(*data)
         result = detmap.evaluate(truth, detections, threads=1)
         arrays = coco_arrays(result.matches)
         found += [result.signature, *(float(array.sum()) for array in arrays.values()), result.integrators()]
         found.append(detmap.evaluate(truth, detections, "voc2012", threads=1).per_class)
-        result = detmap.evaluate(*voc_tables(*draw_voc(rng)), "voc2007", settings={"areas.tiny": [0, 60]}, threads=1)
+        result = detmap.evaluate(
+            *voc_tables(*draw_voc(rng, **VOC_CROWDED if seed < 3 else {})),
+            "voc2007",
+            settings={"areas.tiny": [0, 60]},
+            threads=1,
+        )
         found += [result.metrics, result.per_class, result.signature]
+        found += drop_in(*data)
     recall, precision = np.array([0.25, 0.5, 0.75]), np.array([1, 0.5, 0.6])
     found += [integrators.eleven_point(recall, precision), integrators.all_points(recall, precision),
               integrators.grid_envelope(recall, precision), integrators.step(recall, precision)]  # fmt: skip
@@ -43,6 +55,9 @@ def outcomes() -> list[object]:
                   ranking.auc(truth, scores, average=average, threads=1)]  # fmt: skip
     found += [ranking.average_precision(truth, scores, ties="input", integrator="grid_envelope", threads=1),
               ranking.precision_at_k(truth, scores, 2).tolist(), ranking.roc_curve(truth[0], scores[0])]  # fmt: skip
+    found.append(
+        ranking.average_precision(rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4, threads=1)
+    )  # a long list
     n_within = np.zeros((2, 1, 1), dtype=np.int64)  # of three true positives one has a rank beyond the last limit
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
@@ -66,10 +81,13 @@ def lanes() -> list[tuple[str, int]]:
 def corners() -> list[int]:
     """What chance does not draw: deep nesting, a negative id, rooms that are too small, a hash that collides."""
     values = (b"false", b"[" * 70, b'{"a": [], "b": {}}')
-    found = [json_scan.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
+    bad = np.array([[0, 0, 1, 1], [0, 0, -1, 1]], dtype=float)
+    found = [overlap.find_bad_box(bad, 1e9), overlap.find_bad_box(bad[:1], 1e9), overlap.find_bad_box(bad[:1], 0.5)]
+    found += [json_scan.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
     one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
         b'{"image_id": -1}]',
+        b'{"score": 0.00000000000000000000000}]',
         b"{}]",
         b'{"image_id": 1, "image_id": 1}]',
         b'{"iscrowd": 2}]',
@@ -92,6 +110,20 @@ def corners() -> list[int]:
             (9, 2), dtype=np.int64), box=np.empty((9, 4)), difficult=np.empty(9, dtype=np.int8))  # fmt: skip
         found.append(kernels.scan_pages(np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, room))
     return found
+
+
+def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[object]:
+    """What pycocotools' classes show and the result does not: who took what, and curves read in any order."""
+    numbered = [{**record, "id": i, "area": 400, "iscrowd": record.get("iscrowd", 0)}
+                for i, record in enumerate((*instances["annotations"], *results))]  # fmt: skip
+    n = len(instances["annotations"])
+    objects, detections = from_records(numbered[:n], scored=False), from_records(numbered[n:], scored=True)
+    image_ids, category_ids = (sorted(each["id"] for each in instances[name]) for name in ("images", "categories"))
+    rules = engine.Rules(image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8])
+    judged = engine.judge(objects, detections, rules)
+    taken = [engine.takings(judged, judged.parts[0]).of_class(k).tolist() for k in range(rules.n_classes)]
+    samples = sample(judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1)
+    return [taken, *(array.tolist() for array in samples.values())]
 
 
 if __name__ == "__main__":

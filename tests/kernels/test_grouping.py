@@ -11,7 +11,7 @@ from detmap.kernels import grouping
 
 scores = arrays(
     np.float64,
-    st.integers(0, 60),
+    st.one_of(st.integers(0, 60), st.integers(60, 150)),  # both ways of sorting
     elements=st.one_of(
         st.sampled_from([0.0, -0.0, 0.5, 0.25, 1.0, -1.5, 1e-300]), st.floats(allow_nan=False, allow_infinity=False)
     ),
