@@ -7,11 +7,12 @@
 >>> result.metrics["AP"]                                         # doctest: +SKIP
 """
 
-from detmap import ranking
+from detmap import distributed, ranking
 from detmap.adapters import read_detections, read_truth
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import evaluate, summarize
+from detmap.evaluator import Evaluator
 from detmap.matching import Matches, match
 from detmap.protocol import Protocol
 from detmap.protocol import load as load_protocol
@@ -20,7 +21,8 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.version import __version__
 
 __all__ = [
-    "Categories", "DataError", "Detections", "DetmapError", "Images", "Matches", "MergeError", "Note", "Protocol",
-    "ProtocolError", "Result", "Truth", "__version__", "detections_from_arrays", "evaluate", "load_protocol", "match",
-    "ranking", "read_detections", "read_truth", "summarize", "truth_from_arrays",
+    "Categories", "DataError", "Detections", "DetmapError", "Evaluator", "Images", "Matches", "MergeError", "Note",
+    "Protocol", "ProtocolError", "Result", "Truth", "__version__", "detections_from_arrays", "distributed",
+    "evaluate", "load_protocol", "match", "ranking", "read_detections", "read_truth", "summarize",
+    "truth_from_arrays",
 ]  # fmt: skip

@@ -1,0 +1,101 @@
+"""Evaluator.sync between real processes, and real torch tensors as input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DataError, Evaluator
+from tests.builders import ROOT
+from tests.drawing import draw_coco
+from tests.tables import read_coco
+from tests.test_evaluator import by_image, plain
+
+torch = pytest.importorskip("torch")
+
+
+def run_ranks(world: int, folder: Path, case: str) -> list[dict[str, Any]]:
+    """What each rank wrote."""
+    ranks = [
+        subprocess.Popen([sys.executable, "-m", "tests.sync_ranks", str(rank), str(world), str(folder), case], cwd=ROOT)
+        for rank in range(world)
+    ]
+    try:
+        assert [rank.wait(timeout=120) for rank in ranks] == [0] * world
+    finally:
+        for rank in ranks:
+            rank.kill()
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world)]
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    truth, detections = read_coco(*draw_coco(np.random.default_rng(7), n_images=4, n_classes=3))
+    return detmap.evaluate(truth, by_image(detections)).as_dict()
+
+
+def without_notes(result: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key != "notes"}
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_every_rank_has_the_whole(tmp_path: Path, whole: dict[str, Any], world: int) -> None:
+    """Three images on one rank, one on the other, none on the third: the numbers and the signature of one process."""
+    ranks = run_ranks(world, tmp_path, "uneven")
+    assert [each["own"] for each in ranks] == [3, 1, 0][:world]
+    for each in ranks:
+        assert each["images"] == 4
+        assert without_notes(each["result"]) == without_notes(whole)
+        assert "holds the images of every rank" in each["error"]
+        assert each["after"] == each["own"]
+
+
+def test_images_without_ids_are_numbered_rank_after_rank(tmp_path: Path, whole: dict[str, Any]) -> None:
+    ranks = run_ranks(2, tmp_path, "numbered")
+    assert ranks[0]["result"] == ranks[1]["result"]
+    assert ranks[0]["result"]["metrics"] == whole["metrics"]
+    assert ranks[0]["result"]["per_class"] == whole["per_class"]
+
+
+def test_an_image_on_two_ranks_is_an_error_on_both(tmp_path: Path) -> None:
+    for each in run_ranks(2, tmp_path, "padded"):
+        assert "in more than one part" in each["error"]
+        assert "sampler" in each["error"]
+
+
+def test_without_a_process_group_there_is_nothing_to_do() -> None:
+    found, sought = plain()
+    stream = Evaluator(classes=["a", "b"])
+    stream.update([found], [sought])
+    assert stream.sync() is stream
+    assert len(stream) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("gradients", [False, True])
+def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
+    found, sought = plain()
+    tensors = {key: torch.from_numpy(value) for key, value in found.items()}
+    for key in ("boxes", "scores"):
+        tensors[key] = tensors[key].to(getattr(torch, dtype)).requires_grad_(gradients)
+    target = {"boxes": torch.from_numpy(sought["boxes"]), "labels": torch.tensor([0, 1]), "image_id": torch.tensor([3])}
+    stream = Evaluator(classes=["a", "b"])
+    stream.update([tensors, {**tensors, "image_id": 5}], [target, {**target, "image_id": torch.tensor(5)}])
+    assert stream.compute().metrics["AP"] == pytest.approx(1)
+    assert stream.matches.image_ids.tolist() == [3, 5]
+    numpy = Evaluator(classes=["a", "b"])
+    numpy.update([{**found, "image_id": 3}, {**found, "image_id": 5}], [sought, sought])
+    assert stream.compute().signature == numpy.compute().signature
+
+
+def test_a_tensor_on_another_device() -> None:
+    found, sought = plain()
+    with pytest.raises(DataError, match=r"on the CPU .*\.cpu\(\) moves"):
+        Evaluator(classes=["a", "b"]).update([{**found, "boxes": torch.zeros((2, 4), device="meta")}], [sought])
