@@ -55,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None:
             _drop_stdout()
         return 2
+    except MemoryError:
+        sys.stderr.write("detmap: error: memory: this input does not fit\n"
+                         "  fix: evaluate parts with `detmap match --images` and join them with `detmap merge`\n")  # fmt: skip
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("detmap: interrupted\n")
         return 130

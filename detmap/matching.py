@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap import memory
 from detmap import protocol as protocols
 from detmap.errors import DataError, MergeError
 from detmap.parallel import each_batch
@@ -357,6 +358,10 @@ def match(truth: Truth, detections: Detections, protocol: Protocol, *, threads: 
     kept = np.empty(n_classes, dtype=np.int64)
     grouping.count_within(detections.image, rows, row_off, rules.limit, np.empty(n_images, dtype=np.int32), kept)
     off = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    row_bytes = 20 + 2 * n_areas * np.dtype(_word(protocol)).itemsize
+    memory.require(
+        int(off[-1]) * row_bytes + 24 * int(np.diff(row_off).max(initial=0)), "match", f"matching {off[-1]} detections"
+    )
     image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
     tp, ignored = (np.empty((off[-1], n_areas), dtype=_word(protocol)) for _ in range(2))
     verdicts = kernels.Verdicts(off, image, rank, position, tp, ignored)

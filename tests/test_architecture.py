@@ -19,7 +19,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 # A module imports only from layers above its own.
 LAYERS = (
     ("errors", "version", "resources"),
-    ("tables", "protocol", "parallel", "kernels", "report"),
+    ("memory", "tables", "protocol", "parallel", "kernels", "report"),
     ("signature", "adapters", "integrators"),
     ("matching",),
     ("curves",),

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import memory
 from detmap.adapters import coco_errors, coco_scan, joining
 from detmap.errors import DataError
 from detmap.tables import MAX_ROWS, Categories, Detections, Images, Note, Positions, Truth, positions
@@ -23,6 +24,7 @@ from detmap.tables import MAX_ROWS, Categories, Detections, Images, Note, Positi
 Id = int | float | str
 Box = tuple[float, float, float, float]
 
+DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -324,6 +326,7 @@ def _raise_first_bad(
 
 def _bytes(path: Path) -> bytes:
     try:
+        memory.require(DECODED * path.stat().st_size, str(path), "decoding the file")
         data = path.read_bytes()
     except OSError as error:
         raise DataError(str(path), f"cannot be read: {error.strerror}", "check the path and its permissions") from None

@@ -19,11 +19,14 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import memory
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
 PIECE = 4 << 20
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
+USUAL_RECORD = 100  # bytes; those of a row in memory
+ROW = 57
 SHORTEST_RECORD = 40  # of those that have an image, a category and a box
 
 
@@ -206,6 +209,7 @@ def scan_list(file: OpenFile, at: int, wanted: int, locate_image: Locate, locate
     from detmap.kernels import json_scan as scan
 
     at, byte = file.byte(at)
+    memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
     whole = _empty((file.size - at) // SHORTEST_RECORD + 1)  # memory that is never touched costs nothing
     if byte == ord("]"):
         return _cut(whole, 0), at + 1
