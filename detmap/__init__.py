@@ -7,12 +7,13 @@
 >>> result.metrics["AP"]                                         # doctest: +SKIP
 """
 
-from detmap import distributed, ranking
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from detmap.adapters import read_detections, read_truth
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import evaluate, summarize
-from detmap.evaluator import Evaluator
 from detmap.matching import Matches, match
 from detmap.protocol import Protocol
 from detmap.protocol import load as load_protocol
@@ -20,9 +21,22 @@ from detmap.result import Result
 from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.version import __version__
 
+if TYPE_CHECKING:
+    from detmap import distributed, ranking
+    from detmap.evaluator import Evaluator
+
 __all__ = [
     "Categories", "DataError", "Detections", "DetmapError", "Evaluator", "Images", "Matches", "MergeError", "Note",
     "Protocol", "ProtocolError", "Result", "Truth", "__version__", "detections_from_arrays", "distributed",
     "evaluate", "load_protocol", "match", "ranking", "read_detections", "read_truth", "summarize",
     "truth_from_arrays",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What one evaluation of files does not need is imported when it is asked for."""
+    if name in ("distributed", "ranking"):
+        return import_module(f"detmap.{name}")
+    if name == "Evaluator":
+        return import_module("detmap.evaluator").Evaluator
+    raise AttributeError(f"module 'detmap' has no attribute {name!r}")

@@ -48,6 +48,7 @@ CACHE = Path.home() / ".cache" / "detmap-bench"
 DATA = HERE.parents[1] / "shared" / "data"
 README = HERE.parent / "README.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
+OWN = {"detmap": "detmap", "detmap.compat": "detmap"}  # tools that are no peers, and their distribution
 COMPARED = ("files", "arrays", "process", "rss")
 MEASUREMENTS = (*COMPARED, "cold", "threads", "linear", "voc")
 LARGE = ("W2", "W4")
@@ -273,7 +274,7 @@ class Bench:
         for workload in self.options.workloads:
             for row in COMPARED:
                 values = {name: self.value(workload, row, name) for name in names}
-                peers = [value for name, value in values.items() if name != "detmap" and value is not None]
+                peers = [value for name, value in values.items() if name not in OWN and value is not None]
                 if not any(value is not None for value in values.values()):
                     continue
                 best = min(peers, default=None)
@@ -398,7 +399,7 @@ def environment(tools: Iterable[Tool]) -> dict[str, Any]:
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
-    packages = [*(tool.name for tool in tools), "numpy", "numba"]
+    packages = [*dict.fromkeys(OWN.get(tool.name, tool.name) for tool in tools), "numpy", "numba"]
     return {
         "cpu": cpu or platform.processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.system(),
         "python": platform.python_version(), "versions": {name: importlib.metadata.version(name) for name in packages},
@@ -414,7 +415,7 @@ def installed(wanted: Sequence[str] | None) -> list[Tool]:
         if wanted and tool.name not in wanted:
             continue
         try:
-            importlib.metadata.version(tool.name)
+            importlib.metadata.version(OWN.get(tool.name, tool.name))
         except importlib.metadata.PackageNotFoundError:
             say(f"{tool.name} is not installed: skipped")
         else:

@@ -103,6 +103,24 @@ def pycocotools_results(truth: Any, detections: Any, threads: int) -> Iterable[f
     return run.stats
 
 
+def compat_truth(path: str) -> Any:
+    """A COCO object of detmap's drop-in."""
+    from detmap.compat import COCO
+
+    return COCO(path)
+
+
+def compat_results(truth: Any, detections: Any, threads: int) -> Iterable[float]:
+    """The three calls of pycocotools; the threads are those that the process is bound to."""
+    from detmap.compat import COCOeval
+
+    run = COCOeval(truth, truth.loadRes(detections), "bbox")
+    run.evaluate()
+    run.accumulate()
+    run.summarize()
+    return run.stats
+
+
 def faster_truth(path: str) -> Any:
     """A COCO object."""
     from faster_coco_eval import COCO
@@ -183,6 +201,8 @@ def by_paths(truth: Callable[[str], Any], results: Callable[[Any, Any, int], Ite
 TOOLS = (
     Tool("detmap", detmap_files, detmap_truth, detmap_columns, detmap_arrays,
          "evaluate(path, path, threads=N); detections_from_arrays + evaluate"),
+    Tool("detmap.compat", by_paths(compat_truth, compat_results), compat_truth, same, compat_results,
+         "the drop-in: COCO(path), loadRes(path or (D, 7) array), COCOeval, evaluate, accumulate, summarize"),
     Tool("ultrafast-pycocotools", by_paths(ultrafast_truth, ultrafast_results), ultrafast_truth, same, ultrafast_results,
          "COCO(path), loadRes(path or (D, 7) array), COCOeval.run(); RAYON_NUM_THREADS=N"),
     Tool("hotcoco", by_paths(hotcoco_truth, hotcoco_results), hotcoco_truth, same, hotcoco_results,

@@ -300,15 +300,16 @@ def _truth_notes(path: Path, rows: _Annotations) -> tuple[Note, ...]:
          int(((rows.label < 0) & (rows.image >= 0)).sum())),
         ("id-zero", "annotations have the id 0: pycocotools takes one for no match, detmap for an object",
          sum(i == 0 for i in rows.ids) if isinstance(rows.ids, list) else int(np.count_nonzero(rows.ids == 0))),
-        ("id-twice", "annotations share their id with another: each is an object", len(rows.ids) - len(_unique(rows.ids))),
+        ("id-twice", "annotations share their id with another: each is an object", _repeats(rows.ids)),
     ]  # fmt: skip
     return tuple(Note(code, text, count, str(path)) for code, text, count in found if count)
 
 
-def _unique(ids: Sequence[Any] | NDArray[np.int64]) -> Any:
+def _repeats(ids: Sequence[Any] | NDArray[np.int64]) -> int:
+    """How many ids have occurred before."""
     if isinstance(ids, np.ndarray):
-        return ids if (np.diff(ids) > 0).all() else np.unique(ids)
-    return set(ids)
+        return int((np.diff(np.sort(ids)) == 0).sum())
+    return len(ids) - len(set(ids))
 
 
 def _check_count(path: Path, rows: Sequence[Any]) -> None:

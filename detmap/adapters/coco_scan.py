@@ -12,9 +12,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class Columns:
     seen: NDArray[np.uint8]
 
 
-Locate = Callable[[NDArray[np.int64]], NDArray[np.int32]]
+Locate = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class OpenFile:
@@ -135,7 +136,7 @@ def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -
             at, byte = file.byte(0)
             if byte != ord("["):
                 return None
-            columns, at = scan_list(file, at + 1, wanted, locate_image, locate_category)
+            columns, at = scan_list(file, at + 1, wanted, (locate_image, locate_category))
             if file.byte(at)[1] != -1 or not (columns.seen == wanted).all() or not _all_known(columns):
                 return None
             return columns
@@ -154,9 +155,9 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
     from detmap.kernels import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.AREA | scan.ISCROWD | scan.ID
+    required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
     located: dict[str, Locate] = {}
     columns: Columns | None = None
-    annotations_at = -1
     try:
         with opened(path) as file:
             at, byte = file.byte(0)
@@ -164,53 +165,50 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
                 return None
             separator = ord("{")
             seen: set[str] = set()
-            while True:
+            while separator != ord("}"):
                 at, byte = file.byte(at + 1)
-                if byte != ord('"'):
+                if byte != ord('"') or separator not in b"{,":
                     return None
                 name, at = _key(file, at)
                 if name in seen:
                     return None
                 seen.add(name)
-                if name == "annotations" and len(located) == 2:
+                if name == "annotations":
                     at, byte = file.byte(at)
                     if byte != ord("["):
                         return None
-                    columns, at = scan_list(file, at + 1, wanted, located["images"], located["categories"])
-                elif name == "annotations":
-                    annotations_at, at = at, file.value_end(at)
+                    columns, at = scan_list(file, at + 1, wanted)
                 else:
                     end = file.value_end(at)
                     if name in decode:
                         located[name] = decode[name](file.read(at, end - at).tobytes())
                     at = end
                 at, separator = file.byte(at)
-                if separator == ord("}"):
-                    break
-                if separator != ord(","):
-                    return None
-            if file.byte(at + 1)[1] != -1 or len(located) < 2:
+            if file.byte(at + 1)[1] != -1 or len(located) < 2 or columns is None:
                 return None
-            if annotations_at >= 0:  # they came before the images or the categories
-                at, byte = file.byte(annotations_at)
-                if byte != ord("["):
-                    return None
-                columns, _ = scan_list(file, at + 1, wanted, located["images"], located["categories"])
-            required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
-            if columns is None or not (columns.seen & required == required).all() or not _all_known(columns):
+            columns = replace(
+                columns, image=located["images"](columns.image), category=located["categories"](columns.category)
+            )  # fmt: skip
+            if not (columns.seen & required == required).all() or not _all_known(columns):
                 return None
             return columns
     except NotPlain:
         return None
 
 
-def scan_list(file: OpenFile, at: int, wanted: int, locate_image: Locate, locate_category: Locate) -> tuple[Columns, int]:
-    """The records of the list whose opening bracket is just before `at`, and the position after its closing bracket."""
+def scan_list(
+    file: OpenFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
+) -> tuple[Columns, int]:  # fmt: skip
+    """The records of the list whose opening bracket is just before `at`, and the position after its closing bracket.
+
+    Images and categories are positions, or int64 ids where nothing says how to `locate` them.
+    """
     from detmap.kernels import json_scan as scan
 
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
-    whole = _empty((file.size - at) // SHORTEST_RECORD + 1)  # memory that is never touched costs nothing
+    most = (file.size - at) // SHORTEST_RECORD + 1
+    whole = _empty(most, np.int32 if locate else np.int64)  # memory that is never touched costs nothing
     if byte == ord("]"):
         return _cut(whole, 0), at + 1
     rooms: SimpleQueue[_Room] = SimpleQueue()  # those of pieces that have been copied
@@ -230,8 +228,9 @@ def scan_list(file: OpenFile, at: int, wanted: int, locate_image: Locate, locate
         n, last = room.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise NotPlain
-        room.image[:n] = locate_image(room.image[:n])
-        room.category[:n] = locate_category(room.category[:n])
+        if locate:
+            room.image[:n] = locate[0](room.image[:n])
+            room.category[:n] = locate[1](room.category[:n])
         return room, n, begin + end, bool(last)
 
     total = 0
@@ -255,9 +254,9 @@ class _Room:
         self.state = np.empty(2, dtype=np.int64)
 
 
-def _empty(n: int) -> Columns:
+def _empty(n: int, ids: Any) -> Columns:
     return Columns(
-        np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64), np.empty((n, 4)), np.empty(n),
+        np.empty(n, dtype=ids), np.empty(n, dtype=ids), np.empty(n, dtype=np.int64), np.empty((n, 4)), np.empty(n),
         np.empty(n, dtype=np.uint8),
     )  # fmt: skip
 

@@ -66,6 +66,7 @@ class Room(NamedTuple):
     place: NDArray[np.int32]  # (I,) where the image's run of detections begins
     members: NDArray[np.int32]  # (m,) the output rows of each run, best first
     edges: NDArray[np.float64]  # (n, 5) of the class's objects
+    image: NDArray[np.int32]  # (n,)
     left: NDArray[np.float64]  # (n,) left edges, and the same as bit patterns
     left_bits: NDArray[np.uint64]
     by_left: NDArray[np.int32]  # (n,) the objects of a crowded image by descending left edge
@@ -85,8 +86,8 @@ def room(n_images: int, n_objects: int, n_areas: int, n_detections: int) -> Room
     left = np.empty(n_objects)
     return Room(
         seen=np.zeros(n_images, np.int32), place=np.empty(n_images, np.int32), members=np.empty(n_detections, np.int32),
-        edges=np.empty((n_objects, 5)), left=left, left_bits=left.view(np.uint64), by_left=np.empty(n_objects, np.int32),
-        right_from=np.empty(n_objects), absorb=np.empty(n_objects, np.bool_),
+        edges=np.empty((n_objects, 5)), image=np.empty(n_objects, np.int32), left=left, left_bits=left.view(np.uint64),
+        by_left=np.empty(n_objects, np.int32), right_from=np.empty(n_objects), absorb=np.empty(n_objects, np.bool_),
         counted=np.empty((n_objects, n_areas), np.bool_), taken=np.empty((n_objects, n_areas), np.uint64),
         best=np.empty(n_objects), who=np.empty(n_objects, np.int32), reach=np.empty(n_objects, np.uint64),
         order=np.empty(n_detections, np.int32), sorter=sorter(max(n_detections, n_objects)),
@@ -102,15 +103,19 @@ def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room
         left, top, right, bottom, area = edges_of(objects.boxes, row, rules.pixel)
         room.edges[g, 0], room.edges[g, 1], room.edges[g, 2] = left, top, right
         room.edges[g, 3], room.edges[g, 4] = bottom, area
-        room.absorb[g] = objects.absorb[row]
+        room.image[g], room.absorb[g] = objects.image[row], objects.absorb[row]
         for a in range(rules.areas.shape[0]):
             room.counted[g, a] = objects.counted[row, a]
             room.taken[g, a] = 0
     begin = found.off[k]
     n = found.off[k + 1] - begin
+    before = -1
     for i in range(n):
         room.order[i] = found.ranked_from[begin + i]
-        room.place[found.image[found.rows[begin + n - 1 - i]]] = n - 1 - i  # in the end, where the image's run begins
+        image = found.image[found.rows[begin + i]]
+        if image != before:  # a run begins
+            room.place[image] = i
+            before = image
     rank_by_score(found.score_bits, room.order[:n], room.sorter)
     at = verdicts.off[k]
     for i in range(n):
@@ -134,11 +139,11 @@ def open_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any,
     image = found.image[found.rows[found.off[k] + i]]
     n = room.seen[image]
     room.seen[image] = 0
-    begin, n_objects = objects.off[k], objects.off[k + 1] - objects.off[k]
-    while first < n_objects and objects.image[objects.rows[begin + first]] < image:
+    n_objects = objects.off[k + 1] - objects.off[k]
+    while first < n_objects and room.image[first] < image:
         first += 1
     last = first
-    while last < n_objects and objects.image[objects.rows[begin + last]] == image:
+    while last < n_objects and room.image[last] == image:
         last += 1
     if last - first >= CROWDED:
         for g in range(first, last):
