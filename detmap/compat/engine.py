@@ -198,6 +198,7 @@ class Takings:
 def takings(judged: Judged, part: Part) -> Takings:
     """What is needed to say which object a detection takes; detections beyond the limit are left out."""
     from detmap.kernels import take
+    from detmap.kernels.match import Objects
 
     matches, truth, found = part.matches, judged.truth, judged.found
     n_images = len(judged.rules.image_ids)
@@ -207,7 +208,7 @@ def takings(judged: Judged, part: Part) -> Takings:
     counted = np.stack(inside, axis=1) & ~truth.crowd[:, None]
     boxes, holds = found.boxes[matches.position], found.ids[matches.position] > 0
     takers = take.Takers(rows, off, matches.image, boxes, holds)
-    goods = take.Goods(goods_rows, goods_off, truth.image, truth.boxes, truth.crowd, counted)
+    goods = Objects(goods_rows, goods_off, truth.image, truth.boxes, truth.crowd, counted)
     return Takings(takers, goods, np.minimum(judged.rules.thresholds[part.where], CAP))
 
 

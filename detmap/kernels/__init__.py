@@ -56,7 +56,8 @@ class Kernel(Generic[P, R]):
 
         nogil: classes run on a thread pool. fastmath stays off, so additions keep their order and no multiply-add is fused:
         the results are those of the reference, bit for bit. error_model numpy: a division by zero is an inf, not a branch.
-        Without numba's runtime (_nrt) a kernel cannot allocate, and its machine code stands on its own.
+        Without numba's runtime (_nrt) a kernel cannot allocate, and its machine code stands on its own. It needs no wrapper:
+        Python calls the C function that `store` puts around it.
         """
         if self._dispatcher is None:
             import numba
@@ -65,7 +66,10 @@ class Kernel(Generic[P, R]):
             names = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
             inner = {name: value.dispatcher() for name, value in names.items() if isinstance(value, Kernel)}
             copy = FunctionType(plain.__code__, {**plain.__globals__, **inner}, plain.__name__)
-            options: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
+            options: dict[str, Any] = {
+                "nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False,
+                "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+            }  # fmt: skip
             self._dispatcher = numba.njit(**options)(copy)
         return self._dispatcher
 

@@ -24,17 +24,6 @@ class Takers(NamedTuple):
     holds: NDArray[np.bool_]
 
 
-class Goods(NamedTuple):
-    """Objects: rows by class, then by image; off (K + 1,); the columns that the rows point into; counted (G, A) bool."""
-
-    rows: NDArray[np.int32]
-    off: NDArray[np.int64]
-    image: NDArray[np.int32]
-    boxes: NDArray[np.float64]
-    absorb: NDArray[np.bool_]
-    counted: NDArray[np.bool_]
-
-
 class Counter(NamedTuple):
     """Room for the n objects of a class."""
 
@@ -54,7 +43,7 @@ def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, ta
 
     Source: COCOeval.evaluateImg, loop by loop: of the objects that are left the one with the largest overlap, of equal overlaps
     the later; one that is not counted only where no other will do; one that absorbs is always left. Thresholds (T,) may stand
-    in any order and may be 0 or less. out: taken (n, A, T) int32 for the class's n detections in their order here: a row of
+    in any order and may be 0 or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the class's n detections in their order here: a row of
     the objects' columns, or -1.
     """
     n_areas, n_thresholds = taken.shape[1], taken.shape[2]
