@@ -43,8 +43,8 @@ def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, ta
 
     Source: COCOeval.evaluateImg, loop by loop: of the objects that are left the one with the largest overlap, of equal overlaps
     the later; one that is not counted only where no other will do; one that absorbs is always left. Thresholds (T,) may stand
-    in any order and may be 0 or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the class's n detections in their order here: a row of
-    the objects' columns, or -1.
+    in any order and may be 0 or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the class's n
+    detections in their order here: a row of the objects' columns, or -1.
     """
     n_areas, n_thresholds = taken.shape[1], taken.shape[2]
     begin, n_objects = goods.off[k], goods.off[k + 1] - goods.off[k]
