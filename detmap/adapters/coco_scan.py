@@ -24,6 +24,7 @@ from detmap import memory
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
+READ_MEANWHILE = 128 << 20  # up to here the other lane is faster than the compiler, on the first run ever
 PIECE = 4 << 20
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
 USUAL_RECORD = 100  # bytes; those of a row in memory
@@ -114,6 +115,8 @@ def opened(path: Path) -> Iterator[OpenFile]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size < LEAST_SIZE:
+            raise NotPlain
+        if status.st_size < READ_MEANWHILE and not is_ready() and share_the_work():
             raise NotPlain
         yield OpenFile(path, descriptor)
     finally:
@@ -282,6 +285,23 @@ def _key(file: OpenFile, at: int) -> tuple[str, int]:
     if byte != ord(":"):
         raise NotPlain
     return piece[1 : end - 1].tobytes().decode("ascii"), file.byte(colon + 1)[0]
+
+
+def is_ready() -> bool:
+    """Whether the scanner is compiled."""
+    from detmap.kernels.json_scan import scan_records
+
+    text, room = np.empty(0, dtype=np.uint8), _Room(0)
+    return scan_records.is_ready(
+        text, 0, 0, 0, room.image, room.category, room.number, room.boxes, room.value, room.seen, room.state
+    )  # fmt: skip
+
+
+def share_the_work() -> bool:
+    """Have the kernels compiled by other processes; False where this one is alone."""
+    from detmap.kernels import store
+
+    return store.share_the_work()
 
 
 def skip_nothing() -> None:

@@ -51,6 +51,14 @@ class Kernel(Generic[P, R]):
             entry = self._entries[key] = store.entry(self, args, key)
         return cast(R, entry(*flat))
 
+    def is_ready(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Whether a call with such arguments would not have to be compiled."""
+        shape: list[Any] = []
+        for arg in args:
+            _flatten(arg, shape, [])
+        key = tuple(shape)
+        return PLAIN_PYTHON or key in self._entries or store.path_of(self, key).exists()
+
     def dispatcher(self) -> Any:
         """The numba function, with the kernels that it calls as numba functions too.
 

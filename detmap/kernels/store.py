@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from detmap.kernels import Kernel
 
 LOG = logging.getLogger("detmap")
+COMPILING = "compiling kernels, once on this machine (`detmap warmup` does it ahead of time)"
 _lock = threading.RLock()
 _said: set[str] = set()
 
@@ -37,16 +38,21 @@ _said: set[str] = set()
 def entry(kernel: Kernel[Any, Any], args: tuple[Any, ...], key: tuple[Any, ...]) -> Callable[..., Any]:
     """The C function of a kernel for arguments of these types: from disk, or compiled now and kept there."""
     with _lock:
-        identity = repr((kernel.__module__, kernel.__name__, _spelled(key), fingerprint()))
-        path = folder() / f"{kernel.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.kernel"
+        path = path_of(kernel, key)
         code = _load(path) or _from_other(path)
         if code is None:
-            _share_the_work()
+            share_the_work()
             with _claimed(path):
                 code = _compile(kernel, args)
                 _save(path, *code)
         header, machine_code = code
         return _link(header, machine_code)
+
+
+def path_of(kernel: Kernel[Any, Any], key: tuple[Any, ...]) -> Path:
+    """The file of a kernel for arguments of these types."""
+    identity = repr((kernel.__module__, kernel.__name__, _spelled(key), fingerprint()))
+    return folder() / f"{kernel.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.kernel"
 
 
 def folder() -> Path:
@@ -82,7 +88,7 @@ def fingerprint() -> str:
 
 def _compile(kernel: Kernel[Any, Any], args: tuple[Any, ...]) -> tuple[dict[str, Any], bytes]:
     """A C function around the kernel, as object code: each array is a pointer and its sides, each number itself."""
-    _say("compiling kernels, once on this machine (`detmap warmup` does it ahead of time)")
+    _say(COMPILING)
     numba: Any = import_module("numba")  # untyped where it matters: the typed part stops at the dispatcher
     types: Any = import_module("numba.core.types")
 
@@ -190,17 +196,25 @@ def _lives(process: int) -> bool:
     return True
 
 
-def _share_the_work() -> None:
-    """Start a process that compiles the kernels that will be needed last, while this one begins with the first."""
-    if "helper" in _said or os.environ.get("DETMAP_COMPILE_ALONE") or len(_processors()) < 2:
-        return
-    _said.add("helper")
-    with suppress(OSError):
-        helper = subprocess.Popen(
-            [sys.executable, "-m", "detmap.warmup"], env={**os.environ, "DETMAP_COMPILE_ALONE": "1"},
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        threading.Thread(target=helper.wait, daemon=True).start()
+def share_the_work() -> bool:
+    """Have other processes compile the kernels of an evaluation, while this one goes on; False where it is alone.
+
+    One begins with the matching, which takes longest, one with what comes before and after it. `detmap.warmup` knows what
+    there is.
+    """
+    if os.environ.get("DETMAP_COMPILE_ALONE") or len(_processors()) < 2:
+        return False
+    if "helpers" not in _said:
+        _said.add("helpers")
+        _say(COMPILING)
+        for first in ("match", "small"):
+            with suppress(OSError):
+                helper = subprocess.Popen(
+                    [sys.executable, "-m", "detmap.warmup", first], env={**os.environ, "DETMAP_COMPILE_ALONE": "1"},
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+                threading.Thread(target=helper.wait, daemon=True).start()
+    return True
 
 
 def _processors() -> set[int] | range:
