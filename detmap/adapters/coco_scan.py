@@ -166,11 +166,11 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
             at, byte = file.byte(0)
             if byte != ord("{"):
                 return None
-            separator = ord("{")
+            separator = ord(",")  # as if the opening brace were one
             seen: set[str] = set()
             while separator != ord("}"):
                 at, byte = file.byte(at + 1)
-                if byte != ord('"') or separator not in b"{,":
+                if byte != ord('"') or separator != ord(","):
                     return None
                 name, at = _key(file, at)
                 if name in seen:

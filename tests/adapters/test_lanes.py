@@ -14,7 +14,7 @@ from detmap.adapters import coco_scan, voc_scan
 from detmap.kernels import kernel
 from detmap.kernels.decimal import nearest_double
 from detmap.kernels.json_scan import read_number
-from tests.lanes import LANES, taken, write_mutated
+from tests.lanes import LANES, always_scan, taken, write_mutated
 from tests.mutation import FILES
 
 
@@ -93,3 +93,15 @@ def test_a_number_is_read_as_float_reads_it_or_not_at_all(text: str) -> None:
     assert at == -1 or (at == len(text) and value[0] == float(text))
     if len(text.strip("-0.")) <= 17 and 1e-60 < abs(float(text)) < 1e60:
         assert at == len(text)
+
+
+def test_groups_are_parted_by_commas_only(tmp_path: Path) -> None:
+    """Found by the fuzzer: a brace between two groups was taken for a comma."""
+    always_scan(random.Random(0))
+    file = tmp_path / "file"
+    whole = b'{"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1}]}'
+    file.write_bytes(whole)
+    assert taken("instances", file)
+    for wrong in (b"{", b"}", b":", b" ", b",,"):
+        file.write_bytes(whole.replace(b'], "categories"', b"]" + wrong + b'"categories"'))
+        assert not taken("instances", file)
