@@ -108,6 +108,8 @@ class OpenFile:
 @contextmanager
 def opened(path: Path) -> Iterator[OpenFile]:
     """The file, if it is a regular one of some size; else `NotPlain`."""
+    from detmap.kernels.store import share_the_work
+
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -236,10 +238,11 @@ def scan_list(
             room.category[:n] = locate[1](room.category[:n])
         return room, n, begin + end, bool(last)
 
+    filled = [name for name in Columns.__slots__ if name != "number" or wanted & scan.ID]
     total = 0
     for room, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
         rows = slice(total, total + n)
-        for name in Columns.__slots__:
+        for name in filled:
             getattr(whole, name)[rows] = getattr(room, name)[:n]
         total += n
         rooms.put(room)
@@ -295,13 +298,6 @@ def is_ready() -> bool:
     return scan_records.is_ready(
         text, 0, 0, 0, room.image, room.category, room.number, room.boxes, room.value, room.seen, room.state
     )  # fmt: skip
-
-
-def share_the_work() -> bool:
-    """Have the kernels compiled by other processes; False where this one is alone."""
-    from detmap.kernels import store
-
-    return store.share_the_work()
 
 
 def skip_nothing() -> None:

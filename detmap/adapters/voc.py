@@ -49,7 +49,7 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     ------
     DataError : a folder, list or file that is missing or broken, an object without a box, a negative size
     """
-    root = _root(path)
+    root = folder_with(path, "Annotations")
     split = split or _default_split(root)
     stems = _stems(root, split)
     files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
@@ -152,17 +152,17 @@ def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Det
 # --- truth -----------------------------------------------------------------------------------------------------------
 
 
-def _root(path: Path) -> Path:
-    """The folder that holds Annotations: the given one, or the only year inside a VOCdevkit folder."""
-    if (path / "Annotations").is_dir():
+def folder_with(path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007") -> Path:
+    """The folder that holds `content`: the given one, or the only year inside a VOCdevkit folder."""
+    if (path / content).is_dir():
         return path
-    years = sorted(inner for inner in path.iterdir() if (inner / "Annotations").is_dir())
+    years = sorted(inner for inner in path.iterdir() if (inner / content).is_dir())
     if len(years) == 1:
         return years[0]
     if years:
         raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
                         f"name one, such as {years[0]}")  # fmt: skip
-    raise DataError(str(path), "no folder Annotations", "name a VOC folder such as VOCdevkit/VOC2007")
+    raise DataError(str(path), f"no folder {content}", fix)
 
 
 def _default_split(root: Path) -> str:

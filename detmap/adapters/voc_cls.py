@@ -31,7 +31,7 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
     DataError : a folder, list or file that is missing or broken, classes that differ, images that the truth lacks or a file
         names twice
     """
-    root = _root(path)
+    root = voc.folder_with(path, "ImageSets/Main", "name a VOC folder such as VOCdevkit/VOC2007, or CSV files")
     split = split or _default_split(root)
     files = _result_files(results, split)
     images, flags = _truth(root, split, files)
@@ -52,19 +52,6 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
 
 
 # --- truth -----------------------------------------------------------------------------------------------------------
-
-
-def _root(path: Path) -> Path:
-    """The folder that holds ImageSets/Main: the given one, or the only year inside a VOCdevkit folder."""
-    if (path / "ImageSets" / "Main").is_dir():
-        return path
-    years = sorted(inner for inner in path.iterdir() if (inner / "ImageSets" / "Main").is_dir())
-    if len(years) == 1:
-        return years[0]
-    if years:
-        raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
-                        f"name one, such as {years[0]}")  # fmt: skip
-    raise DataError(str(path), "no folder ImageSets/Main", "name a VOC folder such as VOCdevkit/VOC2007, or CSV files")
 
 
 def _default_split(root: Path) -> str:
