@@ -14,7 +14,8 @@ from detmap.adapters import read_detections, read_truth
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import evaluate, summarize
-from detmap.matching import Matches, match
+from detmap.matches import Matches
+from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.protocol import load as load_protocol
 from detmap.result import Result
@@ -26,11 +27,31 @@ if TYPE_CHECKING:
     from detmap.evaluator import Evaluator
 
 __all__ = [
-    "Categories", "DataError", "Detections", "DetmapError", "Evaluator", "Images", "Matches", "MergeError", "Note",
-    "Protocol", "ProtocolError", "Result", "Truth", "__version__", "detections_from_arrays", "distributed",
-    "evaluate", "load_protocol", "match", "ranking", "read_detections", "read_truth", "summarize",
+    "Categories",
+    "DataError",
+    "Detections",
+    "DetmapError",
+    "Evaluator",
+    "Images",
+    "Matches",
+    "MergeError",
+    "Note",
+    "Protocol",
+    "ProtocolError",
+    "Result",
+    "Truth",
+    "__version__",
+    "detections_from_arrays",
+    "distributed",
+    "evaluate",
+    "load_protocol",
+    "match",
+    "ranking",
+    "read_detections",
+    "read_truth",
+    "summarize",
     "truth_from_arrays",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:

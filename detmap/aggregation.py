@@ -1,7 +1,7 @@
 """Scores + metric rows -> named numbers: means over classes, per-class tables, counts.
 
-A metric row is addressed by labels (IoU, area name, detection limit), never by the number of a slot, so a changed protocol
-yields right numbers under right names.
+A metric row is addressed by labels (IoU, area name, detection limit), never by the number of a
+slot, so a changed protocol yields right numbers under right names.
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ class MetricRow:
 
 
 def metric_rows(protocol: Protocol) -> tuple[list[MetricRow], list[Note]]:
-    """The rows that a protocol's ``metrics`` stand for, and a note on those whose threshold is not evaluated.
+    """The rows that a protocol's ``metrics`` stand for, and a note on those whose threshold is not
+    evaluated.
 
-    ``AP`` and ``AR`` are means over all thresholds, ``AP50`` is at IoU 0.5; both over the area named ``all`` (else the
-    first) and the highest detection limit. ``AP@area`` is one row for each other area, ``AR@max_dets`` one for each limit.
-    ``mAP`` is VOC's name at a single threshold; over several, ``AP``, ``AP50`` and ``AP75`` take its place.
+    ``AP`` and ``AR`` are means over all thresholds, ``AP50`` is at IoU 0.5; both over the area
+    named ``all`` (else the first) and the highest detection limit. ``AP@area`` is one row for each
+    other area, ``AR@max_dets`` one for each limit. ``mAP`` is VOC's name at a single threshold;
+    over several, ``AP``, ``AP50`` and ``AP75`` take its place.
 
     Raises
     ------
@@ -76,10 +78,16 @@ def _spelled_out(protocol: Protocol) -> Iterator[str]:
 
 
 def _rows_of(text: str, protocol: Protocol) -> list[MetricRow]:
-    found = re.fullmatch(r"(?P<kind>mAP|AP|AR)(?P<iou>\d+(?:\.\d+)?)?(?:@(?P<axis>area|max_dets))?", text)
+    found = re.fullmatch(
+        r"(?P<kind>mAP|AP|AR)(?P<iou>\d+(?:\.\d+)?)?(?:@(?P<axis>area|max_dets))?", text
+    )
     if not found or (found["kind"] == "mAP" and found["iou"]):
-        raise ProtocolError("metrics", f"no metric {text!r}", "legal: AP, AP50 (any IoU in percent), AR, mAP; with "
-                            "@area or @max_dets for one row each")  # fmt: skip
+        raise ProtocolError(
+            "metrics",
+            f"no metric {text!r}",
+            "legal: AP, AP50 (any IoU in percent), AR, mAP; with "
+            "@area or @max_dets for one row each",
+        )
     kind = found["kind"].removeprefix("m")
     iou = float(found["iou"]) / 100 if found["iou"] else None
     names = [area.name for area in protocol.areas]
@@ -87,7 +95,10 @@ def _rows_of(text: str, protocol: Protocol) -> list[MetricRow]:
     limits = protocol.limits.max_dets or (0,)
     stem = found["kind"] + (found["iou"] or "")
     if found["axis"] == "max_dets":
-        return [MetricRow(stem + (str(limit) if limit else ""), kind, iou, main, limit) for limit in limits]
+        return [
+            MetricRow(stem + (str(limit) if limit else ""), kind, iou, main, limit)
+            for limit in limits
+        ]
     areas = [name for name in names if name != main] if found["axis"] == "area" else [main]
     return [MetricRow(stem + _suffix(area), kind, iou, area, limits[-1]) for area in areas]
 
@@ -110,8 +121,8 @@ def _threshold(protocol: Protocol, iou: float) -> int | None:
 def mean(scores: Scores, row: MetricRow, protocol: Protocol) -> float:
     """The row's mean over classes (and thresholds, and terms of AP); NaN where nothing is defined.
 
-    The terms are averaged in one sum in the order threshold, recall point, class, which is what makes COCO's numbers equal
-    to pycocotools' in every bit.
+    The terms are averaged in one sum in the order threshold, recall point, class, which is what
+    makes COCO's numbers equal to pycocotools' in every bit.
     """
     cells = _cells(scores, row, protocol)
     if protocol.mean.undefined != "skip":
@@ -136,13 +147,18 @@ def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.flo
         return cells
     t = _threshold(protocol, row.iou)
     if t is None:
-        raise ProtocolError(row.name, f"IoU {row.iou:g} is not among iou.thresholds", f"they are {protocol.iou.thresholds}")
+        raise ProtocolError(
+            row.name,
+            f"IoU {row.iou:g} is not among iou.thresholds",
+            f"they are {protocol.iou.thresholds}",
+        )
     return cells[t : t + 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Verdicts at one IoU threshold, over the main area and the highest detection limit; each (K,) int64.
+    """Verdicts at one IoU threshold, over the main area and the highest detection limit; each (K,)
+    int64.
 
     Parameters
     ----------
@@ -161,7 +177,8 @@ class Counts:
 
 
 def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Counts:
-    """Verdict counts of each class at one of the protocol's thresholds: `iou`, or else 0.5, or else the first.
+    """Verdict counts of each class at one of the protocol's thresholds: `iou`, or else 0.5, or else
+    the first.
 
     Raises
     ------
@@ -171,7 +188,11 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
     t = _threshold(protocol, 0.5 if iou is None else iou)
     if t is None:
         if iou is not None:
-            raise ProtocolError("iou", f"{iou:g} is not among iou.thresholds", f"choose one of {protocol.iou.thresholds}")
+            raise ProtocolError(
+                "iou",
+                f"{iou:g} is not among iou.thresholds",
+                f"choose one of {protocol.iou.thresholds}",
+            )
         t = 0
     a = [area.name for area in protocol.areas].index(main_area(protocol))
     tp, fp, ignored = scores.n_tp[a, t], scores.n_fp[a, t], scores.n_ignored[a, t]
@@ -180,12 +201,22 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
 
 
 def classes_without_truth(scores: Scores, categories: Categories, protocol: Protocol) -> list[Note]:
-    """A note that names the classes without an object to find, and says what they do to the mean."""
+    """A note that names the classes without an object to find, and says what they do to the
+    mean.
+    """
     a = [area.name for area in protocol.areas].index(main_area(protocol))
-    missing = [name for name, n in zip(categories.names, scores.n_objects[:, a], strict=True) if n == 0]
+    missing = [
+        name for name, n in zip(categories.names, scores.n_objects[:, a], strict=True) if n == 0
+    ]
     if not missing:
         return []
-    effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[protocol.mean.undefined]
+    effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
+        protocol.mean.undefined
+    ]
     return [
-        Note("class-without-truth", f"classes have no object to find and are {effect}: {', '.join(missing)}", len(missing))
+        Note(
+            "class-without-truth",
+            f"classes have no object to find and are {effect}: {', '.join(missing)}",
+            len(missing),
+        )
     ]

@@ -1,8 +1,9 @@
 """Ranked verdicts to curves, and Matches -> Scores: the curves of each class, integrated.
 
-`rank` and `recall_precision` turn any ranked list, of detections or of an image classifier's samples, into the points of
-its curve. Where only AP is asked for, a detection curve is kept at its true positives (see `detmap.kernels.curves`);
-`Scores` holds the terms of AP and the recall of every class, area range and threshold, undefined ones as NaN.
+`rank` and `recall_precision` turn any ranked list, of detections or of an image classifier's
+samples, into the points of its curve. Where only AP is asked for, a detection curve is kept at
+its true positives (see `detmap.kernels.curves`); `Scores` holds the terms of AP and the recall
+of every class, area range and threshold, undefined ones as NaN.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.integrators import code, n_terms, recall_points
-from detmap.matching import Matches
+from detmap.matches import Matches
 from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
 
@@ -26,9 +27,10 @@ class Scores:
 
     Parameters
     ----------
-    terms : (A, T, R, K) float64, the numbers whose mean over R is the AP of a class at the highest detection limit;
-        NaN where the class has no object to find in the area range
-    recall : (M, A, T, K) float64, recall at the end of the list within each detection limit; NaN as above
+    terms : (A, T, R, K) float64, the numbers whose mean over R is the AP of a class at the highest
+        detection limit; NaN where the class has no object to find in the area range
+    recall : (M, A, T, K) float64, recall at the end of the list within each detection limit; NaN as
+        above
     n_objects : (K, A) int64, objects to find
     n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
     """
@@ -85,8 +87,9 @@ def rank(lists: Lists, ties: str) -> Points:
     Parameters
     ----------
     lists : to rank
-    ties : ``together``: rows of equal score enter at one threshold, and the input order never shows; ``input``: every row
-        is a threshold of its own, and of equal scores the earlier row enters first
+    ties : ``together``: rows of equal score enter at one threshold, and the input order never
+        shows; ``input``: every row is a threshold of its own, and of equal scores the earlier row
+        enters first
     """
     order = order_of(lists)
     weight = lists.weight[order] if len(lists.weight) else lists.weight
@@ -111,7 +114,9 @@ def enter(lists: Lists, ties: str) -> Points:
     tp, fp, threshold = (np.empty(len(lists.score)) for _ in range(3))
     off = np.empty_like(lists.off)
     together = ties == "together"
-    ranked.count_lists(lists.score, lists.positive, lists.weight, lists.off, together, tp, fp, threshold, off)
+    ranked.count_lists(
+        lists.score, lists.positive, lists.weight, lists.off, together, tp, fp, threshold, off
+    )
     filled = slice(off[-1])
     return Points(tp[filled], fp[filled], threshold[filled], off)
 
@@ -134,7 +139,9 @@ def recall_precision(
     return recall, precision
 
 
-def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int | None = None) -> Scores:
+def scores(
+    matches: Matches, ap: AveragePrecision | None = None, *, threads: int | None = None
+) -> Scores:
     """Integrate every class's curves.
 
     Parameters
@@ -152,9 +159,11 @@ def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int
     n_thresholds = len(matches.protocol.thresholds())
     n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=np.int64) for _ in range(2))
     summary = kernels.Summary(
-        np.full((n_classes, n_areas, n_thresholds, n_terms(ap)), np.nan), n_tp, n_fp,
+        np.full((n_classes, n_areas, n_thresholds, n_terms(ap)), np.nan),
+        n_tp,
+        n_fp,
         np.empty((n_classes, len(limits), n_areas, n_thresholds), dtype=np.int64),
-    )  # fmt: skip
+    )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     rule = kernels.Integrator(code(ap), recall_points(ap), ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
@@ -162,7 +171,9 @@ def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int
     def score_some(classes: NDArray[np.int32]) -> None:
         room = kernels.true_positives_room(n_areas, n_thresholds, int(most[classes].max()))
         recall, precision = np.empty((2, room.row.shape[2]))
-        kernels.score_classes(classes, ranked, n_objects, limits, rule, room, recall, precision, summary)
+        kernels.score_classes(
+            classes, ranked, n_objects, limits, rule, room, recall, precision, summary
+        )
 
     each_batch(score_some, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
@@ -170,13 +181,19 @@ def scores(matches: Matches, ap: AveragePrecision | None = None, *, threads: int
     by_class_last = (1, 2, 0)
     n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
     return Scores(
-        np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0)), np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
-        n_objects, n_tp, n_fp, np.diff(matches.off) - n_tp - n_fp,
-    )  # fmt: skip
+        np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0)),
+        np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
+        n_objects,
+        n_tp,
+        n_fp,
+        np.diff(matches.off) - n_tp - n_fp,
+    )
 
 
 def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:
-    """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's classes in the whole."""
+    """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's
+    classes in the whole.
+    """
     order = np.argsort(np.concatenate(classes))
 
     def whole(column: str, axis: int) -> NDArray[Any]:
@@ -189,7 +206,9 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
 def whole_curve(
     matches: Matches, k: int, a: int, t: int, limit: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Recall, precision and score at every rank of one curve, ignored detections left out; not interpolated."""
+    """Recall, precision and score at every rank of one curve, ignored detections left out; not
+    interpolated.
+    """
     mine = slice(matches.off[k], matches.off[k + 1])
     bit = matches.tp.dtype.type(1 << t)
     hit, excused = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
@@ -201,33 +220,60 @@ def whole_curve(
 
 
 def coco_arrays(matches: Matches, *, threads: int | None = None) -> dict[str, NDArray[np.float64]]:
-    """The arrays that pycocotools calls ``eval``: precision and scores (T, R, K, A, M), recall (T, K, A, M).
+    """The arrays that pycocotools calls ``eval``: precision and scores (T, R, K, A, M), recall (T,
+    K, A, M).
 
-    Undefined cells are -1, as there. For comparison and for code written against those arrays; the protocol's integrator
-    must be ``grid_envelope``.
+    Undefined cells are -1, as there. For comparison and for code written against those arrays;
+    the protocol's integrator must be ``grid_envelope``.
     """
     protocol = matches.protocol
-    return sample(matches, protocol.ap.grid.values(), np.array(protocol.max_dets(), dtype=np.int64), threads=threads)
+    return sample(
+        matches,
+        protocol.ap.grid.values(),
+        np.array(protocol.max_dets(), dtype=np.int64),
+        threads=threads,
+    )
 
 
 def sample(
-    matches: Matches, points: NDArray[np.float64], limits: NDArray[np.int64], *, threads: int | None = None
+    matches: Matches,
+    points: NDArray[np.float64],
+    limits: NDArray[np.int64],
+    *,
+    threads: int | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """`coco_arrays` at other recall points, (R,), and within other detection limits, (M,), both in any order."""
+    """`coco_arrays` at other recall points, (R,), and within other detection limits, (M,), both
+    in any order.
+    """
     from detmap.kernels import curves as kernels
 
     n_objects = matches.n_objects()
     n_classes, n_areas = n_objects.shape
     shape = (len(matches.protocol.thresholds()), len(points), n_classes, n_areas, len(limits))
-    samples = kernels.Samples(np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0))
+    samples = kernels.Samples(
+        np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
+    )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     rule = kernels.Integrator(code(matches.protocol.ap), points, matches.protocol.ap.epsilon)
-    sizes = np.diff(matches.off)  # no class has more true positives, even where an object may be found twice
+    sizes = np.diff(
+        matches.off
+    )  # no class has more true positives, even where an object may be found twice
 
     def sample_some(classes: NDArray[np.int32]) -> None:
         room = kernels.true_positives_room(n_areas, shape[0], int(sizes[classes].max()))
         recall, precision = np.empty((2, room.row.shape[2]))
-        kernels.sample_classes(classes, ranked, matches.score, n_objects, limits, rule, room, recall, precision, samples)
+        kernels.sample_classes(
+            classes,
+            ranked,
+            matches.score,
+            n_objects,
+            limits,
+            rule,
+            room,
+            recall,
+            precision,
+            samples,
+        )
 
     each_batch(sample_some, sizes, threads)
     return {"precision": samples.precision, "recall": samples.recall, "scores": samples.score}

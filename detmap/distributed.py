@@ -1,7 +1,9 @@
-"""An evaluation whose data lie on many machines. The engine is Dask (``pip install 'detmap[dask]'``).
+"""An evaluation whose data lie on many machines. The engine is Dask (``pip install
+'detmap[dask]'``).
 
-Each shard is matched where it is read; its match rows are dealt out by class; the scores of a class are computed where its
-rows have come together. No machine holds all rows, and what comes back are scores per class.
+Each shard is matched where it is read; its match rows are dealt out by class; the scores of a
+class are computed where its rows have come together. No machine holds all rows, and what comes
+back are scores per class.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from detmap.adapters import read_detections, read_truth
 from detmap.curves import Scores
 from detmap.errors import DataError, DetmapError
 from detmap.evaluate import prepare
-from detmap.matching import Matches, Overview, match
+from detmap.matches import Matches, Overview
+from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.signature import data_digest
@@ -35,21 +38,27 @@ Shard = tuple[str | Path, str | Path] | Callable[[], tuple[Truth, Detections]]
 
 
 def evaluate(
-    shards: Sequence[Shard], protocol: Protocol | str = "coco-bbox", client: Client | None = None, *,
-    settings: dict[str, Any] | None = None, progress: Callable[[int, int], object] | None = None,
-) -> Result:  # fmt: skip
+    shards: Sequence[Shard],
+    protocol: Protocol | str = "coco-bbox",
+    client: Client | None = None,
+    *,
+    settings: dict[str, Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Result:
     """Evaluate shards of a data set on a Dask cluster, with the bits of one process.
 
     Parameters
     ----------
-    shards : pairs of paths, of truth and of detections, as the workers see them; or functions without arguments that read
-        a shard's truth and detections. No image is in two shards, and all have the same classes. Where the protocol ranks
-        ties by input order, that is the order of the shards, then of the rows in each.
+    shards : pairs of paths, of truth and of detections, as the workers see them; or functions
+        without arguments that read a shard's truth and detections. No image is in two shards, and
+        all have the same classes. Where the protocol ranks ties by input order, that is the order
+        of the shards, then of the rows in each.
     protocol : a protocol, the name of one, or the path of a TOML file
-    client : of the cluster; when left out the current one, else processes on this machine for as long as it takes
+    client : of the cluster; when left out the current one, else processes on this machine for as
+        long as it takes
     settings : keys of the protocol to change
-    progress : called with the number of shards that are matched and the number of all, as they come; the cluster's dashboard
-        shows each task
+    progress : called with the number of shards that are matched and the number of all, as they
+        come; the cluster's dashboard shows each task
 
     Returns
     -------
@@ -67,11 +76,15 @@ def evaluate(
     memory of this process holds paths and scores, however many detections there are.
     """
     if not shards:
-        raise DataError("shards", "none given", "give pairs of paths, or functions that read a shard")
+        raise DataError(
+            "shards", "none given", "give pairs of paths, or functions that read a shard"
+        )
     try:
         from distributed import as_completed
     except ImportError:
-        raise DetmapError("detmap.distributed", "needs dask", "pip install 'detmap[dask]'") from None
+        raise DetmapError(
+            "detmap.distributed", "needs dask", "pip install 'detmap[dask]'"
+        ) from None
     rules = prepare(protocol, settings)
     with _connected(client) as cluster:
         n_groups = 2 * (sum(cluster.nthreads().values()) or 4)
@@ -79,12 +92,24 @@ def evaluate(
         heads = cluster.map(_head, parts, pure=False, key="detmap-head")
         offsets = cluster.submit(_offsets, heads, pure=False, key=_named("offsets", heads))
         dealt = cluster.map(
-            _deal, parts, range(len(parts)), offsets=offsets, n_groups=n_groups, pure=False, key="detmap-deal"
+            _deal,
+            parts,
+            range(len(parts)),
+            offsets=offsets,
+            n_groups=n_groups,
+            pure=False,
+            key="detmap-deal",
         )
         scored = []
         for g in range(n_groups):
-            pieces = cluster.map(operator.getitem, dealt, [g] * len(dealt), pure=False, key="detmap-piece")
-            scored.append(cluster.submit(_score, pieces, group=(g, n_groups), pure=False, key=_named(f"score-{g}", heads)))
+            pieces = cluster.map(
+                operator.getitem, dealt, [g] * len(dealt), pure=False, key="detmap-piece"
+            )
+            scored.append(
+                cluster.submit(
+                    _score, pieces, group=(g, n_groups), pure=False, key=_named(f"score-{g}", heads)
+                )
+            )
         joined = cluster.submit(_join, heads, scored, pure=False, key=_named("join", heads))
         del parts, dealt, pieces  # so that the cluster forgets them as soon as it has used them
         for done, head in enumerate(as_completed(heads), start=1):
@@ -115,12 +140,15 @@ def _named(task: str, heads: Sequence[Any]) -> str:
     return f"detmap-{task}-{heads[0].key.rpartition('-')[0].removeprefix('detmap-head-')}"
 
 
-# --- what runs on the workers --------------------------------------------------------------------------------------------
+# --- what runs on the workers
+# --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Head:
-    """A shard without its rows: its images, how many of them show no object, the end of its rows' positions."""
+    """A shard without its rows: its images, how many of them show no object, the end of its
+    rows' positions.
+    """
 
     images: Matches
     n_images_without_objects: int
@@ -147,23 +175,33 @@ def _match(shard: Shard, *, protocol: Protocol) -> Matches:
 
 
 def _head(part: Matches) -> _Head:
-    return _Head(part.without_rows(), part.n_images_without_objects(), int(part.position.max(initial=-1)) + 1)
+    return _Head(
+        part.without_rows(), part.n_images_without_objects(), int(part.position.max(initial=-1)) + 1
+    )
 
 
 def _offsets(heads: Sequence[_Head]) -> list[int]:
-    """What to add to each shard's positions so that they follow those of the shards before, where that counts."""
+    """What to add to each shard's positions so that they follow those of the shards before,
+    where that counts.
+    """
     if heads[0].images.protocol.ranking.ties == "image":
         return [0] * len(heads)
     ends = list(accumulate(head.end for head in heads))
     if ends[-1] > MAX_ROWS:
-        raise DataError("shards", f"{ends[-1]} detections", f"a protocol with ties by input order ranks at most {MAX_ROWS}")
+        raise DataError(
+            "shards",
+            f"{ends[-1]} detections",
+            f"a protocol with ties by input order ranks at most {MAX_ROWS}",
+        )
     return [0, *ends[:-1]]
 
 
 def _deal(part: Matches, shard: int, *, offsets: Sequence[int], n_groups: int) -> list[Matches]:
     """A shard's rows by group of classes."""
     moved = replace(part, position=part.position + np.int32(offsets[shard]))
-    return [moved.select_classes(_classes(len(part.categories), g, n_groups)) for g in range(n_groups)]
+    return [
+        moved.select_classes(_classes(len(part.categories), g, n_groups)) for g in range(n_groups)
+    ]
 
 
 def _classes(n_classes: int, g: int, n_groups: int) -> NDArray[np.int64]:
@@ -183,8 +221,15 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
     if len(order):
         order = order[np.argsort(np.concatenate([group.classes for group in groups]))]
     overview = Overview(
-        images.protocol, images.categories, images.n_images, sum(head.n_images_without_objects for head in heads),
-        int(images.beyond.sum()), sum(group.n_tied for group in groups),
-        data_digest(images.categories, images.image_ids, images.digest, order), images.notes,
-    )  # fmt: skip
-    return overview, curves.join([group.scores for group in groups], [group.classes for group in groups])
+        images.protocol,
+        images.categories,
+        images.n_images,
+        sum(head.n_images_without_objects for head in heads),
+        int(images.beyond.sum()),
+        sum(group.n_tied for group in groups),
+        data_digest(images.categories, images.image_ids, images.digest, order),
+        images.notes,
+    )
+    return overview, curves.join(
+        [group.scores for group in groups], [group.classes for group in groups]
+    )

@@ -10,7 +10,8 @@ from detmap import curves
 from detmap import protocol as protocols
 from detmap.adapters import read_detections, read_truth
 from detmap.aggregation import metric_rows
-from detmap.matching import Matches, match
+from detmap.matches import Matches
+from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.tables import Detections, Truth
@@ -29,8 +30,10 @@ def evaluate(
     Parameters
     ----------
     truth : a table from `read_truth`, or the path of a COCO instances file or VOC folder
-    detections : a table from `read_detections`, or the path of a COCO results file or folder of VOC text
-    protocol : a protocol, the name of one, or the path of a TOML file; by the kind of truth when left out
+    detections : a table from `read_detections`, or the path of a COCO results file or folder of VOC
+        text
+    protocol : a protocol, the name of one, or the path of a TOML file; by the kind of truth when
+        left out
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
     threads : how many to use; all processors when left out. The result does not depend on it.
 
@@ -52,11 +55,14 @@ def summarize(matches: Matches, *, threads: int | None = None) -> Result:
     return Result(matches, curves.scores(matches, threads=threads))
 
 
-def choose_protocol(wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None) -> Protocol:
-    """The wanted protocol, or the one that the benchmark of this truth uses, with `settings` applied.
+def choose_protocol(
+    wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None
+) -> Protocol:
+    """The wanted protocol, or the one that the benchmark of this truth uses, with `settings`
+    applied.
 
-    The default is ``coco-bbox`` for COCO truth, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other
-    VOC trees.
+    The default is ``coco-bbox`` for COCO truth, ``voc2007`` for VOC trees of 2007 to 2009,
+    ``voc2012`` for later and other VOC trees.
     """
     if wanted is None:
         early = 2007 <= truth.year <= 2009

@@ -1,4 +1,6 @@
-"""An evaluation that is fed batch by batch: in a training loop, on several ranks, over several runs."""
+"""An evaluation that is fed batch by batch: in a training loop, on several ranks, over several
+runs.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
 from detmap.errors import DataError, MergeError
 from detmap.evaluate import prepare, summarize
-from detmap.matching import Matches, match, read, rows_of
+from detmap.matches import Matches, read
+from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
+from detmap.rows import rows_of
 from detmap.tables import Categories, Detections, Images, Note, Positions, Truth
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
@@ -26,24 +30,27 @@ Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 class Evaluator:
     """Takes batches of predictions and targets, and has the result of all so far at any time.
 
-    A batch is matched when it comes; what is kept are match rows, no boxes. The numbers are those of one run over the whole,
-    bit for bit, whatever the batches and their order: `detmap.evaluate` of the same boxes, as ``x y width height``, with the
-    images by ascending id.
+    A batch is matched when it comes; what is kept are match rows, no boxes. The numbers are those
+    of one run over the whole, bit for bit, whatever the batches and their order: `detmap.evaluate`
+    of the same boxes, as ``x y width height``, with the images by ascending id.
 
     Parameters
     ----------
     protocol : a protocol, the name of one, or the path of a TOML file
-    classes : names, whose ids are then 0, 1, 2 ...; or ids; or a dict from id to name. Left out where `truth` is given.
-    truth : known up front, a table or the path of one: targets are then left out, and predictions name their image. The
-        result covers the images that were updated; a note says how many were not.
-    box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0; ``normalized xyxy`` and so on in
-        fractions of the image, whose ``orig_size`` (height, width) comes with it; ``voc``: first and last pixel, counted
-        from 1, both inside the box
+    classes : names, whose ids are then 0, 1, 2 ...; or ids; or a dict from id to name. Left out
+        where `truth` is given.
+    truth : known up front, a table or the path of one: targets are then left out, and predictions
+        name their image. The result covers the images that were updated; a note says how many were
+        not.
+    box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0; ``normalized
+        xyxy`` and so on in fractions of the image, whose ``orig_size`` (height, width) comes with
+        it; ``voc``: first and last pixel, counted from 1, both inside the box
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
 
     Raises
     ------
-    DataError : neither or both of `classes` and `truth`, classes that are not unique, an unknown box format
+    DataError : neither or both of `classes` and `truth`, classes that are not unique, an unknown
+        box format
     ProtocolError : an unknown protocol, key or value
 
     Notes
@@ -52,14 +59,15 @@ class Evaluator:
     are numbered as they come, and where two parts are merged those of the second follow those of the first. The number
     decides one thing only: which of two detections of equal score on two images ranks first.
 
-    **Ties.** Of equal scores the image with the lower id ranks first, and within an image the earlier prediction. Protocols
-    that rank ties by input order (``ranking.ties = "input"``, VOC) have no file here: the input order of a stream is by image
-    id, then by place in the image.
+    **Ties.** Of equal scores the image with the lower id ranks first, and within an image the
+    earlier prediction. Protocols that rank ties by input order (``ranking.ties = "input"``, VOC)
+    have no file here: the input order of a stream is by image id, then by place in the image.
 
-    **Exactness of boxes.** Tables hold ``x y width height``; ``xywh`` and ``voc`` boxes enter as they are. From corners or
-    centers the rest is computed in float64. That is exact for whole and half pixels, and for boxes in float32 and shorter,
-    normalized ones included, as long as no coordinate but 0 is under 2**-9 or over 2**16, in pixels or in fractions; other
-    float64 boxes may move by one rounding, as when they are written to a COCO file.
+    **Exactness of boxes.** Tables hold ``x y width height``; ``xywh`` and ``voc`` boxes enter as
+    they are. From corners or centers the rest is computed in float64. That is exact for whole and
+    half pixels, and for boxes in float32 and shorter, normalized ones included, as long as no
+    coordinate but 0 is under 2**-9 or over 2**16, in pixels or in fractions; other float64 boxes
+    may move by one rounding, as when they are written to a COCO file.
 
     Examples
     --------
@@ -71,17 +79,36 @@ class Evaluator:
     """
 
     def __init__(
-        self, protocol: Protocol | str = "coco-bbox", *, classes: Classes | None = None, truth: Truth | str | Path | None = None,
-        box_format: str = "xyxy", settings: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        protocol: Protocol | str = "coco-bbox",
+        *,
+        classes: Classes | None = None,
+        truth: Truth | str | Path | None = None,
+        box_format: str = "xyxy",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         if box_format not in batches.FORMATS:
-            raise DataError("box_format", f"no format {box_format!r}", f"the formats are {', '.join(batches.FORMATS)}")
+            raise DataError(
+                "box_format",
+                f"no format {box_format!r}",
+                f"the formats are {', '.join(batches.FORMATS)}",
+            )
         if (classes is None) == (truth is None):
-            raise DataError("Evaluator", "needs classes or truth, one of the two", 'give classes=["cat", "dog"], or truth=')
+            raise DataError(
+                "Evaluator",
+                "needs classes or truth, one of the two",
+                'give classes=["cat", "dog"], or truth=',
+            )
         self.protocol = prepare(protocol, settings)
         self.box_format = box_format
-        self.truth = None if truth is None else _Known(truth if isinstance(truth, Truth) else read_truth(truth))
-        self.categories = _categories(classes) if self.truth is None else self.truth.table.categories
+        self.truth = (
+            None
+            if truth is None
+            else _Known(truth if isinstance(truth, Truth) else read_truth(truth))
+        )
+        self.categories = (
+            _categories(classes) if self.truth is None else self.truth.table.categories
+        )
         self._labels = Positions(self.categories.ids)
         self.reset()
 
@@ -89,7 +116,9 @@ class Evaluator:
         """Forget all images; protocol and classes stay."""
         self._parts: list[Matches] = []
         self._seen: set[Any] = set()
-        self._numbered: bool | None = None  # whether images are numbered as they come; None before the first
+        self._numbered: bool | None = (
+            None  # whether images are numbered as they come; None before the first
+        )
         self._gathered = False  # whether it holds the images of other ranks
         self._result: Result | None = None
 
@@ -97,36 +126,45 @@ class Evaluator:
         """How many images were updated."""
         return len(self._seen)
 
-    # --- feeding -------------------------------------------------------------------------------------------------------
+    # --- feeding ----------------------------------------------------------------------------------
+    # ---------------------
 
     def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
         """Match a batch; either all of it enters, or none where there is an error.
 
         Parameters
         ----------
-        predictions : B images: dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids, and ``image_id``
-            where wanted; or objects with ``xyxy``, ``confidence``, ``class_id``. Arrays of numpy, or of torch, JAX, CuPy and
-            others on the CPU, of any kind of float; lists will do.
-        targets : the same B images: ``boxes``, ``labels``, and where there are such ``area`` (n,) in square pixels (else
-            that of the box), ``iscrowd`` and ``difficult`` (n,), ``image_id``. None where the evaluator has the truth.
+        predictions : B images: dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class
+            ids, and ``image_id`` where wanted; or objects with ``xyxy``, ``confidence``,
+            ``class_id``. Arrays of numpy, or of torch, JAX, CuPy and others on the CPU, of any kind
+            of float; lists will do.
+        targets : the same B images: ``boxes``, ``labels``, and where there are such ``area`` (n,)
+            in square pixels (else that of the box), ``iscrowd`` and ``difficult`` (n,),
+            ``image_id``. None where the evaluator has the truth.
 
         Raises
         ------
-        DataError : shapes or lengths that differ, labels outside the classes, numbers that are not finite, negative sizes,
-            an image that came before or that the truth lacks
+        DataError : shapes or lengths that differ, labels outside the classes, numbers that are not
+            finite, negative sizes, an image that came before or that the truth lacks
         """
         found = batches.batch("predictions", predictions)
         if self.truth is None:
             if targets is None:
-                raise DataError("targets", "missing", "give the targets, or the evaluator its truth= up front")
+                raise DataError(
+                    "targets", "missing", "give the targets, or the evaluator its truth= up front"
+                )
             sought = batches.batch("targets", targets)
             if len(sought) != len(found):
                 raise DataError(
-                    "targets", f"{len(sought)} images, but {len(found)} in predictions", "give one of each an image"
+                    "targets",
+                    f"{len(sought)} images, but {len(found)} in predictions",
+                    "give one of each an image",
                 )
         else:
             if targets is not None:
-                raise DataError("targets", "given, but the evaluator has its truth", "leave them out, or truth=")
+                raise DataError(
+                    "targets", "given, but the evaluator has its truth", "leave them out, or truth="
+                )
             sought = [{}] * len(found)
         if not found:
             return
@@ -137,8 +175,12 @@ class Evaluator:
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
 
-    def _identify(self, found: Sequence[Fields], sought: Sequence[Fields]) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
-        """(B,) ascending ids, where among them each image stands, and whether they are numbers of arrival."""
+    def _identify(
+        self, found: Sequence[Fields], sought: Sequence[Fields]
+    ) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
+        """(B,) ascending ids, where among them each image stands, and whether they are numbers
+        of arrival.
+        """
         place = np.arange(len(found), dtype=np.int32)
         ids = []
         for i, (prediction, target) in enumerate(zip(found, sought, strict=True)):
@@ -146,32 +188,52 @@ class Evaluator:
             other = batches.identifier(f"targets[{i}]", target)
             if own is not None and other is not None and own != other:
                 raise DataError(
-                    f"predictions[{i}].image_id", f"{own!r}, but {other!r} in targets[{i}]", "give images in one order"
+                    f"predictions[{i}].image_id",
+                    f"{own!r}, but {other!r} in targets[{i}]",
+                    "give images in one order",
                 )
             ids.append(other if own is None else own)
         numbered = ids[0] is None
         if 0 < ids.count(None) < len(ids):
             i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
-            raise DataError(f"predictions[{i}].image_id", "in some images only", "give every image its id, or none")
+            raise DataError(
+                f"predictions[{i}].image_id",
+                "in some images only",
+                "give every image its id, or none",
+            )
         if self._numbered is not None and self._numbered != numbered:
-            raise DataError("predictions[0].image_id", "in some batches only", "give every image its id, or none")
+            raise DataError(
+                "predictions[0].image_id",
+                "in some batches only",
+                "give every image its id, or none",
+            )
         if numbered:
             if self.truth is not None:
-                raise DataError("predictions[0].image_id", "missing", "name the image of the truth that it is of")
+                raise DataError(
+                    "predictions[0].image_id",
+                    "missing",
+                    "name the image of the truth that it is of",
+                )
             return np.arange(len(self._seen), len(self._seen) + len(ids)), place, True
         if len({type(each) for each in (*ids, *islice(self._seen, 1))}) > 1:
-            raise DataError("predictions[0].image_id", "whole numbers and strings", "use one kind of ids")
+            raise DataError(
+                "predictions[0].image_id", "whole numbers and strings", "use one kind of ids"
+            )
         if len(set(ids)) < len(ids) or not self._seen.isdisjoint(ids):
             i = next(i for i, each in enumerate(ids) if each in self._seen or each in ids[:i])
             raise DataError(
-                f"predictions[{i}].image_id", f"{ids[i]!r} came before", "update each image once; reset() to begin anew"
+                f"predictions[{i}].image_id",
+                f"{ids[i]!r} came before",
+                "update each image once; reset() to begin anew",
             )
         try:
             array = np.array(ids)
             array = array if array.dtype.kind == "U" else array.astype(np.int64, casting="safe")
         except (OverflowError, TypeError):
             raise DataError(
-                "predictions[0].image_id", "not a whole number of 64 bits", "use smaller ids, or strings"
+                "predictions[0].image_id",
+                "not a whole number of 64 bits",
+                "use smaller ids, or strings",
             ) from None
         order = np.argsort(array)
         place[order] = place.copy()
@@ -184,14 +246,26 @@ class Evaluator:
         bad = ~np.isfinite(score)
         if bad.any():
             i, row = batches.place_of(rows.count, bad)
-            raise DataError(f"{where}[{i}].scores[{row}]", f"{score[bad][0]} is not a finite number", "a score is a number")
+            raise DataError(
+                f"{where}[{i}].scores[{row}]",
+                f"{score[bad][0]} is not a finite number",
+                "a score is a number",
+            )
         label, box_format = self._label(where, rows), batches.table_format(self.box_format)
-        return _by_image(Detections(np.repeat(place, rows.count), label, rows.boxes, score, box_format))
+        return _by_image(
+            Detections(np.repeat(place, rows.count), label, rows.boxes, score, box_format)
+        )
 
-    def _read_targets(self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]) -> Truth:
+    def _read_targets(
+        self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
+    ) -> Truth:
         where = "targets"
         optional = {"area": np.nan, "iscrowd": 0, "difficult": 0}
-        asked = {key: missing for key, missing in optional.items() if any(key in image for image in images)}
+        asked = {
+            key: missing
+            for key, missing in optional.items()
+            if any(key in image for image in images)
+        }
         rows = batches.read_rows(where, images, self.box_format, asked)
         none = np.zeros(len(rows.label), dtype=bool)
         corners = self.box_format == "voc"
@@ -203,16 +277,26 @@ class Evaluator:
             bad = ~(np.isfinite(area) & (area >= 0))
             if bad.any():
                 i, row = batches.place_of(rows.count, bad)
-                raise DataError(f"{where}[{i}].area[{row}]", f"{area[bad][0]} is negative or not a finite number",
-                                "areas are square pixels")  # fmt: skip
+                raise DataError(
+                    f"{where}[{i}].area[{row}]",
+                    f"{area[bad][0]} is negative or not a finite number",
+                    "areas are square pixels",
+                )
         unknown = np.full(len(ids), np.nan)
-        return _by_image(Truth(
-            Images(ids, ("",) * len(ids), unknown, unknown), self.categories,
-            image=np.repeat(place, rows.count), label=self._label(where, rows),
-            boxes=rows.boxes, area=area, crowd=rows.more.get("iscrowd", none).astype(bool),
-            difficult=rows.more.get("difficult", none).astype(bool),
-            box_format=batches.table_format(self.box_format), family="voc" if corners else "coco",
-        ))  # fmt: skip
+        return _by_image(
+            Truth(
+                Images(ids, ("",) * len(ids), unknown, unknown),
+                self.categories,
+                image=np.repeat(place, rows.count),
+                label=self._label(where, rows),
+                boxes=rows.boxes,
+                area=area,
+                crowd=rows.more.get("iscrowd", none).astype(bool),
+                difficult=rows.more.get("difficult", none).astype(bool),
+                box_format=batches.table_format(self.box_format),
+                family="voc" if corners else "coco",
+            )
+        )
 
     def _label(self, where: str, rows: batches.Rows) -> NDArray[np.int32]:
         label = self._labels(rows.label)
@@ -221,10 +305,15 @@ class Evaluator:
             i, row = batches.place_of(rows.count, bad)
             ids = self.categories.ids.tolist()
             known = ", ".join(map(str, ids[:10])) + (", ..." if len(ids) > 10 else "")
-            raise DataError(f"{where}[{i}].labels[{row}]", f"no class {rows.label[bad][0]}", f"the class ids are {known}")
+            raise DataError(
+                f"{where}[{i}].labels[{row}]",
+                f"no class {rows.label[bad][0]}",
+                f"the class ids are {known}",
+            )
         return label
 
-    # --- results -------------------------------------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
+    # ---------------------
 
     @property
     def matches(self) -> Matches:
@@ -240,31 +329,43 @@ class Evaluator:
             unseen = 0 if self.truth is None else len(self.truth.table.images) - matches.n_images
             if unseen:
                 text = "images of the truth have not been updated and are left out"
-                matches = replace(matches, notes=tuple(sorted((*matches.notes, Note("image-unseen", text, unseen)))))
+                matches = replace(
+                    matches,
+                    notes=tuple(sorted((*matches.notes, Note("image-unseen", text, unseen)))),
+                )
             self._result = summarize(matches)
         return self._result
 
-    # --- merging and keeping ---------------------------------------------------------------------------------------------
+    # --- merging and keeping
+    # ---------------------------------------------------------------------------------------------
 
     def merge(self, *others: Evaluator) -> Evaluator:
         """Take in the images of other evaluators, which stay as they are; returns itself.
 
-        Images that were numbered as they came are numbered on: those of the first of the others follow one's own.
+        Images that were numbered as they came are numbered on: those of the first of the others
+        follow one's own.
 
         Raises
         ------
-        MergeError : another protocol, other classes, an image in two of them; nothing is changed then
+        MergeError : another protocol, other classes, an image in two of them; nothing is changed
+            then
         """
         kinds = {each._numbered for each in (self, *others)} - {None}
         if len(kinds) > 1:
             raise MergeError(
-                "merge", "images have ids in one evaluator and not in another", "give every image its id, or none"
+                "merge",
+                "images have ids in one evaluator and not in another",
+                "give every image its id, or none",
             )
         numbered = kinds.pop() if kinds else None
         parts, n_images = [self.matches], len(self)
         for other in others:
             part = other.matches
-            parts.append(replace(part, image_ids=part.image_ids + n_images) if numbered and len(other) else part)
+            parts.append(
+                replace(part, image_ids=part.image_ids + n_images)
+                if numbered and len(other)
+                else part
+            )
             n_images += len(other)
         whole = parts[0].merge(*parts[1:])
         self._parts, self._seen = [whole], set(whole.image_ids.tolist())
@@ -272,10 +373,11 @@ class Evaluator:
         return self
 
     def sync(self, group: Any = None) -> Evaluator:
-        """Take in the images of all ranks of a torch.distributed group, on every rank; returns itself.
+        """Take in the images of all ranks of a torch.distributed group, on every rank; returns
+        itself.
 
-        Every rank has to call it, those without images too. Without torch.distributed there is one rank, and nothing to do.
-        After it, `reset` comes before the next round.
+        Every rank has to call it, those without images too. Without torch.distributed there is one
+        rank, and nothing to do. After it, `reset` comes before the next round.
 
         Parameters
         ----------
@@ -291,7 +393,9 @@ class Evaluator:
             return self
         if self._gathered:
             raise MergeError(
-                "sync", "this evaluator holds the images of every rank already", "reset() it before the next round"
+                "sync",
+                "this evaluator holds the images of every rank already",
+                "reset() it before the next round",
             )
         states: list[Any] = [None] * dist.get_world_size(group)
         dist.all_gather_object(states, (self.matches, self._numbered), group=group)
@@ -306,12 +410,19 @@ class Evaluator:
                 else ""
             )
             raise MergeError("sync", error.what, error.fix + hint) from None
-        self._parts, self._seen, self._numbered, self._result = whole._parts, whole._seen, whole._numbered, None
+        self._parts, self._seen, self._numbered, self._result = (
+            whole._parts,
+            whole._seen,
+            whole._numbered,
+            None,
+        )
         self._gathered = True
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write all so far to a ``.npz`` file, from which `load` goes on, and which ``detmap merge`` takes too."""
+        """Write all so far to a ``.npz`` file, from which `load` goes on, and which ``detmap
+        merge`` takes too.
+        """
         self.matches.save(path, box_format=self.box_format, numbered=self._numbered)
 
     @staticmethod
@@ -329,11 +440,15 @@ class Evaluator:
         """
         matches, remarks = read(path)
         loaded = Evaluator(
-            matches.protocol, classes=None if truth is not None else matches.categories, truth=truth,
+            matches.protocol,
+            classes=None if truth is not None else matches.categories,
+            truth=truth,
             box_format=remarks.get("box_format", "xyxy"),
-        )  # fmt: skip
+        )
         if loaded.categories != matches.categories:
-            raise DataError(str(path), "other classes than the truth", "give the truth that it was made with")
+            raise DataError(
+                str(path), "other classes than the truth", "give the truth that it was made with"
+            )
         return loaded._with(matches, remarks.get("numbered", False if matches.n_images else None))
 
     def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
@@ -341,7 +456,11 @@ class Evaluator:
         other = Evaluator.__new__(Evaluator)
         other.__dict__.update(self.__dict__)
         other.reset()
-        other._parts, other._seen, other._numbered = [matches], set(matches.image_ids.tolist()), numbered
+        other._parts, other._seen, other._numbered = (
+            [matches],
+            set(matches.image_ids.tolist()),
+            numbered,
+        )
         return other
 
 
@@ -353,7 +472,12 @@ def _by_image(table: Table) -> Table:
     if (table.image[1:] >= table.image[:-1]).all():
         return table
     rows = np.argsort(table.image, kind="stable")
-    columns = ["image", "label", "boxes", *(["score"] if isinstance(table, Detections) else ["area", "crowd", "difficult"])]
+    columns = [
+        "image",
+        "label",
+        "boxes",
+        *(["score"] if isinstance(table, Detections) else ["area", "crowd", "difficult"]),
+    ]
     return replace(table, **{name: getattr(table, name)[rows] for name in columns})
 
 
@@ -374,15 +498,25 @@ class _Known:
         if (image < 0).any():
             strange = ids[image < 0][0].item()
             example = f", such as {table.images.ids[0].item()!r}" if len(table.images) else ""
-            raise DataError("predictions.image_id", f"no image {strange!r} in {table.source}",
-                            f"the truth has {len(table.images)} images{example}")  # fmt: skip
+            raise DataError(
+                "predictions.image_id",
+                f"no image {strange!r} in {table.source}",
+                f"the truth has {len(table.images)} images{example}",
+            )
         places, off = rows_of(self.off, image)
         rows = self.rows[places]
         return replace(
-            table, images=Images(ids, ("",) * len(ids), table.images.width[image], table.images.height[image]),
-            image=np.repeat(np.arange(len(ids), dtype=np.int32), np.diff(off)), label=table.label[rows],
-            boxes=table.boxes[rows], area=table.area[rows], crowd=table.crowd[rows], difficult=table.difficult[rows],
-        )  # fmt: skip
+            table,
+            images=Images(
+                ids, ("",) * len(ids), table.images.width[image], table.images.height[image]
+            ),
+            image=np.repeat(np.arange(len(ids), dtype=np.int32), np.diff(off)),
+            label=table.label[rows],
+            boxes=table.boxes[rows],
+            area=table.area[rows],
+            crowd=table.crowd[rows],
+            difficult=table.difficult[rows],
+        )
 
 
 def _categories(classes: Any) -> Categories:
@@ -399,7 +533,13 @@ def _categories(classes: Any) -> Categories:
     else:
         names = {each: str(each) for each in given}
     twice = len(set(given)) < len(given)
-    if twice or not all(isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names):
-        raise DataError("classes", "not unique" if twice else f"{given[:3]}", "give names, or whole numbers, each once")
+    if twice or not all(
+        isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names
+    ):
+        raise DataError(
+            "classes",
+            "not unique" if twice else f"{given[:3]}",
+            "give names, or whole numbers, each once",
+        )
     ids = sorted(int(key) for key in names)
     return Categories(np.array(ids, dtype=np.int64), tuple(names[i] for i in ids))

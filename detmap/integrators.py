@@ -1,7 +1,8 @@
 """From a precision-recall curve to its average precision: four rules, each a pure function.
 
-A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It may be given at every
-rank or only where recall rises; the result is the same. Without points the AP is 0.
+A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It
+may be given at every rank or only where recall rises; the result is the same. Without points the
+AP is 0.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.protocol import AveragePrecision, Grid
 
-NAMES = {"eleven_point": "11-point", "all_points": "all-point", "grid_envelope": "101-point", "step": "step"}
+NAMES = {
+    "eleven_point": "11-point",
+    "all_points": "all-point",
+    "grid_envelope": "101-point",
+    "step": "step",
+}
 VOC_POINTS = Grid("arange 0:0.1:1")
 COCO_POINTS = Grid("0:0.01:1")
 
@@ -41,7 +47,9 @@ def all_points(recall: ArrayLike, precision: ArrayLike) -> float:
     return float(integrate.all_points(*_curve(recall, precision)))
 
 
-def grid_envelope(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
+def grid_envelope(
+    recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None
+) -> float:
     """Mean of the precision envelope read at evenly spaced recall points (COCO).
 
     Parameters
@@ -60,14 +68,19 @@ def grid_envelope(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | N
 
 
 def step(recall: ArrayLike, precision: ArrayLike) -> float:
-    """Un-interpolated sum of precision times the step of recall: the average precision of information retrieval."""
+    """Un-interpolated sum of precision times the step of recall: the average precision of
+    information retrieval.
+    """
     from detmap.kernels import integrate
 
     return float(integrate.step(*_curve(recall, precision)))
 
 
 def terms_of_curves(
-    recall: NDArray[np.float64], precision: NDArray[np.float64], off: NDArray[np.int64], ap: AveragePrecision
+    recall: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    off: NDArray[np.int64],
+    ap: AveragePrecision,
 ) -> NDArray[np.float64]:
     """The numbers whose mean is the AP, for C curves stored one after the other.
 
@@ -103,8 +116,12 @@ def n_terms(ap: AveragePrecision) -> int:
     return len(ap.grid.values()) if ap.integrator == "grid_envelope" else 1
 
 
-def _curve(recall: ArrayLike, precision: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    x, y = (np.array(values, dtype=np.float64) for values in (recall, precision))  # copies: a kernel may overwrite
+def _curve(
+    recall: ArrayLike, precision: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    x, y = (
+        np.array(values, dtype=np.float64) for values in (recall, precision)
+    )  # copies: a kernel may overwrite
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"recall has shape {x.shape}, precision {y.shape}: both must be (n,)")
     return x, y

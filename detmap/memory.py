@@ -1,4 +1,6 @@
-"""Whether something fits into memory, asked before it is tried: an operating system that runs out kills without a word."""
+"""Whether something fits into memory, asked before it is tried: an operating system that runs
+out kills without a word.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ SPARE = 64 << 20  # bytes that are always assumed to be there: small work is nev
 
 
 def available() -> int | None:
-    """Bytes that this process may still use, by the system and by the limit of its container; None where nothing says."""
+    """Bytes that this process may still use, by the system and by the limit of its container;
+    None where nothing says.
+    """
     found = []
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -34,6 +38,9 @@ def require(needed: int, where: str, what: str) -> None:
     """
     free = available()
     if needed > SPARE and free is not None and needed > free:
-        raise DataError(where, f"{what} needs about {needed / 2**30:.1f} GiB of memory, {max(free, 0) / 2**30:.1f} GiB are free",
-                        "evaluate parts of the images with `detmap match --images` and join them with `detmap merge`, or use a "
-                        "larger machine")  # fmt: skip
+        raise DataError(
+            where,
+            f"{what} needs about {needed / 2**30:.1f} GiB of memory, {max(free, 0) / 2**30:.1f} GiB are free",
+            "evaluate parts of the images with `detmap match --images` and join them with `detmap merge`, or use a "
+            "larger machine",
+        )

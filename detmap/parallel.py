@@ -28,10 +28,12 @@ def each_batch(
     threads: int | None = None,
     beside: Callable[[], Outcome] = lambda: None,  # type: ignore[assignment, return-value]
 ) -> Outcome:
-    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done; and `beside` once, for its outcome.
+    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done; and `beside`
+    once, for its outcome.
 
-    The largest classes come first and alone, so that no thread is left with a long tail; small ones share a call. The order
-    of the calls never shows in a result: each class has its own slice of the output.
+    The largest classes come first and alone, so that no thread is left with a long tail; small
+    ones share a call. The order of the calls never shows in a result: each class has its own
+    slice of the output.
     """
     threads = threads or default_threads()
     if sizes.sum() < WORTH_A_THREAD:
@@ -51,7 +53,9 @@ def each_batch(
         return other.result()
 
 
-def each_largest_first(work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None) -> None:
+def each_largest_first(
+    work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None
+) -> None:
     """Call ``work(k)`` for every k, the largest first."""
     order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
     for _ in in_order(work, order, threads):
@@ -71,8 +75,12 @@ def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
         yield batch
 
 
-def in_order(work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None) -> Iterator[Outcome]:
-    """``work(item)`` of every item, in the order of the items; only a few are under way or waiting at any time."""
+def in_order(
+    work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None
+) -> Iterator[Outcome]:
+    """``work(item)`` of every item, in the order of the items; only a few are under way or
+    waiting at any time.
+    """
     threads = threads or default_threads()
     under_way: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(threads) as pool:

@@ -30,7 +30,9 @@ ARRAYS = ("precision", "recall", "scores")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Official:
-    """What pycocotools made of the data: its ``eval`` arrays, its ``stats`` (None under other settings), seconds."""
+    """What pycocotools made of the data: its ``eval`` arrays, its ``stats`` (None under other
+    settings), seconds.
+    """
 
     arrays: dict[str, NDArray[np.float64]]
     stats: NDArray[np.float64] | None
@@ -40,7 +42,9 @@ class Official:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parity:
-    """A comparison: whether every number is equal (``==``), the differences and times as tables, remarks."""
+    """A comparison: whether every number is equal (``==``), the differences and times as tables,
+    remarks.
+    """
 
     equal: bool
     tables: list[Table]
@@ -56,16 +60,18 @@ def compare(
 ) -> Parity:
     """Run detmap and pycocotools on the same files and compare their arrays, stats and times.
 
-    COCO files are given to pycocotools as they are. Where it cannot read them (a missing iscrowd or area, an empty list), or
-    where they are VOC files, it gets the same boxes as dicts. Where annotation ids make pycocotools itself wrong, it is run
-    once more with ids from 1, to show that nothing else differs.
+    COCO files are given to pycocotools as they are. Where it cannot read them (a missing iscrowd or
+    area, an empty list), or where they are VOC files, it gets the same boxes as dicts. Where
+    annotation ids make pycocotools itself wrong, it is run once more with ids from 1, to show that
+    nothing else differs.
 
     Raises
     ------
-    DetmapError : bad input, a setting that pycocotools does not have, or pycocotools is not installed
+    DetmapError : bad input, a setting that pycocotools does not have, or pycocotools is not
+        installed
     """
     with contextlib.suppress(ImportError):
-        import pycocotools  # noqa: F401 - its import is not part of the time
+        import pycocotools  # noqa: F401
     begin = time.perf_counter()
     truth = read_truth(truth_path, split=split)
     detections = read_detections(detections_path, truth)
@@ -82,8 +88,10 @@ def compare(
     try:
         official = _run(instances, results, protocol)
     except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
-        remarks.append(f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was given the same boxes "
-                       "with iscrowd and area filled in and numbers for ids")  # fmt: skip
+        remarks.append(
+            f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was given the same boxes "
+            "with iscrowd and area filled in and numbers for ids"
+        )
         official = _run(*as_coco(truth, detections), protocol)
     differences = _differences(ours, values, official)
     equal = all(row[2] == 0 for row in differences)
@@ -92,18 +100,26 @@ def compare(
         remarks += [str(note) for note in odd_ids]
         renumbered = _differences(ours, values, _run(*as_coco(truth, detections), protocol))
         same = all(row[2] == 0 for row in renumbered)
-        remarks.append("explained: with annotation ids counted from 1 pycocotools gives "
-                       f"{'the same bits as detmap' if same else 'still other numbers'}")  # fmt: skip
+        remarks.append(
+            "explained: with annotation ids counted from 1 pycocotools gives "
+            f"{'the same bits as detmap' if same else 'still other numbers'}"
+        )
     return Parity(equal, _tables(differences, result, official, (read_seconds, seconds)), remarks)
 
 
 def _check_settable(protocol: Protocol) -> None:
     for key, value in protocol.changes:
         if not key.startswith(SETTABLE):
-            raise ProtocolError(f"--set: {key}", f"pycocotools has no setting for {value}", f"it has {', '.join(SETTABLE)}")
+            raise ProtocolError(
+                f"--set: {key}",
+                f"pycocotools has no setting for {value}",
+                f"it has {', '.join(SETTABLE)}",
+            )
 
 
-def _as_given(truth: Truth, truth_path: str | Path, detections: Detections, detections_path: str | Path) -> tuple[Any, Any]:
+def _as_given(
+    truth: Truth, truth_path: str | Path, detections: Detections, detections_path: str | Path
+) -> tuple[Any, Any]:
     """The files themselves where both are COCO, else their boxes as dicts."""
     if truth.family == "coco" and Path(detections_path).is_file():
         return str(truth_path), str(detections_path)
@@ -113,7 +129,8 @@ def _as_given(truth: Truth, truth_path: str | Path, detections: Detections, dete
 def as_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The tables as the dicts that pycocotools reads.
 
-    Image ids are counted from 1 where they are strings, annotation ids always; neutral objects are crowds.
+    Image ids are counted from 1 where they are strings, annotation ids always; neutral objects
+    are crowds.
     """
     numbered = truth.images.ids.dtype.kind != "i"
     image_ids = np.arange(1, len(truth.images) + 1) if numbered else truth.images.ids
@@ -121,32 +138,62 @@ def as_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh").tolist()
     crowd = (truth.crowd | truth.difficult).astype(int).tolist()
     annotations = [
-        {"id": i + 1, "image_id": int(image_ids[image]), "category_id": int(category_ids[label]), "bbox": box, "area": area,
-         "iscrowd": flag}
+        {
+            "id": i + 1,
+            "image_id": int(image_ids[image]),
+            "category_id": int(category_ids[label]),
+            "bbox": box,
+            "area": area,
+            "iscrowd": flag,
+        }
         for i, (image, label, box, area, flag) in enumerate(
-            zip(truth.image, truth.label, boxes, truth.area.tolist(), crowd, strict=True))
-    ]  # fmt: skip
+            zip(truth.image, truth.label, boxes, truth.area.tolist(), crowd, strict=True)
+        )
+    ]
     found = zip(
-        detections.image, detections.label, boxes_as(detections.boxes, detections.box_format, "xywh").tolist(),
-        detections.score.tolist(), strict=True,
-    )  # fmt: skip
+        detections.image,
+        detections.label,
+        boxes_as(detections.boxes, detections.box_format, "xywh").tolist(),
+        detections.score.tolist(),
+        strict=True,
+    )
     results = [
-        {"image_id": int(image_ids[image]), "category_id": int(category_ids[label]), "bbox": box, "score": score}
+        {
+            "image_id": int(image_ids[image]),
+            "category_id": int(category_ids[label]),
+            "bbox": box,
+            "score": score,
+        }
         for image, label, box, score in found
     ]
-    categories = [{"id": int(i), "name": name} for i, name in zip(category_ids, truth.categories.names, strict=True)]
-    return {"images": [{"id": int(i)} for i in image_ids], "annotations": annotations, "categories": categories}, results
+    categories = [
+        {"id": int(i), "name": name}
+        for i, name in zip(category_ids, truth.categories.names, strict=True)
+    ]
+    return {
+        "images": [{"id": int(i)} for i in image_ids],
+        "annotations": annotations,
+        "categories": categories,
+    }, results
 
 
-def _run(instances: str | dict[str, Any], results: str | list[dict[str, Any]], protocol: Protocol) -> Official:
+def _run(
+    instances: str | dict[str, Any], results: str | list[dict[str, Any]], protocol: Protocol
+) -> Official:
     """Run pycocotools on files or dicts, silenced."""
     try:
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
     except ImportError:
-        raise DetmapError("parity", "pycocotools is not installed", "pip install 'detmap[all]'") from None
+        raise DetmapError(
+            "parity", "pycocotools is not installed", "pip install 'detmap[all]'"
+        ) from None
     if COCOeval.__module__.startswith("detmap."):
-        raise DetmapError("parity", "pycocotools is replaced by detmap's drop-in", "undo patch_pycocotools() first")
+        raise DetmapError(
+            "parity",
+            "pycocotools is replaced by detmap's drop-in",
+            "undo patch_pycocotools() first",
+        )
 
     stock = not protocol.changes
     with contextlib.redirect_stdout(io.StringIO()):
@@ -159,10 +206,14 @@ def _run(instances: str | dict[str, Any], results: str | list[dict[str, Any]], p
             truth.createIndex()
         if isinstance(results, str):
             found: Any = json.loads(Path(results).read_bytes())
-            records: list[dict[str, Any]] = found["annotations"] if isinstance(found, dict) else found
+            records: list[dict[str, Any]] = (
+                found["annotations"] if isinstance(found, dict) else found
+            )
         else:
             records = results
-        if isinstance(results, str) and any(isinstance(record["category_id"], str) for record in records):
+        if isinstance(results, str) and any(
+            isinstance(record["category_id"], str) for record in records
+        ):
             raise TypeError("a category_id is a name")
         detections = truth.loadRes(copy.copy(records)) if records else _no_detections(truth)
         read = time.perf_counter() - begin
@@ -177,13 +228,22 @@ def _run(instances: str | dict[str, Any], results: str | list[dict[str, Any]], p
         if stock:
             run.summarize()
         seconds = time.perf_counter() - begin
-    return Official({name: run.eval[name] for name in ARRAYS}, np.array(run.stats) if stock else None, read, seconds)
+    return Official(
+        {name: run.eval[name] for name in ARRAYS},
+        np.array(run.stats) if stock else None,
+        read,
+        seconds,
+    )
 
 
 def _no_detections(truth: Any) -> Any:
     """An empty result, which loadRes itself cannot make."""
     empty = type(truth)()
-    empty.dataset = {"images": truth.dataset["images"], "categories": truth.dataset["categories"], "annotations": []}
+    empty.dataset = {
+        "images": truth.dataset["images"],
+        "categories": truth.dataset["categories"],
+        "annotations": [],
+    }
     empty.createIndex()
     return empty
 
@@ -204,21 +264,61 @@ def _differences(
 
 
 def _tables(
-    differences: list[tuple[str, int, int, float]], result: Result, official: Official, seconds: tuple[float, float]
+    differences: list[tuple[str, int, int, float]],
+    result: Result,
+    official: Official,
+    seconds: tuple[float, float],
 ) -> list[Table]:
-    rows = tuple((name, cells, different, f"{largest:.3g}") for name, cells, different, largest in differences)
-    equal = Table("detmap and pycocotools", ("array", "cells", "different", "largest difference"), rows)
+    rows = tuple(
+        (name, cells, different, f"{largest:.3g}")
+        for name, cells, different, largest in differences
+    )
+    equal = Table(
+        "detmap and pycocotools", ("array", "cells", "different", "largest difference"), rows
+    )
     tables = [equal]
     if official.stats is not None:
         stats = zip(result.rows, official.stats.tolist(), strict=True)
-        tables.append(Table("", ("metric", "detmap", "pycocotools"), tuple(
-            (row.name, result.metrics[row.name], None if theirs == -1 else theirs) for row, theirs in stats)))  # fmt: skip
-    (our_read, our_total), their_read, their_total = seconds, official.read_seconds, official.seconds
+        tables.append(
+            Table(
+                "",
+                ("metric", "detmap", "pycocotools"),
+                tuple(
+                    (row.name, result.metrics[row.name], None if theirs == -1 else theirs)
+                    for row, theirs in stats
+                ),
+            )
+        )
+    (our_read, our_total), their_read, their_total = (
+        seconds,
+        official.read_seconds,
+        official.seconds,
+    )
     times = (
         ("detmap", f"{our_read:.3f}", f"{our_total - our_read:.3f}", f"{our_total:.3f}"),
-        ("pycocotools", f"{their_read:.3f}", f"{their_total - their_read:.3f}", f"{their_total:.3f}"),
-        ("ratio", *(f"{theirs / ours:.1f}x" for theirs, ours in (
-            (their_read, our_read), (their_total - their_read, our_total - our_read), (their_total, our_total)))),
-    )  # fmt: skip
-    tables.append(Table("seconds, files to numbers in this process", ("tool", "read", "evaluate", "total"), times))
+        (
+            "pycocotools",
+            f"{their_read:.3f}",
+            f"{their_total - their_read:.3f}",
+            f"{their_total:.3f}",
+        ),
+        (
+            "ratio",
+            *(
+                f"{theirs / ours:.1f}x"
+                for theirs, ours in (
+                    (their_read, our_read),
+                    (their_total - their_read, our_total - our_read),
+                    (their_total, our_total),
+                )
+            ),
+        ),
+    )
+    tables.append(
+        Table(
+            "seconds, files to numbers in this process",
+            ("tool", "read", "evaluate", "total"),
+            times,
+        )
+    )
     return tables

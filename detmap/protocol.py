@@ -1,7 +1,7 @@
 """Protocols: every rule by which benchmarks differ, as data.
 
-A protocol is a tree of frozen dataclasses read from a TOML file in ``configs/``. Code never asks for its name: a variant of
-a rule is another value of a key, and every key is checked here, once.
+A protocol is a tree of frozen dataclasses read from a TOML file in ``configs/``. Code never asks
+for its name: a variant of a rule is another value of a key, and every key is checked here, once.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class Grid:
 
     Parameters
     ----------
-    recipe : ``start:step:stop`` spaced as ``np.linspace`` does (pycocotools); ``matlab start:step:stop`` spaced from both
-        ends as MATLAB's colon does (VOC devkit); ``arange start:step:stop`` spaced as ``np.arange(start, stop+step, step)``
-        (py-faster-rcnn); or a tuple of the numbers themselves
+    recipe : ``start:step:stop`` spaced as ``np.linspace`` does (pycocotools); ``matlab
+        start:step:stop`` spaced from both ends as MATLAB's colon does (VOC devkit); ``arange
+        start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn); or a
+        tuple of the numbers themselves
     """
 
     recipe: str | tuple[float, ...]
@@ -54,7 +55,11 @@ class Grid:
         return np.linspace(start, stop, n, endpoint=True)
 
     def __str__(self) -> str:
-        return self.recipe if isinstance(self.recipe, str) else ", ".join(f"{x:g}" for x in self.recipe)
+        return (
+            self.recipe
+            if isinstance(self.recipe, str)
+            else ", ".join(f"{x:g}" for x in self.recipe)
+        )
 
 
 def _parse_grid(recipe: str) -> tuple[str, float, float, float]:
@@ -67,7 +72,8 @@ def _parse_grid(recipe: str) -> tuple[str, float, float, float]:
     return found.group(1) or "linspace", start, step, stop
 
 
-# --- checks of single keys: each turns a raw TOML value into the field's value, or raises ValueError ---------------------
+# --- checks of single keys: each turns a raw TOML value into the field's value, or raises
+# ValueError ---------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +105,17 @@ def _grid(low: float, high: float, most: int, *, above: bool) -> Check:
         return grid
 
     bracket = "(" if above else "["
-    return Check(read, f"ascending numbers in {bracket}{low:g}, {high:g}], at most {most}, as a list or as start:step:stop")
+    return Check(
+        read,
+        f"ascending numbers in {bracket}{low:g}, {high:g}], at most {most}, as a list or as start:step:stop",
+    )
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values):
+    if not all(
+        isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values
+    ):
         raise ValueError
     return tuple(float(x) for x in values)
 
@@ -121,7 +132,9 @@ def _float(low: float, high: float) -> Check:
 
 def _limits(value: Any) -> tuple[int, ...]:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(x, int) and not isinstance(x, bool) and 0 < x < MAX_LIMIT for x in values):
+    if not all(
+        isinstance(x, int) and not isinstance(x, bool) and 0 < x < MAX_LIMIT for x in values
+    ):
         raise ValueError
     return tuple(sorted(set(values)))
 
@@ -156,7 +169,7 @@ def _version(value: Any) -> int:
     return value
 
 
-# --- the tree ----------------------------------------------------------------------------------------------------------
+# --- the tree -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +183,9 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """How far a box reaches: ``continuous`` edges (COCO) or ``inclusive`` pixels, width x2-x1+1 (VOC)."""
+    """How far a box reaches: ``continuous`` edges (COCO) or ``inclusive`` pixels, width x2-x1+1
+    (VOC).
+    """
 
     extent: Annotated[str, _choice("continuous", "inclusive")]
 
@@ -183,7 +198,8 @@ class Iou:
     ----------
     thresholds : the IoU thresholds
     comparison : ``>=`` (VOC devkit, COCO) or ``>`` (py-faster-rcnn)
-    cap : no threshold is higher than this; COCO's 1-1e-10 lets a threshold of 1 accept a perfect overlap
+    cap : no threshold is higher than this; COCO's 1-1e-10 lets a threshold of 1 accept a perfect
+        overlap
     """
 
     thresholds: Annotated[Grid, _grid(0, 1, MAX_THRESHOLDS, above=True)]
@@ -197,11 +213,12 @@ class Matching:
 
     Parameters
     ----------
-    rule : ``best_free``: the best object that is still free (COCO); ``best_any``: the best object of all, and if that one
-        is taken the detection is false (VOC)
-    crowd, difficult : what an object with that flag is: ``count``: an ordinary object; ``ignore``: neither an object to
-        find nor, where a detection meets it, an error; ``absorb``: the same, and the overlap with it is measured over the
-        detection's own area, so that one region takes many detections (COCO crowds)
+    rule : ``best_free``: the best object that is still free (COCO); ``best_any``: the best object
+        of all, and if that one is taken the detection is false (VOC)
+    crowd, difficult : what an object with that flag is: ``count``: an ordinary object; ``ignore``:
+        neither an object to find nor, where a detection meets it, an error; ``absorb``: the same,
+        and the overlap with it is measured over the detection's own area, so that one region takes
+        many detections (COCO crowds)
     """
 
     rule: Annotated[str, _choice("best_free", "best_any")]
@@ -211,14 +228,20 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many detections of an image and class are looked at, best scores first; no number means all."""
+    """How many detections of an image and class are looked at, best scores first; no number
+    means all.
+    """
 
-    max_dets: Annotated[tuple[int, ...], Check(_limits, "a list of positive whole numbers; [] for no limit")]
+    max_dets: Annotated[
+        tuple[int, ...], Check(_limits, "a list of positive whole numbers; [] for no limit")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Which of two equal scores ranks first: by ``image`` id, then input order (COCO); by ``input`` order (VOC)."""
+    """Which of two equal scores ranks first: by ``image`` id, then input order (COCO); by
+    ``input`` order (VOC).
+    """
 
     ties: Annotated[str, _choice("image", "input")]
 
@@ -243,7 +266,9 @@ class AveragePrecision:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """What a class without objects to find adds to the mean: nothing (``skip``), 0 (``zero``) or 1 (``one``)."""
+    """What a class without objects to find adds to the mean: nothing (``skip``), 0 (``zero``) or
+    1 (``one``).
+    """
 
     undefined: Annotated[str, _choice("skip", "zero", "one")]
 
@@ -273,10 +298,12 @@ class Protocol:
     ap: AveragePrecision
     mean: Mean
     metrics: Annotated[
-        tuple[str, ...], Check(_strings, "a list of metric names such as AP, AP50, AP@area, AR@max_dets, mAP")
+        tuple[str, ...],
+        Check(_strings, "a list of metric names such as AP, AP50, AP@area, AR@max_dets, mAP"),
     ]
     areas: Annotated[
-        tuple[Area, ...], Check(_areas, f"1 to {MAX_AREAS} named ranges, name = [low, high] with 0 <= low <= high")
+        tuple[Area, ...],
+        Check(_areas, f"1 to {MAX_AREAS} named ranges, name = [low, high] with 0 <= low <= high"),
     ]
     changes: tuple[tuple[str, str], ...] = ()
     stock: bool = True
@@ -293,13 +320,19 @@ class Protocol:
         tree = self.as_dict()
         for key, value in settings.items():
             if key in ("name", "version", "summary", "source"):
-                raise ProtocolError(f"--set: {key}", "names the protocol, it is no rule", "write a TOML file of your own")
+                raise ProtocolError(
+                    f"--set: {key}",
+                    "names the protocol, it is no rule",
+                    "write a TOML file of your own",
+                )
             _put(tree, key, _from_text(value))
         changed = from_dict(tree, where="--set")
         stock = dict(_flat(self._unchanged().as_dict()))
         now = dict(_flat(changed.as_dict()))
         changes = tuple(
-            (key, _canonical(now.get(key))) for key in (*now, *(stock.keys() - now.keys())) if now.get(key) != stock.get(key)
+            (key, _canonical(now.get(key)))
+            for key in (*now, *(stock.keys() - now.keys()))
+            if now.get(key) != stock.get(key)
         )
         return replace(changed, changes=changes, stock=self.stock)
 
@@ -317,11 +350,13 @@ class Protocol:
         return self.iou.thresholds.values()
 
     def max_dets(self) -> tuple[int, ...]:
-        """The M detection limits, ascending; one that is never reached where the protocol sets none."""
+        """The M detection limits, ascending; one that is never reached where the protocol sets
+        none.
+        """
         return self.limits.max_dets or (MAX_LIMIT,)
 
 
-# --- reading -------------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def names() -> list[str]:
@@ -334,7 +369,8 @@ def load(name_or_path: str | Path) -> Protocol:
 
     Raises
     ------
-    ProtocolError : no such protocol (did you mean ...), broken TOML, unknown keys, values out of range
+    ProtocolError : no such protocol (did you mean ...), broken TOML, unknown keys, values out of
+        range
     """
     shipped = folder("configs") / f"{name_or_path}.toml"
     own = Path(name_or_path)
@@ -342,14 +378,22 @@ def load(name_or_path: str | Path) -> Protocol:
     if stock and not shipped.is_file():
         close = difflib.get_close_matches(str(name_or_path), names(), n=1)
         hint = f"did you mean {close[0]}? " if close else ""
-        raise ProtocolError("protocol", f"no protocol {str(name_or_path)!r}", f"{hint}there are {', '.join(names())}")
+        raise ProtocolError(
+            "protocol",
+            f"no protocol {str(name_or_path)!r}",
+            f"{hint}there are {', '.join(names())}",
+        )
     path = shipped if stock else own
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ProtocolError(str(path), f"cannot be read: {error}", "name a shipped protocol or a TOML file") from None
+        raise ProtocolError(
+            str(path), f"cannot be read: {error}", "name a shipped protocol or a TOML file"
+        ) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ProtocolError(str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example") from None
+        raise ProtocolError(
+            str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example"
+        ) from None
     return replace(from_dict(tree, where=str(path)), stock=stock)
 
 
@@ -363,22 +407,32 @@ def _build_node(node: type, tree: Mapping[str, Any], where: str, prefix: str) ->
     declared = _declared(node)
     for name in tree:
         if name not in declared:
-            raise _unknown_key(f"{where}: {prefix}{name}", prefix + name, [prefix + known for known in declared])
+            raise _unknown_key(
+                f"{where}: {prefix}{name}", prefix + name, [prefix + known for known in declared]
+            )
     values = {}
     for name, kind in declared.items():
         key = prefix + name
         if name not in tree:
-            raise ProtocolError(f"{where}: {key}", "missing", "a protocol gives every key; see `detmap show coco-bbox`")
+            raise ProtocolError(
+                f"{where}: {key}",
+                "missing",
+                "a protocol gives every key; see `detmap show coco-bbox`",
+            )
         value = tree[name]
         if isinstance(kind, Check):
             try:
                 values[name] = kind.read(value)
             except (ValueError, TypeError, OverflowError):
-                raise ProtocolError(f"{where}: {key}", f"{_canonical(value)} is not legal", kind.legal) from None
+                raise ProtocolError(
+                    f"{where}: {key}", f"{_canonical(value)} is not legal", kind.legal
+                ) from None
         elif isinstance(value, Mapping):
             values[name] = _build_node(kind, value, where, prefix=f"{key}.")
         else:
-            raise ProtocolError(f"{where}: {key}", f"{value!r} is not a table", f"set one of its keys, {key}.…")
+            raise ProtocolError(
+                f"{where}: {key}", f"{value!r} is not a table", f"set one of its keys, {key}.…"
+            )
     return node(**values)
 
 
@@ -397,7 +451,9 @@ def keys() -> list[str]:
     """Every dotted key of a protocol, such as ``limits.max_dets``."""
     found = []
     for name, kind in _declared(Protocol).items():
-        found += [name] if isinstance(kind, Check) else [f"{name}.{inner}" for inner in _declared(kind)]
+        found += (
+            [name] if isinstance(kind, Check) else [f"{name}.{inner}" for inner in _declared(kind)]
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from detmap.aggregation import MetricRow
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError
 from detmap.integrators import NAMES
-from detmap.matching import Matches, Overview
+from detmap.matches import Matches, Overview
 from detmap.protocol import Protocol
 from detmap.report import formats
 from detmap.report.table import Table
@@ -30,7 +30,8 @@ class Result:
 
     Parameters
     ----------
-    verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other machines
+    verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other
+        machines
     scores : the integrated curves
     """
 
@@ -54,7 +55,9 @@ class Result:
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
-        """One dict a class: name, id, AP (AP50, AP75, AR as the protocol has them), and counts at IoU 0.5."""
+        """One dict a class: name, id, AP (AP50, AP75, AR as the protocol has them), and counts
+        at IoU 0.5.
+        """
         return self.classes()
 
     def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
@@ -73,7 +76,9 @@ class Result:
         ]
 
     def counts(self, iou: float | None = None) -> dict[str, int | float]:
-        """Totals over classes at one IoU threshold: 0.5 where the protocol has it, else its first, when left out."""
+        """Totals over classes at one IoU threshold: 0.5 where the protocol has it, else its
+        first, when left out.
+        """
         counts = aggregation.count(self.scores, self.protocol, iou)
         return {
             "images": self.verdicts.n_images,
@@ -96,19 +101,28 @@ class Result:
     def matches(self) -> Matches:
         """The match rows; a `DetmapError` where they lie on other machines."""
         if isinstance(self.verdicts, Overview):
-            raise DetmapError("matches", "the match rows lie on other machines",
-                              "for curves and further integrators match in parts and merge them here")  # fmt: skip
+            raise DetmapError(
+                "matches",
+                "the match rows lie on other machines",
+                "for curves and further integrators match in parts and merge them here",
+            )
         return self.verdicts
 
     @cached_property
     def notes(self) -> list[Note]:
         """What a careful reader would ask."""
         left_out = aggregation.metric_rows(self.protocol)[1]
-        undefined = aggregation.classes_without_truth(self.scores, self.verdicts.categories, self.protocol)
+        undefined = aggregation.classes_without_truth(
+            self.scores, self.verdicts.categories, self.protocol
+        )
         return [*self.verdicts.notes, *_notes(self.overview), *undefined, *left_out]
 
     def curve(
-        self, name: str | int, iou: float = 0.5, area: str | None = None, max_dets: int | None = None
+        self,
+        name: str | int,
+        iou: float = 0.5,
+        area: str | None = None,
+        max_dets: int | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """The precision-recall curve of a class at every rank, not interpolated.
 
@@ -121,7 +135,8 @@ class Result:
 
         Returns
         -------
-        recall, precision, score : each (n,) float64, best score first; ignored detections are left out
+        recall, precision, score : each (n,) float64, best score first; ignored detections are left
+            out
 
         Raises
         ------
@@ -132,7 +147,9 @@ class Result:
         t = int(np.argmin(np.abs(thresholds - iou)))
         if abs(thresholds[t] - iou) > 1e-9:
             raise ProtocolError(
-                "curve", f"IoU {iou:g} was not evaluated", f"iou.thresholds are {self.protocol.iou.thresholds}"
+                "curve",
+                f"IoU {iou:g} was not evaluated",
+                f"iou.thresholds are {self.protocol.iou.thresholds}",
             )
         areas = [a.name for a in self.protocol.areas]
         if area is not None and area not in areas:
@@ -141,7 +158,9 @@ class Result:
         return curves.whole_curve(self.matches, k, a, t, max_dets or self.protocol.max_dets()[-1])
 
     def integrators(self) -> dict[str, dict[str, float]]:
-        """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the same matches."""
+        """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
+        same matches.
+        """
         table = {}
         for name, title in NAMES.items():
             ap = replace(self.protocol.ap, integrator=name)
@@ -152,37 +171,55 @@ class Result:
         return table
 
     def as_dict(self, iou: float | None = None) -> dict[str, Any]:
-        """Plain values in a fixed order, undefined ones as None: the content of the JSON output; counts at `iou`."""
+        """Plain values in a fixed order, undefined ones as None: the content of the JSON output;
+        counts at `iou`.
+        """
         return {
             "metrics": {name: _or_none(value) for name, value in self.metrics.items()},
-            "per_class": [{key: _or_none(value) for key, value in row.items()} for row in self.classes(iou)],
+            "per_class": [
+                {key: _or_none(value) for key, value in row.items()} for row in self.classes(iou)
+            ],
             "counts": self.counts(iou),
             "protocol": {**self.protocol.as_dict(), "changes": dict(self.protocol.changes)},
             "signature": self.signature,
             "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source} for note in self.notes
+                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
+                for note in self.notes
             ],
             "environment": environment(),
         }
 
-    def tables(self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False) -> list[Table]:
-        """The result as tables: the metrics, and on demand classes and integrators; the last one carries the signature."""
+    def tables(
+        self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False
+    ) -> list[Table]:
+        """The result as tables: the metrics, and on demand classes and integrators; the last one
+        carries the signature.
+        """
         totals = (
             "{images} images, {objects} objects, {detections} detections; "
             "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed"
         ).format_map(self.counts(iou))
         rows = tuple(
-            (row.name, self._iou_text(row), row.area, row.max_dets or "all", self.metrics[row.name]) for row in self.rows
+            (row.name, self._iou_text(row), row.area, row.max_dets or "all", self.metrics[row.name])
+            for row in self.rows
         )
         title = f"{self.protocol.name}: {self.protocol.summary}"
         tables = [Table(title, ("metric", "IoU", "area", "max dets", "value"), rows)]
         if integrators:
             by_rule = self.integrators()
             header = ("integrator", *next(iter(by_rule.values())))
-            tables.append(Table("integrators", header, tuple((rule, *row.values()) for rule, row in by_rule.items())))
+            tables.append(
+                Table(
+                    "integrators",
+                    header,
+                    tuple((rule, *row.values()) for rule, row in by_rule.items()),
+                )
+            )
         if per_class:
             classes = self.classes(iou)
-            header = ("class", *(key for key in classes[0] if key != "name")) if classes else ("class",)
+            header = (
+                ("class", *(key for key in classes[0] if key != "name")) if classes else ("class",)
+            )
             tables.append(Table("classes", header, tuple(tuple(row.values()) for row in classes)))
         tables[-1] = replace(tables[-1], lines=(totals, self.signature))
         return tables
@@ -192,11 +229,16 @@ class Result:
         return formats.plain(self.tables()) + notes
 
     def _class_rows(self) -> list[MetricRow]:
-        """The rows of the per-class table: those of the main area and the highest limit, mAP as AP; and one of recall."""
+        """The rows of the per-class table: those of the main area and the highest limit, mAP as
+        AP; and one of recall.
+        """
         highest = max(row.max_dets for row in self.rows) if self.rows else 0
         main = aggregation.main_area(self.protocol)
-        rows = [replace(row, name=row.name.removeprefix("m")) for row in self.rows
-                if row.area == main and row.max_dets == highest]  # fmt: skip
+        rows = [
+            replace(row, name=row.name.removeprefix("m"))
+            for row in self.rows
+            if row.area == main and row.max_dets == highest
+        ]
         if not any(row.kind == "AR" for row in rows):
             limits = self.protocol.limits.max_dets
             rows.append(MetricRow("AR", "AR", None, main, limits[-1] if limits else 0))
@@ -214,13 +256,27 @@ _COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
 
 def _notes(seen: Overview) -> Sequence[Note]:
     """Remarks that the verdicts themselves give rise to."""
-    order = {"image": "image id, then input order", "input": "input order"}[seen.protocol.ranking.ties]
+    order = {"image": "image id, then input order", "input": "input order"}[
+        seen.protocol.ranking.ties
+    ]
     limit = seen.protocol.max_dets()[-1]
     remarks = (
-        ("image-without-truth", "images have no object: every detection there is false", seen.n_images_without_objects),
-        ("beyond-limit", f"detections beyond the {limit} best of their image and class were not looked at", seen.n_beyond),
-        ("score-tied", f"detections share their score with another of their class: ranked by {order}", seen.n_tied),
-    )  # fmt: skip
+        (
+            "image-without-truth",
+            "images have no object: every detection there is false",
+            seen.n_images_without_objects,
+        ),
+        (
+            "beyond-limit",
+            f"detections beyond the {limit} best of their image and class were not looked at",
+            seen.n_beyond,
+        ),
+        (
+            "score-tied",
+            f"detections share their score with another of their class: ranked by {order}",
+            seen.n_tied,
+        ),
+    )
     return [Note(code, text, count) for code, text, count in remarks if count]
 
 

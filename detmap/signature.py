@@ -1,4 +1,5 @@
-"""Digests of protocol and data, and the one line under every result that makes two numbers comparable.
+"""Digests of protocol and data, and the one line under every result that makes two numbers
+comparable.
 
 ``coco-bbox.1|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
@@ -20,7 +21,9 @@ from detmap.version import __version__
 CHUNK = 1 << 16  # rows whose columns are laid out as words at a time
 
 
-def fold_table(n_images: int, image: NDArray[np.int32], *columns: NDArray[Any]) -> NDArray[np.uint64]:
+def fold_table(
+    n_images: int, image: NDArray[np.int32], *columns: NDArray[Any]
+) -> NDArray[np.uint64]:
     """One digest an image over the rows of a table, in row order.
 
     Parameters
@@ -51,9 +54,14 @@ def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def data_digest(
-    categories: Categories, image_ids: NDArray[Any], digest: NDArray[np.uint64], order: NDArray[np.uint64]
+    categories: Categories,
+    image_ids: NDArray[Any],
+    digest: NDArray[np.uint64],
+    order: NDArray[np.uint64],
 ) -> str:
-    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, and the order of rows where it counts."""
+    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, and the
+    order of rows where it counts.
+    """
     hashed = hashlib.sha256(json.dumps([categories.ids.tolist(), categories.names]).encode())
     hashed.update(json.dumps(image_ids.tolist()).encode())
     hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
@@ -69,15 +77,22 @@ def protocol_digest(protocol: Protocol) -> str:
 
 
 def signature(protocol: Protocol, data: str) -> str:
-    """Protocol and version, what differs from the stock protocol, both digests, detmap's version."""
+    """Protocol and version, what differs from the stock protocol, both digests, detmap's
+    version.
+    """
     if protocol.changes:
         state = ";".join(f"{key}={value}" for key, value in protocol.changes)
     else:
         state = "stock" if protocol.stock else "custom"
-    return "|".join((
-        f"{protocol.name}.{protocol.version}", state, f"proto:{protocol_digest(protocol)}", f"data:{data}",
-        f"detmap:{__version__}",
-    ))  # fmt: skip
+    return "|".join(
+        (
+            f"{protocol.name}.{protocol.version}",
+            state,
+            f"proto:{protocol_digest(protocol)}",
+            f"data:{data}",
+            f"detmap:{__version__}",
+        )
+    )
 
 
 def environment() -> dict[str, str]:
@@ -85,6 +100,9 @@ def environment() -> dict[str, str]:
     from importlib.metadata import version
 
     return {
-        "detmap": __version__, "python": platform.python_version(), "numpy": version("numpy"), "numba": version("numba"),
+        "detmap": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
         "platform": f"{platform.system()} {platform.machine()}",
-    }  # fmt: skip
+    }

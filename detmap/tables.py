@@ -1,7 +1,7 @@
 """Columnar box tables: what the adapters produce and the matcher consumes.
 
-A table is a handful of flat arrays with one row a box, in the order of the file it came from. It is checked once, when it
-is made, and frozen.
+A table is a handful of flat arrays with one row a box, in the order of the file it came from. It
+is checked once, when it is made, and frozen.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from detmap.errors import DataError
 
 BoxFormat = Literal["xywh", "voc"]
-"""``xywh``: left, top, width, height in continuous coordinates from 0 (COCO).
-``voc``: x1, y1, x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
+"""``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
+x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
 
 MAX_ROWS = 2**31 - 1
 
@@ -64,7 +64,9 @@ class Categories:
         return self.names == other.names and np.array_equal(self.ids, other.ids)
 
     def index(self, name_or_id: str | int) -> int:
-        """Position of a class by its unique name or its id; any other is a `DataError` that lists the known."""
+        """Position of a class by its unique name or its id; any other is a `DataError` that
+        lists the known.
+        """
         if isinstance(name_or_id, str):
             if self.names.count(name_or_id) == 1:
                 return self.names.index(name_or_id)
@@ -72,7 +74,9 @@ class Categories:
             found = np.flatnonzero(self.ids == name_or_id)
             if found.size:
                 return int(found[0])
-        raise DataError("class", f"no class {name_or_id!r}", f"the classes are {', '.join(self.names)}")
+        raise DataError(
+            "class", f"no class {name_or_id!r}", f"the classes are {', '.join(self.names)}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +173,8 @@ class Classified:
     classes : K class names, in the order of the truth
     positive : (N, K) bool, whether the sample shows the class
     score : (N, K) float64, finite or -inf (no prediction); higher is surer
-    counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC: difficult); None where nothing is
+    counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC:
+        difficult); None where nothing is
     family : "csv" or "voc", the kind of files it came from
     year : of a VOC tree, 0 where unknown
     split : of a VOC tree, "" elsewhere
@@ -203,7 +208,11 @@ class Positions:
     def __init__(self, known: NDArray[Any]) -> None:
         self.known = known
         self.table: NDArray[np.int32] | None = None
-        if known.dtype.kind in "iu" and len(known) and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known):
+        if (
+            known.dtype.kind in "iu"
+            and len(known)
+            and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known)
+        ):
             self.low = int(known[0])  # a table beats a binary search
             self.table = np.full(int(known[-1]) - self.low + 1, -1, dtype=np.int32)
             self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
@@ -226,11 +235,14 @@ def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
     return Positions(known)(wanted)
 
 
-def boxes_as(boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat) -> NDArray[np.float64]:
+def boxes_as(
+    boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat
+) -> NDArray[np.float64]:
     """Boxes in another convention; the same array where the convention is the same.
 
-    A VOC box ``x1 y1 x2 y2`` is ``x1-1, y1-1, x2-x1+1, y2-y1+1`` in COCO terms: VOC counts pixels from 1 and its last
-    pixel belongs to the box. Whole and half pixels convert exactly; other fractions may move by one rounding.
+    A VOC box ``x1 y1 x2 y2`` is ``x1-1, y1-1, x2-x1+1, y2-y1+1`` in COCO terms: VOC counts
+    pixels from 1 and its last pixel belongs to the box. Whole and half pixels convert exactly;
+    other fractions may move by one rounding.
     """
     if given == wanted:
         return boxes

@@ -1,6 +1,7 @@
 """Compile the kernels ahead of time, by using each once on next to nothing.
 
-``python -m detmap.warmup STEP`` begins with that step: it is what a first evaluation starts beside itself.
+``python -m detmap.warmup STEP`` begins with that step: it is what a first evaluation starts
+beside itself.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from detmap import curves
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.adapters.coco_scan import skip_nothing
 from detmap.adapters.voc_scan import read_nothing
-from detmap.matching import Matches, match
+from detmap.matches import Matches
+from detmap.matching import match
 from detmap.protocol import Protocol, load
 from detmap.signature import fold_table
 
@@ -25,7 +27,9 @@ def steps() -> dict[str, Callable[[], object]]:
     coco, voc = load("coco-bbox"), load("voc2007")
 
     def match_one(protocol: Protocol) -> Matches:
-        return match(truth, detections_from_arrays(truth, [1], [1], [[0, 0, 10, 10]], [0.5]), protocol)
+        return match(
+            truth, detections_from_arrays(truth, [1], [1], [[0, 0, 10, 10]], [0.5]), protocol
+        )
 
     return {
         "small": prepare_nothing,
@@ -40,16 +44,25 @@ def steps() -> dict[str, Callable[[], object]]:
 
 
 def judge_nothing() -> None:
-    """Use the kernel that takes longest to compile, on no detections; `match` would begin with those around it."""
+    """Use the kernel that takes longest to compile, on no detections; `match` would begin with
+    those around it.
+    """
     from detmap.kernels import match as kernels
 
-    rows, off, boxes, words = np.zeros(0, np.int32), np.zeros(2, np.int64), np.zeros((0, 4)), np.zeros((0, 1), np.uint16)
+    rows, off, boxes, words = (
+        np.zeros(0, np.int32),
+        np.zeros(2, np.int64),
+        np.zeros((0, 4)),
+        np.zeros((0, 1), np.uint16),
+    )
     kernels.best_free(
-        np.zeros(1, np.int32), kernels.Found(rows, rows, off, rows, boxes, np.zeros(0, np.uint64)),
+        np.zeros(1, np.int32),
+        kernels.Found(rows, rows, off, rows, boxes, np.zeros(0, np.uint64)),
         kernels.Objects(rows, off, rows, boxes, np.zeros(0, np.bool_), np.zeros((0, 1), np.bool_)),
-        kernels.Rules(1, 0.0, np.array([0.5]), np.zeros((1, 2))), kernels.Verdicts(off, rows, rows, rows, words, words),
+        kernels.Rules(1, 0.0, np.array([0.5]), np.zeros((1, 2))),
+        kernels.Verdicts(off, rows, rows, rows, words, words),
         kernels.room(1, 0, 1, 0),
-    )  # fmt: skip
+    )
 
 
 def prepare_nothing() -> None:
@@ -65,7 +78,9 @@ def prepare_nothing() -> None:
 
 
 def warmup(first: str = "small") -> None:
-    """Have every kernel of an evaluation compiled and kept, the `first` step first; quick where they are."""
+    """Have every kernel of an evaluation compiled and kept, the `first` step first; quick where
+    they are.
+    """
     todo = steps()
     todo.pop(first)()
     for step in todo.values():

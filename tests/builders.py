@@ -1,8 +1,7 @@
 """Small files of the formats that detmap reads, written to order.
 
-The COCO builders begin with two images, one class and one object on the first image; the VOC builders with the same in
-VOC's terms, so that a test spells out only what it is about.
-"""
+The COCO builders begin with two images, one class and one object on the first image; the VOC
+builders with the same in VOC's terms, so that a test spells out only what it is about."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,14 @@ def image(**fields: Any) -> Tree:
 
 
 def annotation(**fields: Any) -> Tree:
-    return {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "area": 400, "iscrowd": 0} | fields
+    return {
+        "id": 1,
+        "image_id": 1,
+        "category_id": 1,
+        "bbox": [10, 10, 20, 20],
+        "area": 400,
+        "iscrowd": 0,
+    } | fields
 
 
 def category(**fields: Any) -> Tree:
@@ -59,11 +65,16 @@ def write(path: Path, content: Any) -> Path:
 
 def bndbox(*corners: Any) -> str:
     return "<bndbox>{}</bndbox>".format(
-        "".join(f"<{side}>{value}</{side}>" for side, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True))
+        "".join(
+            f"<{side}>{value}</{side}>"
+            for side, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
+        )
     )
 
 
-def voc_object(name: str = "cat", box: Iterable[Any] = (11, 11, 30, 30), *more: str, difficult: Any = 0) -> str:
+def voc_object(
+    name: str = "cat", box: Iterable[Any] = (11, 11, 30, 30), *more: str, difficult: Any = 0
+) -> str:
     flag = "" if difficult is None else f"<difficult>{difficult}</difficult>"
     return f"<object><name>{name}</name>{flag}{bndbox(*box)}{''.join(more)}</object>"
 
@@ -73,8 +84,13 @@ def page(*parts: str) -> str:
     return f"<annotation>{''.join(parts)}</annotation>"
 
 
-def write_voc(root: Path, pages: Mapping[str, str | bytes] | None = None, lists: Mapping[str, str] | None = None) -> Path:
-    """A VOC folder with these annotation files and lists; without lists, ``test`` has all the images."""
+def write_voc(
+    root: Path,
+    pages: Mapping[str, str | bytes] | None = None,
+    lists: Mapping[str, str] | None = None,
+) -> Path:
+    """A VOC folder with these annotation files and lists; without lists, ``test`` has all the
+    images."""
     pages = {"000001": page(voc_object()), "000002": page()} if pages is None else pages
     lists = {"test": "".join(f"{stem}\n" for stem in pages)} if lists is None else lists
     for stem, content in pages.items():
@@ -89,5 +105,8 @@ def write_voc_text(folder: Path, files: Mapping[str, str | bytes] | None = None)
     files = {"test_cat": "000001 0.5 11 11 30 30\n"} if files is None else files
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        write(folder / (f"{name}.txt" if name.startswith("comp") else f"comp4_det_{name}.txt"), content)
+        write(
+            folder / (f"{name}.txt" if name.startswith("comp") else f"comp4_det_{name}.txt"),
+            content,
+        )
     return folder

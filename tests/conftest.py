@@ -1,4 +1,5 @@
-"""What all tests share: hypothesis without a clock, since machines are shared; the fast lane from the first file on."""
+"""What all tests share: hypothesis without a clock, since machines are shared; the fast lane
+from the first file on."""
 
 from hypothesis import HealthCheck, settings
 

@@ -1,9 +1,9 @@
-"""Data sets that look for trouble: ties, overlaps exactly at a threshold, areas exactly on a border.
+"""Data sets that look for trouble: ties, overlaps exactly at a threshold, areas exactly on a
+border.
 
-`draw_coco`, `draw_many_detections`, `draw_round_recall` and `draw_voc` take a NumPy generator and serve any
-tool. The strategies `coco_data`, `many_detections`, `round_recall` and `voc_data` are thin wrappers that hand
-hypothesis the seed, and the sizes where it should shrink them.
-"""
+`draw_coco`, `draw_many_detections`, `draw_round_recall` and `draw_voc` take a NumPy generator
+and serve any tool. The strategies `coco_data`, `many_detections`, `round_recall` and `voc_data`
+are thin wrappers that hand hypothesis the seed, and the sizes where it should shrink them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +18,34 @@ CocoData = tuple[dict[str, Any], list[dict[str, Any]]]  # instances, results
 VocObjects = dict[str, dict[str, list[tuple[float, float, float, float, bool]]]]
 VocDetections = dict[str, list[tuple[str, float, float, float, float, float]]]
 
-# Sizes of which k/20 of the width is exact in binary, so that a part overlaps its whole by exactly k/20.
+# Sizes of which k/20 of the width is exact in binary, so that a part overlaps its whole by exactly
+# k/20.
 TWENTIETHS = ((10, 10), (20, 10), (20, 20), (10, 20), (40, 5), (5, 10))
-ON_BORDER = ((32, 32), (96, 96), (64, 16), (16, 64), (144, 64), (128.0, 8.0), (48, 192))  # 1024 or 9216
+ON_BORDER = (
+    (32, 32),
+    (96, 96),
+    (64, 16),
+    (16, 64),
+    (144, 64),
+    (128.0, 8.0),
+    (48, 192),
+)  # 1024 or 9216
 JUST_UNDER_32, JUST_OVER_96 = float(np.nextafter(32, 0)), float(np.nextafter(96, 100))
 BESIDE_BORDER = ((31, 33), (25, 41), (95, 97), (13, 709), (32, JUST_UNDER_32), (96, JUST_OVER_96))
 BORDER_AREAS = (1024, 9216, 1024.0, 9216.0)
-BESIDE_AREAS = (1023, 1025, 9215, 9217, 1023.5, float(np.nextafter(1024, 2000)), float(np.nextafter(9216, 0)))
+BESIDE_AREAS = (
+    1023,
+    1025,
+    9215,
+    9217,
+    1023.5,
+    float(np.nextafter(1024, 2000)),
+    float(np.nextafter(9216, 0)),
+)
 FLAT = ((0, 0), (0, 7), (7, 0), (0.0, 10.5))
 VAST = (200_000, 100_000)  # more than the 1e10 where the range "all" ends
-# Half as wide as the spacing of the numbers at its x: two of these have a union of 0, an infinite overlap.
+# Half as wide as the spacing of the numbers at its x: two of these have a union of 0, an infinite
+# overlap.
 SLIVER = (2.0**20 + 2.0**-32, 3, 2.0**-33, 10)
 
 # How far right of a box its neighbour begins, in widths: touching, or a half or a quarter of it.
@@ -86,7 +104,8 @@ def draw_box(rng: np.random.Generator) -> Box:
 
 
 def draw_near(rng: np.random.Generator, box: Box) -> Box:
-    """A box that overlaps `box` by k/20, as a part or as a whole of it, or nearly, or only touches it.
+    """A box that overlaps `box` by k/20, as a part or as a whole of it, or nearly, or only touches
+    it.
 
     Two kinds overlap the box and its neighbour on the right (see `draw_objects`) equally.
     """
@@ -124,7 +143,8 @@ def draw_score(rng: np.random.Generator, coarse: float) -> float:
 
 
 def draw_objects(rng: np.random.Generator, n: int) -> list[Box]:
-    """Boxes of one image: some anew, some equal to an earlier one, some near it or its neighbour."""
+    """Boxes of one image: some anew, some equal to an earlier one, some near it or its
+    neighbour."""
     boxes: list[Box] = []
     for _ in range(n):
         kind = rng.random()
@@ -153,7 +173,8 @@ def draw_contest(rng: np.random.Generator) -> tuple[Box, Box, Box]:
 
 
 def draw_area(rng: np.random.Generator, box: Box) -> float:
-    """An annotation's area: that of its box, of a mask within it, or one at a border whatever the box."""
+    """An annotation's area: that of its box, of a mask within it, or one at a border whatever
+    the box."""
     kind = rng.random()
     if kind < 0.5:
         return box[2] * box[3]
@@ -162,10 +183,14 @@ def draw_area(rng: np.random.Generator, box: Box) -> float:
     return pick(rng, BORDER_AREAS) if kind < 0.87 else pick(rng, BESIDE_AREAS)
 
 
-def build_instances(images: Sequence[int], categories: Sequence[int], annotations: list[dict[str, Any]]) -> dict[str, Any]:
+def build_instances(
+    images: Sequence[int], categories: Sequence[int], annotations: list[dict[str, Any]]
+) -> dict[str, Any]:
     """A COCO instances dict."""
     return {
-        "images": [{"id": i, "width": 640, "height": 480, "file_name": f"{i:012d}.jpg"} for i in images],
+        "images": [
+            {"id": i, "width": 640, "height": 480, "file_name": f"{i:012d}.jpg"} for i in images
+        ],
         "categories": [{"id": k, "name": f"class {k}"} for k in categories],
         "annotations": annotations,
     }
@@ -180,7 +205,9 @@ class Habits:
     in_results: list[int]  # categories that may have results
     coarse: float  # share of scores from a few common ones
     p_crowd: float
-    p_missing: float  # share of annotations without ``iscrowd`` (where it would be 0) or without ``area``
+    p_missing: (
+        float  # share of annotations without ``iscrowd`` (where it would be 0) or without ``area``
+    )
 
     def annotate(self, image: int, category: int, box: Box) -> dict[str, Any]:
         """One annotation, its id still to be given."""
@@ -199,7 +226,9 @@ class Habits:
         score = draw_score(self.rng, self.coarse)
         return {"image_id": image, "category_id": category, "bbox": list(box), "score": score}
 
-    def draw_image(self, image: int, n_objects: int, n_detections: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    def draw_image(
+        self, image: int, n_objects: int, n_detections: int
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Annotations and results of one image."""
         rng = self.rng
         annotations: list[dict[str, Any]] = []
@@ -227,7 +256,9 @@ class Habits:
             elif results and kind < 0.85:
                 earlier = pick(rng, results)
                 repeated = self.detect(image, earlier["category_id"], tuple(earlier["bbox"]))
-                results.append(repeated if rng.random() < 0.5 else repeated | {"score": earlier["score"]})
+                results.append(
+                    repeated if rng.random() < 0.5 else repeated | {"score": earlier["score"]}
+                )
             else:
                 results.append(self.detect(image, pick(rng, self.in_results), draw_box(rng)))
         return annotations, results
@@ -243,17 +274,20 @@ def draw_coco(
     n_flood: int = 0,
     zero_id: bool = False,
 ) -> CocoData:
-    """COCO instances and results: a few images and classes, at most so many objects and detections per image.
+    """COCO instances and results: a few images and classes, at most so many objects and detections
+    per image.
 
-    Annotation ids are unique and at least 1; `zero_id` gives one annotation the id 0. `n_flood` adds that
-    many detections to one class of one image. Every result is of a listed image, but may be of an unlisted
-    category. ``iscrowd`` (then 0) and ``area`` (then that of the box) are sometimes missing.
-    """
+    Annotation ids are unique and at least 1; `zero_id` gives one annotation the id 0. `n_flood`
+    adds that many detections to one class of one image. Every result is of a listed image, but
+    may be of an unlisted category. ``iscrowd`` (then 0) and ``area`` (then that of the box) are
+    sometimes missing."""
     n_images = int(rng.integers(1, 5)) if n_images is None else n_images
     n_classes = int(rng.integers(1, 4)) if n_classes is None else n_classes
     images = mix(rng, IMAGE_IDS)[:n_images]
     categories = mix(rng, CATEGORY_IDS)[:n_classes]
-    coarse, p_crowd, p_missing = (pick(rng, p) for p in ((0.3, 0.7, 0.97), (0.0, 0.15, 0.4), (0.0, 0.3, 1.0)))
+    coarse, p_crowd, p_missing = (
+        pick(rng, p) for p in ((0.3, 0.7, 0.97), (0.0, 0.15, 0.4), (0.0, 0.3, 1.0))
+    )
     in_truth = [category for category in categories if rng.random() < 0.85]
     in_results = [category for category in categories if rng.random() < 0.85]
     if not in_results or rng.random() < 0.15:
@@ -278,7 +312,11 @@ def draw_coco(
         image, category, target = pick(rng, images), pick(rng, categories), draw_box(rng)
         if annotations:
             chosen = pick(rng, annotations)
-            image, category, target = chosen["image_id"], chosen["category_id"], tuple(chosen["bbox"])
+            image, category, target = (
+                chosen["image_id"],
+                chosen["category_id"],
+                tuple(chosen["bbox"]),
+            )
         results += [habits.detect(image, category, draw_near(rng, target)) for _ in range(n_flood)]
 
     if rng.random() < 0.7:
@@ -291,16 +329,17 @@ def draw_coco(
 
 
 def draw_many_detections(rng: np.random.Generator) -> CocoData:
-    """As `draw_coco`, with 101 to 130 detections more in one class of one image, past COCO's limit of 100."""
+    """As `draw_coco`, with 101 to 130 detections more in one class of one image, past COCO's
+    limit of 100."""
     return draw_coco(rng, max_objects=4, max_detections=4, n_flood=int(rng.integers(101, 131)))
 
 
 def draw_round_recall(rng: np.random.Generator) -> CocoData:
-    """Two images and one class with 20, 50 or 100 objects, so that recall lands on COCO's recall points.
+    """Two images and one class with 20, 50 or 100 objects, so that recall lands on COCO's recall
+    points.
 
-    With 20 objects these are 0.35, 0.7 and 0.95, for instance, where ``np.linspace`` and i/100 differ in the
-    last bit: the next hit counts instead, mostly with another precision.
-    """
+    With 20 objects these are 0.35, 0.7 and 0.95, for instance, where ``np.linspace`` and i/100
+    differ in the last bit: the next hit counts instead, mostly with another precision."""
     n_objects = pick(rng, (20, 20, 50, 100))
     boxes = [[20 * (i % 20), 20 * (i // 20), 10, 10] for i in range(n_objects)]
     annotations = [
@@ -311,9 +350,13 @@ def draw_round_recall(rng: np.random.Generator) -> CocoData:
     for i, (x, y, width, height) in enumerate(boxes):
         missed = 15 * (rng.random() < 0.3)
         box = [x + missed, y, width, height]
-        results.append({"image_id": i % 2, "category_id": 1, "bbox": box, "score": float(rng.random())})
+        results.append(
+            {"image_id": i % 2, "category_id": 1, "bbox": box, "score": float(rng.random())}
+        )
         if missed or rng.random() < 0.1:
-            results.append({"image_id": i % 2, "category_id": 1, "bbox": [x, y, 8, 10], "score": 0.5})
+            results.append(
+                {"image_id": i % 2, "category_id": 1, "bbox": [x, y, 8, 10], "score": 0.5}
+            )
     return build_instances([0, 1], [1], annotations), results
 
 
@@ -331,12 +374,12 @@ def draw_voc(
     max_objects: int = 5,
     max_detections: int = 8,
 ) -> tuple[VocObjects, VocDetections]:
-    """VOC objects and detections: a few images, at most so many objects and detections per class and image.
+    """VOC objects and detections: a few images, at most so many objects and detections per class
+    and image.
 
-    Both dicts hold the same classes, and every class of objects holds every image, be it with an empty
-    list. The order of the images is not that of their names, and the order of a class's detections is
-    neither.
-    """
+    Both dicts hold the same classes, and every class of objects holds every image, be it with an
+    empty list. The order of the images is not that of their names, and the order of a class's
+    detections is neither."""
     n_images = int(rng.integers(1, 5)) if n_images is None else n_images
     n_classes = int(rng.integers(1, 4)) if n_classes is None else n_classes
     images = mix(rng, VOC_IMAGES)[:n_images]
@@ -352,7 +395,9 @@ def draw_voc(
         objects[name], detections[name] = {}, []
         for image in images:
             n_objects = int(rng.integers(max_objects + 1)) if rng.random() < p_object else 0
-            n_detections = int(rng.integers(max_detections + 1)) if rng.random() < p_detection else 0
+            n_detections = (
+                int(rng.integers(max_detections + 1)) if rng.random() < p_detection else 0
+            )
             boxes = draw_objects(rng, n_objects)
             found: list[Box] = []
             for _ in range(n_detections):
@@ -363,7 +408,9 @@ def draw_voc(
                     found.append(pick(rng, found))
                 else:
                     found.append(draw_box(rng))
-            objects[name][image] = [(*inclusive(box), bool(rng.random() < p_difficult)) for box in boxes]
+            objects[name][image] = [
+                (*inclusive(box), bool(rng.random() < p_difficult)) for box in boxes
+            ]
             detections[name] += [(image, draw_score(rng, coarse), *inclusive(box)) for box in found]
         if rng.random() < 0.8:
             detections[name] = mix(rng, detections[name])
@@ -376,7 +423,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 def coco_data(*, zero_id: bool = False) -> st.SearchStrategy[CocoData]:
     """Strategy of `draw_coco`; shrinks towards few images, classes, objects and detections."""
 
-    def build(seed: int, n_images: int, n_classes: int, max_objects: int, max_detections: int) -> CocoData:
+    def build(
+        seed: int, n_images: int, n_classes: int, max_objects: int, max_detections: int
+    ) -> CocoData:
         return draw_coco(
             np.random.default_rng(seed),
             n_images=n_images,

@@ -15,13 +15,21 @@ from detmap.adapters.arrays import truth_from_arrays
 from detmap.tables import Categories, Images, Truth
 from tests.mutation import FILES, damaged
 
-COCO_TRUTH = truth_from_arrays([1], [1], [[0, 0, 1, 1]], images=[1, 2, 7], categories={1: "dog", 3: "cat"})
+COCO_TRUTH = truth_from_arrays(
+    [1], [1], [[0, 0, 1, 1]], images=[1, 2, 7], categories={1: "dog", 3: "cat"}
+)
 STEMS = ("000001", "000002", "2008_000007")
 VOC_TRUTH = Truth(
-    Images(np.array(STEMS), STEMS, np.full(3, np.nan), np.full(3, np.nan)), Categories(np.array([1]), ("cat",)),
-    *(np.zeros(0, dtype=np.int32) for _ in range(2)), np.zeros((0, 4)), np.zeros(0), np.zeros(0, dtype=bool),
-    np.zeros(0, dtype=bool), box_format="voc", family="voc",
-)  # fmt: skip
+    Images(np.array(STEMS), STEMS, np.full(3, np.nan), np.full(3, np.nan)),
+    Categories(np.array([1]), ("cat",)),
+    *(np.zeros(0, dtype=np.int32) for _ in range(2)),
+    np.zeros((0, 4)),
+    np.zeros(0),
+    np.zeros(0, dtype=bool),
+    np.zeros(0, dtype=bool),
+    box_format="voc",
+    family="voc",
+)
 
 
 def always_scan(rng: random.Random) -> None:
@@ -31,7 +39,8 @@ def always_scan(rng: random.Random) -> None:
 
 
 def taken(kind: str, file: Path) -> bool:
-    """Whether the fast lane takes the file; an AssertionError where it reads what the reference lane does not."""
+    """Whether the fast lane takes the file; an AssertionError where it reads what the reference
+    lane does not."""
     fast, reference = LANES[kind]
     found = fast(file)
     if found is not None:
@@ -40,9 +49,15 @@ def taken(kind: str, file: Path) -> bool:
 
 
 LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
-    "results": (lambda f: coco.scan_results(f, COCO_TRUTH), lambda f: coco.decode_results(f, COCO_TRUTH)),
+    "results": (
+        lambda f: coco.scan_results(f, COCO_TRUTH),
+        lambda f: coco.decode_results(f, COCO_TRUTH),
+    ),
     "instances": (coco.scan_instances, coco.decode_instances),
-    "page": (lambda f: voc.scan_pages(f.parent, [f, f]), lambda f: voc.decode_pages(f.parent, [f, f])),
+    "page": (
+        lambda f: voc.scan_pages(f.parent, [f, f]),
+        lambda f: voc.decode_pages(f.parent, [f, f]),
+    ),
     "lines": (
         lambda f: voc.scan_files(f.parent, [(f, 0)], VOC_TRUTH),
         lambda f: voc.decode_files(f.parent, [(f, 0)], VOC_TRUTH),

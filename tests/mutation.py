@@ -7,15 +7,72 @@ import random
 from collections.abc import Callable
 
 TOKENS = (
-    b"NaN", b"Infinity", b"1e999", b"-0", b"-0.0", b"01", b"1.", b".5", b"+1", b"1.0", b"1e2", b"1E-3",
-    b"123456789012345678901", b"12345678901234567890", b"0.00012345678901234567890", b"0.0001234567890123456789",
-    b"1234567890.1234567890", b"1234567890.123456789", b"9999999999999999999", b"0.00000000000000000000001",
-    b"123456789012345678", b"0.1234567890123456789", b"0.30000000000000004", b"9007199254740993", b"5e-324", b"null",
-    b"true", b'"', b"\\", b"\\u0041", b"{", b"}", b"[", b"]", b",", b":", b" ", b"\n", b"\t", b"\r", b"\x00", b"\x7f",
-    b"\xc3\xa9", b"\xff", b"},{", b"}, {", b'"image_id": 1', b'"bbox": [1, 2, 3, 4]', b'"score": 2', b'"iscrowd": 1',
-    b'"area": -1', b'"id": 0', b"/*", b"<", b">", b"</", b"/>", b"<object>", b"</object>",
-    b"<difficult>1</difficult>", b"<!-- -->", b"&amp;", b"<a b='c'>", b"-", b"1",
-)  # fmt: skip
+    b"NaN",
+    b"Infinity",
+    b"1e999",
+    b"-0",
+    b"-0.0",
+    b"01",
+    b"1.",
+    b".5",
+    b"+1",
+    b"1.0",
+    b"1e2",
+    b"1E-3",
+    b"123456789012345678901",
+    b"12345678901234567890",
+    b"0.00012345678901234567890",
+    b"0.0001234567890123456789",
+    b"1234567890.1234567890",
+    b"1234567890.123456789",
+    b"9999999999999999999",
+    b"0.00000000000000000000001",
+    b"123456789012345678",
+    b"0.1234567890123456789",
+    b"0.30000000000000004",
+    b"9007199254740993",
+    b"5e-324",
+    b"null",
+    b"true",
+    b'"',
+    b"\\",
+    b"\\u0041",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b" ",
+    b"\n",
+    b"\t",
+    b"\r",
+    b"\x00",
+    b"\x7f",
+    b"\xc3\xa9",
+    b"\xff",
+    b"},{",
+    b"}, {",
+    b'"image_id": 1',
+    b'"bbox": [1, 2, 3, 4]',
+    b'"score": 2',
+    b'"iscrowd": 1',
+    b'"area": -1',
+    b'"id": 0',
+    b"/*",
+    b"<",
+    b">",
+    b"</",
+    b"/>",
+    b"<object>",
+    b"</object>",
+    b"<difficult>1</difficult>",
+    b"<!-- -->",
+    b"&amp;",
+    b"<a b='c'>",
+    b"-",
+    b"1",
+)
 
 CLASS_NAMES = ("cat", "dog", " potted plant ", "a\rb", "a\nb")
 
@@ -23,10 +80,14 @@ CLASS_NAMES = ("cat", "dog", " potted plant ", "a\rb", "a\nb")
 def results_file(rng: random.Random) -> bytes:
     """A results list as exporters write it."""
     records = [
-        {"image_id": rng.choice([1, 2, 7]), "category_id": rng.choice([1, 3]),
-         "bbox": [_number(rng), _number(rng), abs(_number(rng)), abs(_number(rng))], "score": rng.choice([0.5, rng.random(), 1])}
+        {
+            "image_id": rng.choice([1, 2, 7]),
+            "category_id": rng.choice([1, 3]),
+            "bbox": [_number(rng), _number(rng), abs(_number(rng)), abs(_number(rng))],
+            "score": rng.choice([0.5, rng.random(), 1]),
+        }
         for _ in range(rng.randrange(6))
-    ]  # fmt: skip
+    ]
     if rng.random() < 0.3:
         for record in records:
             record["segmentation"] = [[1, 2.5, 3]]
@@ -36,18 +97,27 @@ def results_file(rng: random.Random) -> bytes:
 def instances_file(rng: random.Random) -> bytes:
     """An instances file; its groups in any order."""
     annotations = [
-        {"id": i + rng.choice([0, 1]), "image_id": rng.choice([1, 2, 7]), "category_id": rng.choice([1, 3]),
-         "bbox": [_number(rng), _number(rng), abs(_number(rng)), abs(_number(rng))], "area": abs(_number(rng)),
-         "iscrowd": rng.choice([0, 0, 1]), "segmentation": rng.choice([[], [[1, 2, 3.5, 4]], {"size": [1, 2], "counts": "ab"}])}
+        {
+            "id": i + rng.choice([0, 1]),
+            "image_id": rng.choice([1, 2, 7]),
+            "category_id": rng.choice([1, 3]),
+            "bbox": [_number(rng), _number(rng), abs(_number(rng)), abs(_number(rng))],
+            "area": abs(_number(rng)),
+            "iscrowd": rng.choice([0, 0, 1]),
+            "segmentation": rng.choice([[], [[1, 2, 3.5, 4]], {"size": [1, 2], "counts": "ab"}]),
+        }
         for i in range(rng.randrange(6))
-    ]  # fmt: skip
+    ]
     for annotation in annotations:
         for name in ("area", "iscrowd", "id", "segmentation"):
             if rng.random() < 0.1:
                 del annotation[name]
     groups = [
         ("info", {"year": 2014, "nested": {"a": [1, {"b": None}]}}),
-        ("images", [{"id": i, "file_name": f"{i}.jpg", "width": 640, "height": 480} for i in (7, 1, 2)]),
+        (
+            "images",
+            [{"id": i, "file_name": f"{i}.jpg", "width": 640, "height": 480} for i in (7, 1, 2)],
+        ),
         ("annotations", annotations),
         ("categories", [{"id": 3, "name": "cat"}, {"id": 1, "name": "dog"}]),
     ]
@@ -60,7 +130,14 @@ def page(rng: random.Random) -> bytes:
     """A VOC annotation file."""
     objects = "".join(
         f"\n\t<object>\n\t\t<name>{rng.choice(CLASS_NAMES)}</name><pose>Left</pose>"
-        + rng.choice(["", "<difficult>0</difficult>", "<difficult> 1 </difficult>", "<truncated>1</truncated>"])
+        + rng.choice(
+            [
+                "",
+                "<difficult>0</difficult>",
+                "<difficult> 1 </difficult>",
+                "<truncated>1</truncated>",
+            ]
+        )
         + f"<bndbox><xmin>{rng.choice(['48', '48.5', '-3', '1e1'])}</xmin><ymin>240</ymin>"
         f"<xmax>{rng.choice(['195', '195.25'])}</xmax><ymax> 371\n</ymax></bndbox>"
         + rng.choice(["", "<part><name>head</name><bndbox><xmin>1</xmin></bndbox></part>"])
@@ -81,13 +158,16 @@ def lines(rng: random.Random) -> bytes:
 
 
 def damaged(rng: random.Random, data: bytes) -> bytes:
-    """The same bytes with a few of them cut, repeated, replaced, or joined by tokens that mean something."""
+    """The same bytes with a few of them cut, repeated, replaced, or joined by tokens that mean
+    something."""
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
         at = rng.randrange(len(data) + 1)
         to = min(len(data), at + rng.choice([0, 1, 1, 2, 5, 20]))
         data = (
             data[:at]
-            + rng.choice([b"", b"", bytes([rng.randrange(256)]), *[rng.choice(TOKENS) for _ in range(5)]])
+            + rng.choice(
+                [b"", b"", bytes([rng.randrange(256)]), *[rng.choice(TOKENS) for _ in range(5)]]
+            )
             + data[to:]
         )
         if rng.random() < 0.05:
@@ -96,17 +176,29 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
 
 
 def _number(rng: random.Random) -> float:
-    return rng.choice([
-        rng.randrange(-5, 40), round(rng.uniform(0, 40), 2), rng.uniform(0, 40), 0.1 + 0.2, 1e-7, 40.0,
-        rng.uniform(0, 40) * 1e-12,
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            rng.randrange(-5, 40),
+            round(rng.uniform(0, 40), 2),
+            rng.uniform(0, 40),
+            0.1 + 0.2,
+            1e-7,
+            40.0,
+            rng.uniform(0, 40) * 1e-12,
+        ]
+    )
 
 
 def _spelled(rng: random.Random, value: object) -> bytes:
-    style: dict[str, object] = rng.choice([{}, {}, {"separators": (",", ":")}, {"indent": 1}, {"indent": "\t"}])
+    style: dict[str, object] = rng.choice(
+        [{}, {}, {"separators": (",", ":")}, {"indent": 1}, {"indent": "\t"}]
+    )
     return json.dumps(value, **style).encode()  # type: ignore[arg-type]
 
 
 FILES: dict[str, Callable[[random.Random], bytes]] = {
-    "results": results_file, "instances": instances_file, "page": page, "lines": lines,
-}  # fmt: skip
+    "results": results_file,
+    "instances": instances_file,
+    "page": page,
+    "lines": lines,
+}

@@ -36,7 +36,13 @@ def spawn(*argv: object, cwd: Path | None = None, **environment: str) -> Outcome
 def python(*argv: object, cwd: Path | None = None, **environment: str) -> Outcome:
     """A Python process with these arguments; it must not take long, nor read a terminal."""
     done = subprocess.run(
-        [sys.executable, *map(str, argv)], cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, *map(str, argv)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
     return Outcome(done.returncode, done.stdout, done.stderr)

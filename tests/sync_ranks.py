@@ -1,4 +1,5 @@
-"""One rank of a torch.distributed run: feeds its share of the images, syncs, and writes what it has then.
+"""One rank of a torch.distributed run: feeds its share of the images, syncs, and writes what it has
+then.
 
 python -m tests.sync_ranks RANK WORLD FOLDER CASE
 """
@@ -19,7 +20,9 @@ from tests.test_evaluator import feed, per_image
 
 
 def main(rank: int, world: int, folder: Path, case: str) -> None:
-    dist.init_process_group("gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=world)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=world
+    )
     truth, detections = read_coco(*draw_coco(np.random.default_rng(7), n_images=4, n_classes=3))
     pairs = per_image(truth, detections)
     stream = Evaluator(classes=truth.categories, box_format="xywh")

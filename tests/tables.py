@@ -15,7 +15,9 @@ from detmap.tables import Categories, Detections, Images, Truth
 from tests.drawing import VocDetections, VocObjects
 
 
-def read_coco(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> tuple[Truth, Detections]:
+def read_coco(
+    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
+) -> tuple[Truth, Detections]:
     """The dicts written as JSON files and read back."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "instances.json"), Path(folder, "results.json")
@@ -26,25 +28,41 @@ def read_coco(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
 
 
 def voc_tables(objects: VocObjects, detections: VocDetections) -> tuple[Truth, Detections]:
-    """VOC data as its adapter would read it: classes in alphabetical order, one file after the other."""
+    """VOC data as its adapter would read it: classes in alphabetical order, one file after the
+    other."""
     names = sorted(objects)
     stems = sorted({stem for per_image in objects.values() for stem in per_image})
-    rows = [(stems.index(stem), label, *obj) for label, name in enumerate(names)
-            for stem, found in objects[name].items() for obj in found]  # fmt: skip
+    rows = [
+        (stems.index(stem), label, *obj)
+        for label, name in enumerate(names)
+        for stem, found in objects[name].items()
+        for obj in found
+    ]
     columns = np.array(rows, dtype=float).reshape(-1, 7)
     boxes = np.ascontiguousarray(columns[:, 2:6])
     unknown = np.full(len(stems), np.nan)
     truth = Truth(
         Images(np.array(stems, dtype=str), tuple(stems), unknown, unknown),
         Categories(np.arange(1, len(names) + 1), tuple(names)),
-        image=columns[:, 0].astype(np.int32), label=columns[:, 1].astype(np.int32), boxes=boxes,
+        image=columns[:, 0].astype(np.int32),
+        label=columns[:, 1].astype(np.int32),
+        boxes=boxes,
         area=(boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1),
-        crowd=np.zeros(len(rows), dtype=bool), difficult=columns[:, 6].astype(bool), box_format="voc", family="voc",
-    )  # fmt: skip
-    found = [(stems.index(stem), label, score, *box) for label, name in enumerate(names)
-             for stem, score, *box in detections[name]]  # fmt: skip
+        crowd=np.zeros(len(rows), dtype=bool),
+        difficult=columns[:, 6].astype(bool),
+        box_format="voc",
+        family="voc",
+    )
+    found = [
+        (stems.index(stem), label, score, *box)
+        for label, name in enumerate(names)
+        for stem, score, *box in detections[name]
+    ]
     columns = np.array(found, dtype=float).reshape(-1, 7)
     return truth, Detections(
-        columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32), np.ascontiguousarray(columns[:, 3:]),
-        np.ascontiguousarray(columns[:, 2]), box_format="voc",
-    )  # fmt: skip
+        columns[:, 0].astype(np.int32),
+        columns[:, 1].astype(np.int32),
+        np.ascontiguousarray(columns[:, 3:]),
+        np.ascontiguousarray(columns[:, 2]),
+        box_format="voc",
+    )

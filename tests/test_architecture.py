@@ -20,7 +20,8 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 LAYERS = (
     ("errors", "version", "resources"),
     ("memory", "tables", "protocol", "parallel", "kernels", "report"),
-    ("signature", "adapters", "integrators"),
+    ("signature", "adapters", "integrators", "rows"),
+    ("matches",),
     ("matching",),
     ("curves",),
     ("aggregation",),
@@ -67,7 +68,9 @@ def test_each_kind_of_work_has_its_place(path: Path) -> None:
     assert not roots & {"numba", "llvmlite"} or here == "kernels"
     assert not roots & {"rich", "matplotlib", "cv2"} or here == "report"
     assert "pycocotools" not in roots or here in ("parity", "compat")
-    calls = {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+    calls = {
+        ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
+    }
     printing = {"print", "sys.stdout.write", "sys.stderr.write", "sys.exit", "exit"}
     assert not calls & printing or here in ("cli", "__main__", "compat"), calls & printing
 
@@ -78,7 +81,9 @@ def test_every_key_of_the_protocol_is_read_somewhere() -> None:
     for key in sorted(protocol.keys()):
         if key in ("summary", "source", "name", "version", "areas", "metrics"):
             key = f"protocol.{key}"
-        assert read_by_protocol.get(key, key) in source or re.search(rf"\b{re.escape(key.split('.', 1)[1])}\b", source), key
+        assert read_by_protocol.get(key, key) in source or re.search(
+            rf"\b{re.escape(key.split('.', 1)[1])}\b", source
+        ), key
 
 
 @pytest.mark.parametrize("name", protocol.names())
@@ -90,9 +95,24 @@ def test_every_protocol_names_its_source_and_survives_a_round_trip(name: str) ->
 
 
 def test_a_light_import() -> None:
-    heavy = ("numba", "llvmlite", "cv2", "matplotlib", "pycocotools", "rich", "torch", "dask", "distributed")
+    heavy = (
+        "numba",
+        "llvmlite",
+        "cv2",
+        "matplotlib",
+        "pycocotools",
+        "rich",
+        "torch",
+        "dask",
+        "distributed",
+    )
     code = f"import sys, detmap, detmap.cli; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_every_kernel_cites_its_rule() -> None:

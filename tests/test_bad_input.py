@@ -1,8 +1,8 @@
-"""Bad input: an error that says in which file, record and field, what is wrong, and how to fix it; exit 2.
+"""Bad input: an error that says in which file, record and field, what is wrong, and how to fix it;
+exit 2.
 
-Each table below is one place where bad input comes from. A row is what is bad, and what the error must say: the exact place,
-and a piece of the description and of the fix.
-"""
+Each table below is one place where bad input comes from. A row is what is bad, and what the
+error must say: the exact place, and a piece of the description and of the fix."""
 
 import json
 import os
@@ -56,22 +56,49 @@ NOT_JSON = {
     "single quotes": (b"[\n{'image_id': 1}]", ": line 2, column 2", "not JSON", "JSON library"),
     "trailing comma": (b"[1,]", ": line 1, column 4", "not JSON", "JSON library"),
     "two lists": (b"[]\n[]", ": line 2, column 1", "not JSON: Extra data", "JSON library"),
-    "JSON lines": (b'{"image_id": 1}\n{"image_id": 2}\n', ": line 2, column 1", "not JSON: Extra data", "JSON library"),
-    "truncated": (b'[{"image_id": 1,\n "categ', ": line 2, column 2", "not JSON: Unterminated", "JSON library"),
-    "truncated between records": (b'[{"image_id": 1},', ": line 1, column 18", "not JSON", "ends in the middle"),
+    "JSON lines": (
+        b'{"image_id": 1}\n{"image_id": 2}\n',
+        ": line 2, column 1",
+        "not JSON: Extra data",
+        "JSON library",
+    ),
+    "truncated": (
+        b'[{"image_id": 1,\n "categ',
+        ": line 2, column 2",
+        "not JSON: Unterminated",
+        "JSON library",
+    ),
+    "truncated between records": (
+        b'[{"image_id": 1},',
+        ": line 1, column 18",
+        "not JSON",
+        "ends in the middle",
+    ),
     "empty": (b"", "", "the file is empty", "file is"),
     "white space only": (b" \n\t\n", "", "the file is empty", "file is"),
     "not UTF-8": (b'[\n{"image_id": "\xff"}]', ": line 2", "not UTF-8", "write the file as UTF-8"),
-    "UTF-16": (json.dumps([make.detection()]).encode("utf-16"), ": line 1", "not UTF-8", "write the file as UTF-8"),
+    "UTF-16": (
+        json.dumps([make.detection()]).encode("utf-16"),
+        ": line 1",
+        "not UTF-8",
+        "write the file as UTF-8",
+    ),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
     "nested too deeply": (b"[" * 100_000 + b"]" * 100_000, "", "nested too deeply", "file is"),
-    "a number of 5000 digits": (b"[" + b"9" * 5000 + b"]", "", "a number is too long", "ordinary length"),
-}  # fmt: skip
+    "a number of 5000 digits": (
+        b"[" + b"9" * 5000 + b"]",
+        "",
+        "a number is too long",
+        "ordinary length",
+    ),
+}
 
 
 @pytest.mark.parametrize("file", ["gt.json", "dt.json"])
 @pytest.mark.parametrize("content, place, what, fix", NOT_JSON.values(), ids=NOT_JSON)
-def test_a_file_that_is_not_json(file: str, content: bytes, place: str, what: str, fix: str) -> None:
+def test_a_file_that_is_not_json(
+    file: str, content: bytes, place: str, what: str, fix: str
+) -> None:
     make.write(Path(file), content)
     assert_refused(run("eval", "gt.json", "dt.json"), f"{file}{place}", what, fix)
 
@@ -97,58 +124,212 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "a string": ('"x"', "", 'the top level is "x"', RESULTS_SHAPE),
     "true": ("true", "", "the top level is true", RESULTS_SHAPE),
     "an object": ({}, ": annotations", "missing", RESULTS_SHAPE),
-    "annotations that are no list": ({"annotations": {"1": []}}, ": annotations", '{"1": []} is not a list', RESULTS_SHAPE),
-    "a truth file": (make.instances(), ": annotations[0].score", "missing", "looks like an instances file, which is truth"),
-    "a record that is null": ([make.detection(), None], "[1]", "null is not an object", "image_id, category_id, bbox"),
-    "a record that is a list": ([[1, 1, 0, 0, 1, 1, 0.5]], "[0]", "is not an object", "a record has"),
-    "a wrapped record": ({"annotations": det(score="x")}, ": annotations[1].score", '"x" is not a number', "finite number"),
-    **{f"no {field}": ([make.detection(), make.without(make.detection(), field)], f"[1].{field}", "missing", fix)
-       for field, fix in {"image_id": "truth's images", "category_id": "truth's categories", "bbox": BOX_FIX,
-                          "score": "finite number"}.items()},
-    **{f"{field} null": (det(**{field: None}), f"[1].{field}", "null is not", "")
-       for field in ("image_id", "category_id", "bbox", "score")},
-    **{f"{field} true": (det(**{field: True}), f"[1].{field}", "true is not", "")
-       for field in ("image_id", "category_id", "bbox", "score")},
-    **{f"{field} NaN": (number("NaN", field), f"[1].{field}", "NaN is not a finite number", "")
-       for field in ("image_id", "category_id", "score")},
-    **{f"{field} -Infinity": (number("-Infinity", field), f"[1].{field}", "-Infinity is not a finite number", "")
-       for field in ("image_id", "category_id", "score")},
-    "score 1e999": (number("1e999", "score"), "[1].score", "Infinity is not a finite number", "finite number"),
+    "annotations that are no list": (
+        {"annotations": {"1": []}},
+        ": annotations",
+        '{"1": []} is not a list',
+        RESULTS_SHAPE,
+    ),
+    "a truth file": (
+        make.instances(),
+        ": annotations[0].score",
+        "missing",
+        "looks like an instances file, which is truth",
+    ),
+    "a record that is null": (
+        [make.detection(), None],
+        "[1]",
+        "null is not an object",
+        "image_id, category_id, bbox",
+    ),
+    "a record that is a list": (
+        [[1, 1, 0, 0, 1, 1, 0.5]],
+        "[0]",
+        "is not an object",
+        "a record has",
+    ),
+    "a wrapped record": (
+        {"annotations": det(score="x")},
+        ": annotations[1].score",
+        '"x" is not a number',
+        "finite number",
+    ),
+    **{
+        f"no {field}": (
+            [make.detection(), make.without(make.detection(), field)],
+            f"[1].{field}",
+            "missing",
+            fix,
+        )
+        for field, fix in {
+            "image_id": "truth's images",
+            "category_id": "truth's categories",
+            "bbox": BOX_FIX,
+            "score": "finite number",
+        }.items()
+    },
+    **{
+        f"{field} null": (det(**{field: None}), f"[1].{field}", "null is not", "")
+        for field in ("image_id", "category_id", "bbox", "score")
+    },
+    **{
+        f"{field} true": (det(**{field: True}), f"[1].{field}", "true is not", "")
+        for field in ("image_id", "category_id", "bbox", "score")
+    },
+    **{
+        f"{field} NaN": (number("NaN", field), f"[1].{field}", "NaN is not a finite number", "")
+        for field in ("image_id", "category_id", "score")
+    },
+    **{
+        f"{field} -Infinity": (
+            number("-Infinity", field),
+            f"[1].{field}",
+            "-Infinity is not a finite number",
+            "",
+        )
+        for field in ("image_id", "category_id", "score")
+    },
+    "score 1e999": (
+        number("1e999", "score"),
+        "[1].score",
+        "Infinity is not a finite number",
+        "finite number",
+    ),
     "score a string": (det(score="0.9"), "[1].score", '"0.9" is not a number', "finite number"),
     "score a list": (det(score=[0.9]), "[1].score", "[0.9] is not a number", "finite number"),
-    "score of 400 digits": (det(score=10**400), "[1].score", "is not a finite number", "finite number"),
-    "NaN in an extra field": (det(mask={"rle": [1, float("nan")]}), "[1].mask.rle[1]", "NaN is not JSON", "leave the field"),
-    "an extra field nested too deeply": (number("[" * 100_000 + "]" * 100_000, "x"), "", "nested too deeply", RESULTS_SHAPE),
-    "image_id not whole": (det(image_id=1.5), "[1].image_id", "1.5 is not a whole number", "integers"),
-    "image_id of 65 bits": (det(image_id=2**64), "[1].image_id", "18446744073709551616 does not fit 64 bits", "smaller"),
+    "score of 400 digits": (
+        det(score=10**400),
+        "[1].score",
+        "is not a finite number",
+        "finite number",
+    ),
+    "NaN in an extra field": (
+        det(mask={"rle": [1, float("nan")]}),
+        "[1].mask.rle[1]",
+        "NaN is not JSON",
+        "leave the field",
+    ),
+    "an extra field nested too deeply": (
+        number("[" * 100_000 + "]" * 100_000, "x"),
+        "",
+        "nested too deeply",
+        RESULTS_SHAPE,
+    ),
+    "image_id not whole": (
+        det(image_id=1.5),
+        "[1].image_id",
+        "1.5 is not a whole number",
+        "integers",
+    ),
+    "image_id of 65 bits": (
+        det(image_id=2**64),
+        "[1].image_id",
+        "18446744073709551616 does not fit 64 bits",
+        "smaller",
+    ),
     "image_id 1e300": (det(image_id=1e300), "[1].image_id", "does not fit 64 bits", "smaller"),
-    "category_id of 100 bits": (det(category_id=-(2**100)), "[1].category_id", "does not fit 64 bits", "smaller"),
+    "category_id of 100 bits": (
+        det(category_id=-(2**100)),
+        "[1].category_id",
+        "does not fit 64 bits",
+        "smaller",
+    ),
     "image_id a list": (det(image_id=[1]), "[1].image_id", "[1] is not a number", "truth's images"),
-    "image_id of two kinds": (det(image_id="1"), "[1].image_id", "'1', while record 0 has 1", "either integers or strings"),
-    "category_id of two kinds": (det(category_id="cat"), "[1].category_id", "'cat', while record 0 has 1", "either"),
-    "image ids that are strings": ([make.detection(image_id="1")], "[0].image_id",
-                                   "image ids are strings here ('1') but integers in gt.json (1)", "as the truth has them"),
-    "wrapped ids that are strings": ({"annotations": [make.detection(image_id="1")]}, ": annotations[0].image_id",
-                                     "image ids are strings here ('1') but integers in gt.json (1)", "as the truth has"),
+    "image_id of two kinds": (
+        det(image_id="1"),
+        "[1].image_id",
+        "'1', while record 0 has 1",
+        "either integers or strings",
+    ),
+    "category_id of two kinds": (
+        det(category_id="cat"),
+        "[1].category_id",
+        "'cat', while record 0 has 1",
+        "either",
+    ),
+    "image ids that are strings": (
+        [make.detection(image_id="1")],
+        "[0].image_id",
+        "image ids are strings here ('1') but integers in gt.json (1)",
+        "as the truth has them",
+    ),
+    "wrapped ids that are strings": (
+        {"annotations": [make.detection(image_id="1")]},
+        ": annotations[0].image_id",
+        "image ids are strings here ('1') but integers in gt.json (1)",
+        "as the truth has",
+    ),
     "bbox of 3": (det(bbox=[1, 2, 3]), "[1].bbox", "3 numbers where a box has 4", BOX_FIX),
     "bbox of 5": (det(bbox=[1, 2, 3, 4, 0.9]), "[1].bbox", "5 numbers where a box has 4", BOX_FIX),
     "bbox of 0": (det(bbox=[]), "[1].bbox", "0 numbers where a box has 4", BOX_FIX),
-    "bbox an object": (det(bbox={"x": 1}), "[1].bbox", '{"x": 1} is not a list of four numbers', BOX_FIX),
-    "bbox a string": (det(bbox="1 2 3 4"), "[1].bbox", '"1 2 3 4" is not a list of four numbers', BOX_FIX),
-    "bbox with a string": (det(bbox=[1, 2, "3", 4]), "[1].bbox", 'number 2: "3" is not a number', BOX_FIX),
-    "bbox with null": (det(bbox=[None, 2, 3, 4]), "[1].bbox", "number 0: null is not a number", BOX_FIX),
-    "bbox with false": (det(bbox=[1, False, 3, 4]), "[1].bbox", "number 1: false is not a number", BOX_FIX),
-    "bbox with NaN": (det(bbox=[1, 2, 3, float("nan")]), "[1].bbox", "number 3: NaN is not a finite number", BOX_FIX),
-    "bbox with 1e999": (number("[0, 0, 1e999, 1]", "bbox"), "[1].bbox", "number 2: Infinity is not a finite", BOX_FIX),
-    "bbox with 400 digits": (det(bbox=[0, 0, 10**400, 1]), "[1].bbox", "is not a finite number", BOX_FIX),
-    "bbox beyond any image": (det(bbox=[0, 0, 1e200, 1e200]), "[1].bbox", "number 2: 1e+200 is too large", BOX_FIX),
+    "bbox an object": (
+        det(bbox={"x": 1}),
+        "[1].bbox",
+        '{"x": 1} is not a list of four numbers',
+        BOX_FIX,
+    ),
+    "bbox a string": (
+        det(bbox="1 2 3 4"),
+        "[1].bbox",
+        '"1 2 3 4" is not a list of four numbers',
+        BOX_FIX,
+    ),
+    "bbox with a string": (
+        det(bbox=[1, 2, "3", 4]),
+        "[1].bbox",
+        'number 2: "3" is not a number',
+        BOX_FIX,
+    ),
+    "bbox with null": (
+        det(bbox=[None, 2, 3, 4]),
+        "[1].bbox",
+        "number 0: null is not a number",
+        BOX_FIX,
+    ),
+    "bbox with false": (
+        det(bbox=[1, False, 3, 4]),
+        "[1].bbox",
+        "number 1: false is not a number",
+        BOX_FIX,
+    ),
+    "bbox with NaN": (
+        det(bbox=[1, 2, 3, float("nan")]),
+        "[1].bbox",
+        "number 3: NaN is not a finite number",
+        BOX_FIX,
+    ),
+    "bbox with 1e999": (
+        number("[0, 0, 1e999, 1]", "bbox"),
+        "[1].bbox",
+        "number 2: Infinity is not a finite",
+        BOX_FIX,
+    ),
+    "bbox with 400 digits": (
+        det(bbox=[0, 0, 10**400, 1]),
+        "[1].bbox",
+        "is not a finite number",
+        BOX_FIX,
+    ),
+    "bbox beyond any image": (
+        det(bbox=[0, 0, 1e200, 1e200]),
+        "[1].bbox",
+        "number 2: 1e+200 is too large",
+        BOX_FIX,
+    ),
     "negative width": (det(bbox=[1, 2, -3, 4]), "[1].bbox", "width -3.0 is negative", "x2 - x1"),
-    "negative height": (det(bbox=[1, 2, 3, -0.5]), "[1].bbox", "height -0.5 is negative", "x2 - x1"),
+    "negative height": (
+        det(bbox=[1, 2, 3, -0.5]),
+        "[1].bbox",
+        "height -0.5 is negative",
+        "x2 - x1",
+    ),
     "images that the truth lacks": (
-        [make.detection(image_id=i) for i in (1, 9, 2, 8, 7, 9, 6, 5, 4)], "[1].image_id",
+        [make.detection(image_id=i) for i in (1, 9, 2, 8, 7, 9, 6, 5, 4)],
+        "[1].image_id",
         "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5, ...",
-        "another split: the truth has 2 images such as 1"),
-}  # fmt: skip
+        "another split: the truth has 2 images such as 1",
+    ),
+}
 
 
 @pytest.mark.parametrize("content, place, what, fix", RESULTS.values(), ids=RESULTS)
@@ -160,13 +341,21 @@ def test_bad_results(content: Any, place: str, what: str, fix: str) -> None:
 def test_results_on_a_truth_without_images() -> None:
     make.write(Path("gt.json"), make.instances(images=[], annotations=[]))
     assert_refused(
-        run("eval", "gt.json", "dt.json"), "dt.json[0].image_id", "no image 1 in gt.json", "the truth has 0 images"
+        run("eval", "gt.json", "dt.json"),
+        "dt.json[0].image_id",
+        "no image 1 in gt.json",
+        "the truth has 0 images",
     )
 
 
 def test_results_on_a_voc_truth_that_has_no_such_images() -> None:
     make.write(Path("dt.json"), [make.detection(image_id="img1")])
-    assert_refused(run("eval", "VOC2007", "dt.json"), "dt.json[0].image_id", "no image 'img1' in VOC2007", "'000001'")
+    assert_refused(
+        run("eval", "VOC2007", "dt.json"),
+        "dt.json[0].image_id",
+        "no image 'img1' in VOC2007",
+        "'000001'",
+    )
 
 
 # ---- COCO truth
@@ -187,47 +376,196 @@ INSTANCES_SHAPE = "an object with images, annotations and categories"
 TRUTH: dict[str, tuple[Any, str, str, str]] = {
     "null": ("null", "", "the top level is null", INSTANCES_SHAPE),
     "a number": ("-0.5", "", "the top level is -0.5", INSTANCES_SHAPE),
-    "a results file": ([make.detection()], "", "the top level is a list, as of a results file", INSTANCES_SHAPE),
-    **{f"no {group}": (make.without(make.instances(), group), f": {group}", "missing", INSTANCES_SHAPE)
-       for group in ("images", "annotations", "categories")},
+    "a results file": (
+        [make.detection()],
+        "",
+        "the top level is a list, as of a results file",
+        INSTANCES_SHAPE,
+    ),
+    **{
+        f"no {group}": (
+            make.without(make.instances(), group),
+            f": {group}",
+            "missing",
+            INSTANCES_SHAPE,
+        )
+        for group in ("images", "annotations", "categories")
+    },
     "images null": (make.instances(images=None), ": images", "null is not a list", INSTANCES_SHAPE),
-    "annotations by id": (make.instances(annotations={"1": {}}), ": annotations", "is not a list", INSTANCES_SHAPE),
-    "categories by name": (make.instances(categories=["cat"]), ": categories[0]", '"cat" is not an object', "id, name"),
-    "image without id": (make.instances(images=[make.image(), {"file_name": "x"}]), ": images[1].id", "missing", "integers"),
-    "image id null": (second("images", id=None), ": images[1].id", "null is not a number", "integers"),
-    "image id twice": (second("images", id=1), ": images[1].id", "1 is the id of images[0] already", "unique"),
-    "image id twice in two spellings": (second("images", id=1.0), ": images[1].id", "1 is the id of images[0]", "unique"),
-    "image ids of two kinds": (second("images", id="2"), ": images[1].id", "'2', while record 0 has 1", "either"),
-    "file name a number": (second("images", file_name=5), ": images[1].file_name", "5 is not a string", "image file"),
-    "image width a string": (second("images", width="640"), ": images[1].width", '"640" is not a number', "pixels"),
-    "category id twice": (second("categories", id=1), ": categories[1].id", "1 is the id of categories[0]", "unique"),
-    "category id a string": (second("categories", id="dog"), ": categories[1].id", '"dog" is not a number', "integers"),
-    "category id not whole": (second("categories", id=2.5), ": categories[1].id", "2.5 is not a whole number", "integers"),
-    "category name a number": (second("categories", name=7), ": categories[1].name", "7 is not a string", "class"),
-    **{f"annotation without {field}": (
-        make.instances(annotations=[make.annotation(), make.without(make.annotation(), field)]),
-        f": annotations[1].{field}", "missing", fix)
-       for field, fix in {"image_id": "images", "category_id": "categories", "bbox": BOX_FIX}.items()},
-    "image_id of two kinds": (ann(image_id="1"), ": annotations[1].image_id", "'1', while record 0 has 1", "either"),
+    "annotations by id": (
+        make.instances(annotations={"1": {}}),
+        ": annotations",
+        "is not a list",
+        INSTANCES_SHAPE,
+    ),
+    "categories by name": (
+        make.instances(categories=["cat"]),
+        ": categories[0]",
+        '"cat" is not an object',
+        "id, name",
+    ),
+    "image without id": (
+        make.instances(images=[make.image(), {"file_name": "x"}]),
+        ": images[1].id",
+        "missing",
+        "integers",
+    ),
+    "image id null": (
+        second("images", id=None),
+        ": images[1].id",
+        "null is not a number",
+        "integers",
+    ),
+    "image id twice": (
+        second("images", id=1),
+        ": images[1].id",
+        "1 is the id of images[0] already",
+        "unique",
+    ),
+    "image id twice in two spellings": (
+        second("images", id=1.0),
+        ": images[1].id",
+        "1 is the id of images[0]",
+        "unique",
+    ),
+    "image ids of two kinds": (
+        second("images", id="2"),
+        ": images[1].id",
+        "'2', while record 0 has 1",
+        "either",
+    ),
+    "file name a number": (
+        second("images", file_name=5),
+        ": images[1].file_name",
+        "5 is not a string",
+        "image file",
+    ),
+    "image width a string": (
+        second("images", width="640"),
+        ": images[1].width",
+        '"640" is not a number',
+        "pixels",
+    ),
+    "category id twice": (
+        second("categories", id=1),
+        ": categories[1].id",
+        "1 is the id of categories[0]",
+        "unique",
+    ),
+    "category id a string": (
+        second("categories", id="dog"),
+        ": categories[1].id",
+        '"dog" is not a number',
+        "integers",
+    ),
+    "category id not whole": (
+        second("categories", id=2.5),
+        ": categories[1].id",
+        "2.5 is not a whole number",
+        "integers",
+    ),
+    "category name a number": (
+        second("categories", name=7),
+        ": categories[1].name",
+        "7 is not a string",
+        "class",
+    ),
+    **{
+        f"annotation without {field}": (
+            make.instances(annotations=[make.annotation(), make.without(make.annotation(), field)]),
+            f": annotations[1].{field}",
+            "missing",
+            fix,
+        )
+        for field, fix in {
+            "image_id": "images",
+            "category_id": "categories",
+            "bbox": BOX_FIX,
+        }.items()
+    },
+    "image_id of two kinds": (
+        ann(image_id="1"),
+        ": annotations[1].image_id",
+        "'1', while record 0 has 1",
+        "either",
+    ),
     "image_id of another kind than the images": (
-        make.instances(annotations=[make.annotation(image_id="1")]), ": annotations[0].image_id",
-        "'1' where images[0].id is 1", "integers or strings in both"),
-    "image_id of 64 bits and a sign": (ann(image_id=2**63), ": annotations[1].image_id", "does not fit 64 bits", "smaller"),
-    "category_id a name": (ann(category_id="cat"), ": annotations[1].category_id", '"cat" is not a number', "categories"),
-    "category_id true": (ann(category_id=True), ": annotations[1].category_id", "true is not a number", "categories"),
+        make.instances(annotations=[make.annotation(image_id="1")]),
+        ": annotations[0].image_id",
+        "'1' where images[0].id is 1",
+        "integers or strings in both",
+    ),
+    "image_id of 64 bits and a sign": (
+        ann(image_id=2**63),
+        ": annotations[1].image_id",
+        "does not fit 64 bits",
+        "smaller",
+    ),
+    "category_id a name": (
+        ann(category_id="cat"),
+        ": annotations[1].category_id",
+        '"cat" is not a number',
+        "categories",
+    ),
+    "category_id true": (
+        ann(category_id=True),
+        ": annotations[1].category_id",
+        "true is not a number",
+        "categories",
+    ),
     "bbox of 3": (ann(bbox=[1, 2, 3]), ": annotations[1].bbox", "3 numbers", BOX_FIX),
     "bbox of 5": (ann(bbox=[1, 2, 3, 4, 5]), ": annotations[1].bbox", "5 numbers", BOX_FIX),
-    "bbox null": (ann(bbox=None), ": annotations[1].bbox", "null is not a list of four numbers", BOX_FIX),
-    "bbox with Infinity": (ann(bbox=[0, 0, float("inf"), 1]), ": annotations[1].bbox", "number 2: Infinity", BOX_FIX),
-    "bbox beyond any image": (ann(bbox=[0, -1e300, 1, 1]), ": annotations[1].bbox", "number 1: -1e+300 is too", BOX_FIX),
-    "negative width": (ann(bbox=[5, 5, -1, 1]), ": annotations[1].bbox", "width -1.0 is negative", BOX_FIX),
+    "bbox null": (
+        ann(bbox=None),
+        ": annotations[1].bbox",
+        "null is not a list of four numbers",
+        BOX_FIX,
+    ),
+    "bbox with Infinity": (
+        ann(bbox=[0, 0, float("inf"), 1]),
+        ": annotations[1].bbox",
+        "number 2: Infinity",
+        BOX_FIX,
+    ),
+    "bbox beyond any image": (
+        ann(bbox=[0, -1e300, 1, 1]),
+        ": annotations[1].bbox",
+        "number 1: -1e+300 is too",
+        BOX_FIX,
+    ),
+    "negative width": (
+        ann(bbox=[5, 5, -1, 1]),
+        ": annotations[1].bbox",
+        "width -1.0 is negative",
+        BOX_FIX,
+    ),
     "area negative": (ann(area=-4), ": annotations[1].area", "-4.0 is negative", "leave it out"),
-    "area NaN": (ann(area=float("nan")), ": annotations[1].area", "NaN is not a finite number", "leave it out"),
-    "area a string": (ann(area="4"), ": annotations[1].area", '"4" is not a number', "leave it out"),
-    "iscrowd a word": (ann(iscrowd="no"), ": annotations[1].iscrowd", '"no" is not a number', "0 or 1"),
+    "area NaN": (
+        ann(area=float("nan")),
+        ": annotations[1].area",
+        "NaN is not a finite number",
+        "leave it out",
+    ),
+    "area a string": (
+        ann(area="4"),
+        ": annotations[1].area",
+        '"4" is not a number',
+        "leave it out",
+    ),
+    "iscrowd a word": (
+        ann(iscrowd="no"),
+        ": annotations[1].iscrowd",
+        '"no" is not a number',
+        "0 or 1",
+    ),
     "id a list": (ann(id=[1]), ": annotations[1].id", "[1] is not a number", "leave it out"),
-    "NaN in an extra field": (make.instances(info={"version": float("nan")}), ": info.version", "NaN is not JSON", "leave"),
-}  # fmt: skip
+    "NaN in an extra field": (
+        make.instances(info={"version": float("nan")}),
+        ": info.version",
+        "NaN is not JSON",
+        "leave",
+    ),
+}
 
 
 @pytest.mark.parametrize("content, place, what, fix", TRUTH.values(), ids=TRUTH)
@@ -238,9 +576,16 @@ def test_bad_truth(content: Any, place: str, what: str, fix: str) -> None:
 
 # ---- VOC annotations
 
-BOMB = "<!DOCTYPE x [<!ENTITY a '" + "a" * 10 + "'>" + "".join(
-    f"<!ENTITY {now} '{f'&{before};' * 10}'>" for before, now in zip("abcdefgh", "bcdefghi", strict=True)
-) + "]>"  # fmt: skip
+BOMB = (
+    "<!DOCTYPE x [<!ENTITY a '"
+    + "a" * 10
+    + "'>"
+    + "".join(
+        f"<!ENTITY {now} '{f'&{before};' * 10}'>"
+        for before, now in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    + "]>"
+)
 
 
 def obj(inner: str) -> str:
@@ -253,48 +598,156 @@ def corners(x1: Any, y1: Any, x2: Any, y2: Any) -> str:
 
 
 PAGES: dict[str, tuple[str | bytes, str, str, str]] = {
-    "broken": ("<annotation><object>", "", "not XML: no element found: line 1", "write or copy the file again"),
-    "mismatched tags": ("<annotation>\n</object>", "", "not XML: mismatched tag: line 2", "write or copy"),
+    "broken": (
+        "<annotation><object>",
+        "",
+        "not XML: no element found: line 1",
+        "write or copy the file again",
+    ),
+    "mismatched tags": (
+        "<annotation>\n</object>",
+        "",
+        "not XML: mismatched tag: line 2",
+        "write or copy",
+    ),
     "empty": ("", "", "not XML: no element found", "write or copy"),
     "JSON": ("{}", "", "not XML", "write or copy"),
     "binary": (b"\xff\xd8\xff\xe0\x00", "", "not XML", "write or copy"),
-    "not the encoding that it claims": (make.page("<name>\xe9</name>").encode("latin-1"), "", "not XML", "write or copy"),
-    "an encoding that does not exist": ('<?xml version="1.0" encoding="utf-9"?><annotation/>', "", "utf-9", "write or copy"),
-    "an encoding that the parser lacks": ('<?xml version="1.0" encoding="gbk"?><annotation/>', "", "encodings", "write"),
-    "an entity bomb": (BOMB + make.page(make.voc_object("&i;")), "", "defines XML entities", "without a DOCTYPE"),
-    "an external entity": ("<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/hosts'>]>" + make.page(make.voc_object("&a;")), "",
-                           "defines XML entities", "without a DOCTYPE"),
-    "another kind of XML": ("<annotations><image/></annotations>", "", "top element is <annotations>", "VOC annotations"),
-    "object without name": (obj(make.bndbox(1, 1, 2, 2)), ": object[1].name", "missing", "names its class"),
-    "object with an empty name": (obj("<name> \n</name>" + make.bndbox(1, 1, 2, 2)), ": object[1].name", "missing", "names"),
-    "object without bndbox": (obj("<name>cat</name>"), ": object[1].bndbox", "missing", "xmin, ymin, xmax, ymax"),
-    "object with the box of a part only": (obj(f"<name>cat</name><part>{make.bndbox(1, 1, 2, 2)}</part>"),
-                                           ": object[1].bndbox", "missing", "xmin, ymin, xmax, ymax"),
-    "bndbox without ymax": (corners(1, 1, 2, 2).replace("<ymax>2</ymax></bndbox></object></", "</bndbox></object></"),
-                            ": object[1].bndbox.ymax", "missing", "xmin, ymin, xmax and ymax"),
+    "not the encoding that it claims": (
+        make.page("<name>\xe9</name>").encode("latin-1"),
+        "",
+        "not XML",
+        "write or copy",
+    ),
+    "an encoding that does not exist": (
+        '<?xml version="1.0" encoding="utf-9"?><annotation/>',
+        "",
+        "utf-9",
+        "write or copy",
+    ),
+    "an encoding that the parser lacks": (
+        '<?xml version="1.0" encoding="gbk"?><annotation/>',
+        "",
+        "encodings",
+        "write",
+    ),
+    "an entity bomb": (
+        BOMB + make.page(make.voc_object("&i;")),
+        "",
+        "defines XML entities",
+        "without a DOCTYPE",
+    ),
+    "an external entity": (
+        "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/hosts'>]>" + make.page(make.voc_object("&a;")),
+        "",
+        "defines XML entities",
+        "without a DOCTYPE",
+    ),
+    "another kind of XML": (
+        "<annotations><image/></annotations>",
+        "",
+        "top element is <annotations>",
+        "VOC annotations",
+    ),
+    "object without name": (
+        obj(make.bndbox(1, 1, 2, 2)),
+        ": object[1].name",
+        "missing",
+        "names its class",
+    ),
+    "object with an empty name": (
+        obj("<name> \n</name>" + make.bndbox(1, 1, 2, 2)),
+        ": object[1].name",
+        "missing",
+        "names",
+    ),
+    "object without bndbox": (
+        obj("<name>cat</name>"),
+        ": object[1].bndbox",
+        "missing",
+        "xmin, ymin, xmax, ymax",
+    ),
+    "object with the box of a part only": (
+        obj(f"<name>cat</name><part>{make.bndbox(1, 1, 2, 2)}</part>"),
+        ": object[1].bndbox",
+        "missing",
+        "xmin, ymin, xmax, ymax",
+    ),
+    "bndbox without ymax": (
+        corners(1, 1, 2, 2).replace("<ymax>2</ymax></bndbox></object></", "</bndbox></object></"),
+        ": object[1].bndbox.ymax",
+        "missing",
+        "xmin, ymin, xmax and ymax",
+    ),
     "a corner that is empty": (corners(1, " ", 2, 2), ": object[1].bndbox.ymin", "missing", "xmin"),
-    "a corner that is a word": (corners("left", 1, 2, 2), ": object[1].bndbox.xmin", "'left' is not a finite", "plain"),
-    "a corner with a comma": (corners(1, "1,5", 2, 2), ": object[1].bndbox.ymin", "'1,5' is not a finite", "plain numbers"),
-    "a corner that is nan": (corners(1, 1, "nan", 2), ": object[1].bndbox.xmax", "'nan' is not a finite", "plain numbers"),
-    "a corner at 1e999": (corners(1, 1, 2, "1e999"), ": object[1].bndbox.ymax", "'1e999' is not a finite", "plain numbers"),
-    "xmax before xmin": (corners(10, 1, 5, 2), ": object[1].bndbox", "10 1 5 2 has a negative width", "not less than xmin"),
-    "ymax before ymin": (corners(1, 9.5, 5, 2), ": object[1].bndbox", "1 9.5 5 2 has a negative width or height", "ymin"),
-    "difficult 2": (obj("<name>cat</name><difficult>2</difficult>" + make.bndbox(1, 1, 2, 2)), ": object[1].difficult",
-                    "'2' is neither 0 nor 1", "leave it out"),
-    "a size that is no number": (make.page("<size><width>wide</width></size>"), ": size.width", "'wide' is not", "plain"),
-}  # fmt: skip
+    "a corner that is a word": (
+        corners("left", 1, 2, 2),
+        ": object[1].bndbox.xmin",
+        "'left' is not a finite",
+        "plain",
+    ),
+    "a corner with a comma": (
+        corners(1, "1,5", 2, 2),
+        ": object[1].bndbox.ymin",
+        "'1,5' is not a finite",
+        "plain numbers",
+    ),
+    "a corner that is nan": (
+        corners(1, 1, "nan", 2),
+        ": object[1].bndbox.xmax",
+        "'nan' is not a finite",
+        "plain numbers",
+    ),
+    "a corner at 1e999": (
+        corners(1, 1, 2, "1e999"),
+        ": object[1].bndbox.ymax",
+        "'1e999' is not a finite",
+        "plain numbers",
+    ),
+    "xmax before xmin": (
+        corners(10, 1, 5, 2),
+        ": object[1].bndbox",
+        "10 1 5 2 has a negative width",
+        "not less than xmin",
+    ),
+    "ymax before ymin": (
+        corners(1, 9.5, 5, 2),
+        ": object[1].bndbox",
+        "1 9.5 5 2 has a negative width or height",
+        "ymin",
+    ),
+    "difficult 2": (
+        obj("<name>cat</name><difficult>2</difficult>" + make.bndbox(1, 1, 2, 2)),
+        ": object[1].difficult",
+        "'2' is neither 0 nor 1",
+        "leave it out",
+    ),
+    "a size that is no number": (
+        make.page("<size><width>wide</width></size>"),
+        ": size.width",
+        "'wide' is not",
+        "plain",
+    ),
+}
 
 
 @pytest.mark.parametrize("content, place, what, fix", PAGES.values(), ids=PAGES)
 def test_bad_annotations(content: str | bytes, place: str, what: str, fix: str) -> None:
     make.write(Path("VOC2007/Annotations/000002.xml"), content)
-    assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/Annotations/000002.xml{place}", what, fix)
+    assert_refused(
+        run("eval", "VOC2007", "text"), f"VOC2007/Annotations/000002.xml{place}", what, fix
+    )
 
 
 # ---- VOC folders
 
 LISTS: dict[str, tuple[str | bytes, str, str, str]] = {
-    "an image twice": ("000001\n000002\n\n000001\n", "test.txt: line 4", "image 000001 is listed twice", "once"),
+    "an image twice": (
+        "000001\n000002\n\n000001\n",
+        "test.txt: line 4",
+        "image 000001 is listed twice",
+        "once",
+    ),
     "no image": ("\n \n", "test.txt", "lists no image", "one file stem a line"),
     "not UTF-8": (b"000001\n\xff\n", "test.txt: line 2", "not UTF-8", "plain text"),
 }
@@ -306,7 +759,9 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
     assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/ImageSets/Main/{place}", what, fix)
 
 
-@pytest.mark.parametrize("stem, what", [("000003", "missing, though the split lists it"), ("a\0b", ""), ("a" * 300, "")])
+@pytest.mark.parametrize(
+    "stem, what", [("000003", "missing, though the split lists it"), ("a\0b", ""), ("a" * 300, "")]
+)
 def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
     make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
     assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/Annotations/{stem}.xml", what, "")
@@ -315,13 +770,20 @@ def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
 def test_an_unknown_split() -> None:
     make.write(Path("VOC2007/ImageSets/Main/trainval.txt"), "000001")
     outcome = run("eval", "VOC2007", "text", "--split", "tets")
-    assert_refused(outcome, "VOC2007/ImageSets/Main/tets.txt", "no such split", "there are test, trainval")
+    assert_refused(
+        outcome, "VOC2007/ImageSets/Main/tets.txt", "no such split", "there are test, trainval"
+    )
 
 
 def test_no_split_by_default() -> None:
     lists = Path("VOC2007/ImageSets/Main")
     (lists / "test.txt").rename(lists / "train.txt")
-    assert_refused(run("eval", "VOC2007", "text"), str(lists), "neither test.txt nor val.txt", "there are train")
+    assert_refused(
+        run("eval", "VOC2007", "text"),
+        str(lists),
+        "neither test.txt nor val.txt",
+        "there are train",
+    )
 
 
 def test_a_split_of_a_coco_file() -> None:
@@ -333,39 +795,105 @@ def test_a_devkit_of_several_years() -> None:
     for year in (2007, 2012):
         make.write_voc(Path(f"VOCdevkit/VOC{year}"))
     outcome = run("eval", "VOCdevkit", "text")
-    assert_refused(outcome, "VOCdevkit", "holds 2 data sets: VOC2007, VOC2012", "such as VOCdevkit/VOC2007")
+    assert_refused(
+        outcome, "VOCdevkit", "holds 2 data sets: VOC2007, VOC2012", "such as VOCdevkit/VOC2007"
+    )
 
 
 # ---- VOC text
 
 TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
-    "too few columns": ({"test_cat": "000001 1 1 1 2 2\n\n000001 0.9 1 1\n"}, "/comp4_det_test_cat.txt: line 3",
-                        "4 columns: '000001 0.9 1 1'", "image score x1 y1 x2 y2"),
-    "too many columns": ({"test_cat": "000001 0.9 1 1 2 2 0"}, "/comp4_det_test_cat.txt: line 1", "7 columns",
-                         "image score x1 y1 x2 y2"),
-    "commas": ({"test_cat": "000001,0.9,1,1,2,2"}, "/comp4_det_test_cat.txt: line 1", "1 columns", "image score x1"),
-    "score a word": ({"test_cat": "000001 1 1 1 2 2\n000001 high 1 1 2 2"}, "/comp4_det_test_cat.txt: line 2, score",
-                     "'high' is not a finite number", "plain number"),
-    "score nan": ({"test_cat": "000001 nan 1 1 2 2"}, "/comp4_det_test_cat.txt: line 1, score", "'nan' is not", "plain"),
-    "x2 inf": ({"test_cat": "\n000001 1 1 1 inf 2"}, "/comp4_det_test_cat.txt: line 2, x2", "'inf' is not a", "plain"),
-    "y1 beyond any image": ({"test_cat": "000001 1 1 1e300 1 1e300"}, "/comp4_det_test_cat.txt: line 1, y1", "'1e300'", ""),
-    "x2 before x1": ({"test_cat": "000001 1 1 1 2 2\n000001 1 9 1 2 2"}, "/comp4_det_test_cat.txt: line 2",
-                     "box 9 1 2 2 has a negative width or height", "x1 y1 x2 y2"),
-    "not UTF-8": ({"test_cat": b"000001 1 1 1 2 2\n\xe9 1 1 1 2 2"}, "/comp4_det_test_cat.txt: line 2", "not UTF-8", ""),
-    "an unknown class": ({"test_cta": "000001 1 1 1 2 2"}, "/comp4_det_test_cta.txt", "class 'cta' is not in VOC2007",
-                         "did you mean cat?"),
-    "a class twice": ({"comp3_det_test_cat": "", "comp4_det_test_cat": ""}, "/comp4_det_test_cat.txt",
-                      "a second file for class cat, beside comp3_det_test_cat.txt", "one detector"),
-    "other splits": ({"val_cat": "", "train_cat": ""}, "", "holds detections of the splits train, val, not of test", ""),
+    "too few columns": (
+        {"test_cat": "000001 1 1 1 2 2\n\n000001 0.9 1 1\n"},
+        "/comp4_det_test_cat.txt: line 3",
+        "4 columns: '000001 0.9 1 1'",
+        "image score x1 y1 x2 y2",
+    ),
+    "too many columns": (
+        {"test_cat": "000001 0.9 1 1 2 2 0"},
+        "/comp4_det_test_cat.txt: line 1",
+        "7 columns",
+        "image score x1 y1 x2 y2",
+    ),
+    "commas": (
+        {"test_cat": "000001,0.9,1,1,2,2"},
+        "/comp4_det_test_cat.txt: line 1",
+        "1 columns",
+        "image score x1",
+    ),
+    "score a word": (
+        {"test_cat": "000001 1 1 1 2 2\n000001 high 1 1 2 2"},
+        "/comp4_det_test_cat.txt: line 2, score",
+        "'high' is not a finite number",
+        "plain number",
+    ),
+    "score nan": (
+        {"test_cat": "000001 nan 1 1 2 2"},
+        "/comp4_det_test_cat.txt: line 1, score",
+        "'nan' is not",
+        "plain",
+    ),
+    "x2 inf": (
+        {"test_cat": "\n000001 1 1 1 inf 2"},
+        "/comp4_det_test_cat.txt: line 2, x2",
+        "'inf' is not a",
+        "plain",
+    ),
+    "y1 beyond any image": (
+        {"test_cat": "000001 1 1 1e300 1 1e300"},
+        "/comp4_det_test_cat.txt: line 1, y1",
+        "'1e300'",
+        "",
+    ),
+    "x2 before x1": (
+        {"test_cat": "000001 1 1 1 2 2\n000001 1 9 1 2 2"},
+        "/comp4_det_test_cat.txt: line 2",
+        "box 9 1 2 2 has a negative width or height",
+        "x1 y1 x2 y2",
+    ),
+    "not UTF-8": (
+        {"test_cat": b"000001 1 1 1 2 2\n\xe9 1 1 1 2 2"},
+        "/comp4_det_test_cat.txt: line 2",
+        "not UTF-8",
+        "",
+    ),
+    "an unknown class": (
+        {"test_cta": "000001 1 1 1 2 2"},
+        "/comp4_det_test_cta.txt",
+        "class 'cta' is not in VOC2007",
+        "did you mean cat?",
+    ),
+    "a class twice": (
+        {"comp3_det_test_cat": "", "comp4_det_test_cat": ""},
+        "/comp4_det_test_cat.txt",
+        "a second file for class cat, beside comp3_det_test_cat.txt",
+        "one detector",
+    ),
+    "other splits": (
+        {"val_cat": "", "train_cat": ""},
+        "",
+        "holds detections of the splits train, val, not of test",
+        "",
+    ),
     "images that the truth lacks": (
         {"test_cat": "000001 1 1 1 2 2\n\n000008 1 1 1 2 2\n000009 1 1 1 2 2\n000008 1 1 1 2 2"},
         "/comp4_det_test_cat.txt: line 3, image",
         "no image '000008' in VOC2007; in all 3 detections are on 2 images that it lacks: '000008', '000009'",
-        "another split: the truth has 2 images such as '000001'"),
-    "file extensions": ({"test_cat": "000001.jpg 1 1 1 2 2"}, "/comp4_det_test_cat.txt: line 1, image",
-                        "no image '000001.jpg' in VOC2007", "such as '000001'"),
-    "other names": ({"cat": ""}, "", "no files such as comp4_det_test_aeroplane.txt", "one text file a class"),
-}  # fmt: skip
+        "another split: the truth has 2 images such as '000001'",
+    ),
+    "file extensions": (
+        {"test_cat": "000001.jpg 1 1 1 2 2"},
+        "/comp4_det_test_cat.txt: line 1, image",
+        "no image '000001.jpg' in VOC2007",
+        "such as '000001'",
+    ),
+    "other names": (
+        {"cat": ""},
+        "",
+        "no files such as comp4_det_test_aeroplane.txt",
+        "one text file a class",
+    ),
+}
 
 
 @pytest.mark.parametrize("files, place, what, fix", TEXT.values(), ids=TEXT)
@@ -376,27 +904,75 @@ def test_bad_voc_text(files: dict[str, str | bytes], place: str, what: str, fix:
 
 def test_a_class_file_that_is_a_folder() -> None:
     Path("bad/comp4_det_test_cat.txt").mkdir(parents=True)
-    assert_refused(run("eval", "VOC2007", "bad"), "bad/comp4_det_test_cat.txt", "cannot be read: Is a directory", "a file")
+    assert_refused(
+        run("eval", "VOC2007", "bad"),
+        "bad/comp4_det_test_cat.txt",
+        "cannot be read: Is a directory",
+        "a file",
+    )
 
 
 # ---- paths
 
 LONG = "x" * 5000
 PATHS = {
-    "no such truth": (["nope.json", "dt.json"], "nope.json", "no such file or folder", "check the path"),
+    "no such truth": (
+        ["nope.json", "dt.json"],
+        "nope.json",
+        "no such file or folder",
+        "check the path",
+    ),
     "no such detections": (["gt.json", "nope"], "nope", "no such file or folder", "check the path"),
-    "a path that is too long": ([LONG, "dt.json"], LONG, "cannot be read: File name too long", "check the path"),
-    "an empty folder as truth": (["empty", "text"], "empty", "no folder Annotations", "VOCdevkit/VOC2007"),
-    "an empty folder as detections": (["VOC2007", "empty"], "empty", "no files such as comp4", "one text file a class"),
+    "a path that is too long": (
+        [LONG, "dt.json"],
+        LONG,
+        "cannot be read: File name too long",
+        "check the path",
+    ),
+    "an empty folder as truth": (
+        ["empty", "text"],
+        "empty",
+        "no folder Annotations",
+        "VOCdevkit/VOC2007",
+    ),
+    "an empty folder as detections": (
+        ["VOC2007", "empty"],
+        "empty",
+        "no files such as comp4",
+        "one text file a class",
+    ),
     "detections as truth": (["text", "text"], "text", "no folder Annotations", "VOCdevkit/VOC2007"),
-    "truth as detections": (["VOC2007", "VOC2007"], "VOC2007", "no files such as comp4", "one text file a class"),
-    "a folder named .json as truth": (["folder.json", "dt.json"], "folder.json", "no folder Annotations", "VOC folder"),
-    "a folder named .json as detections": (["gt.json", "folder.json"], "folder.json", "no files such as", "folder of VOC"),
-    "a folder as coco": (["--truth-format", "coco", "VOC2007", "text"], "VOC2007",
-                         "format coco is a file, this is a folder", "leave the format out"),
-    "a file as voc": (["--detections-format", "voc", "gt.json", "dt.json"], "dt.json",
-                      "format voc is a folder, this is a file", "leave the format out"),
-}  # fmt: skip
+    "truth as detections": (
+        ["VOC2007", "VOC2007"],
+        "VOC2007",
+        "no files such as comp4",
+        "one text file a class",
+    ),
+    "a folder named .json as truth": (
+        ["folder.json", "dt.json"],
+        "folder.json",
+        "no folder Annotations",
+        "VOC folder",
+    ),
+    "a folder named .json as detections": (
+        ["gt.json", "folder.json"],
+        "folder.json",
+        "no files such as",
+        "folder of VOC",
+    ),
+    "a folder as coco": (
+        ["--truth-format", "coco", "VOC2007", "text"],
+        "VOC2007",
+        "format coco is a file, this is a folder",
+        "leave the format out",
+    ),
+    "a file as voc": (
+        ["--detections-format", "voc", "gt.json", "dt.json"],
+        "dt.json",
+        "format voc is a folder, this is a file",
+        "leave the format out",
+    ),
+}
 
 
 @pytest.mark.parametrize("arguments, where, what, fix", PATHS.values(), ids=PATHS)
@@ -438,14 +1014,26 @@ def test_what_may_not_be_read(locked: str, arguments: list[str]) -> None:
 OWN = {
     "no such file": (None, "own.toml", "cannot be read: ", "a shipped protocol or a TOML file"),
     "not TOML": ("name = ", "own.toml", "not TOML: ", "detmap show coco-bbox"),
-    "nested too deeply": ("name = " + "[" * 5000, "own.toml", "not TOML: ", "detmap show coco-bbox"),
-    "not UTF-8": (b"name = '\xff'", "own.toml", "cannot be read: ", "a shipped protocol or a TOML file"),
+    "nested too deeply": (
+        "name = " + "[" * 5000,
+        "own.toml",
+        "not TOML: ",
+        "detmap show coco-bbox",
+    ),
+    "not UTF-8": (
+        b"name = '\xff'",
+        "own.toml",
+        "cannot be read: ",
+        "a shipped protocol or a TOML file",
+    ),
     "empty": ("", "own.toml: name", "missing", "detmap show coco-bbox"),
     "an unknown key": ("nmae = 'x'", "own.toml: nmae", "unknown key", "did you mean name?"),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("command", [["eval", "gt.json", "dt.json", "-p"], ["show"]], ids=["eval", "show"])
+@pytest.mark.parametrize(
+    "command", [["eval", "gt.json", "dt.json", "-p"], ["show"]], ids=["eval", "show"]
+)
 @pytest.mark.parametrize("content, where, what, fix", OWN.values(), ids=OWN)
 def test_a_bad_protocol_of_ones_own(
     command: list[str], content: str | bytes | None, where: str, what: str, fix: str
@@ -455,7 +1043,9 @@ def test_a_bad_protocol_of_ones_own(
     assert_refused(run(*command, "own.toml"), where, what, fix)
 
 
-@pytest.mark.parametrize("command", [["eval", "gt.json", "dt.json", "-p"], ["show"]], ids=["eval", "show"])
+@pytest.mark.parametrize(
+    "command", [["eval", "gt.json", "dt.json", "-p"], ["show"]], ids=["eval", "show"]
+)
 @pytest.mark.parametrize(
     "name, fix",
     [
@@ -471,35 +1061,114 @@ def test_an_unknown_protocol(command: list[str], name: str, fix: str) -> None:
 
 SETTINGS = {
     "no value": ("limits.max_dets", "--set limits.max_dets", "no value", "key=value"),
-    "an unknown key": ("limit.max_dets=1", "--set: limit.max_dets", "unknown key", "did you mean limits.max_dets?"),
-    "an unknown key of a table": ("limits.max_det=1", "--set: limits.max_det", "unknown key", "legal: limits.max_dets"),
+    "an unknown key": (
+        "limit.max_dets=1",
+        "--set: limit.max_dets",
+        "unknown key",
+        "did you mean limits.max_dets?",
+    ),
+    "an unknown key of a table": (
+        "limits.max_det=1",
+        "--set: limits.max_det",
+        "unknown key",
+        "legal: limits.max_dets",
+    ),
     "a key without table": ("max_dets=[1]", "--set: max_dets", "unknown key", "limits.max_dets"),
-    "a key below a value": ("boxes.extent.x=1", "--set: boxes.extent.x", "unknown key", "boxes.extent"),
+    "a key below a value": (
+        "boxes.extent.x=1",
+        "--set: boxes.extent.x",
+        "unknown key",
+        "boxes.extent",
+    ),
     "no key": ("=1", "--set: ", "unknown key", "legal: "),
     "a table": ("boxes=1", "--set: boxes", "1 is not a table", "boxes."),
-    "a word that is none of the legal": ("boxes.extent=exclusive", "--set: boxes.extent", '"exclusive" is not legal',
-                                         "one of continuous, inclusive"),
-    "a limit of 0": ("limits.max_dets=[0, 1]", "--set: limits.max_dets", "[0,1] is not legal", "positive whole numbers"),
-    "a limit that is a fraction": ("limits.max_dets=[1.5]", "--set: limits.max_dets", "[1.5] is not legal", "positive"),
-    "a limit of 30 digits": (f"limits.max_dets=[{10**30}]", "--set: limits.max_dets", "is not legal", "positive"),
-    "a threshold above 1": ("iou.thresholds=[0.5, 1.5]", "--set: iou.thresholds", "[0.5,1.5] is not legal", "(0, 1]"),
+    "a word that is none of the legal": (
+        "boxes.extent=exclusive",
+        "--set: boxes.extent",
+        '"exclusive" is not legal',
+        "one of continuous, inclusive",
+    ),
+    "a limit of 0": (
+        "limits.max_dets=[0, 1]",
+        "--set: limits.max_dets",
+        "[0,1] is not legal",
+        "positive whole numbers",
+    ),
+    "a limit that is a fraction": (
+        "limits.max_dets=[1.5]",
+        "--set: limits.max_dets",
+        "[1.5] is not legal",
+        "positive",
+    ),
+    "a limit of 30 digits": (
+        f"limits.max_dets=[{10**30}]",
+        "--set: limits.max_dets",
+        "is not legal",
+        "positive",
+    ),
+    "a threshold above 1": (
+        "iou.thresholds=[0.5, 1.5]",
+        "--set: iou.thresholds",
+        "[0.5,1.5] is not legal",
+        "(0, 1]",
+    ),
     "a threshold of 0": ("iou.thresholds=0", "--set: iou.thresholds", "0 is not legal", "(0, 1]"),
-    "thresholds that fall": ("iou.thresholds=[0.7, 0.5]", "--set: iou.thresholds", "is not legal", "ascending"),
-    "too many thresholds": ("iou.thresholds=0.01:0.01:0.99", "--set: iou.thresholds", "is not legal", "at most 64"),
-    "a grid of no size": ("ap.grid=0:0:1", "--set: ap.grid", '"0:0:1" is not legal', "start:step:stop"),
+    "thresholds that fall": (
+        "iou.thresholds=[0.7, 0.5]",
+        "--set: iou.thresholds",
+        "is not legal",
+        "ascending",
+    ),
+    "too many thresholds": (
+        "iou.thresholds=0.01:0.01:0.99",
+        "--set: iou.thresholds",
+        "is not legal",
+        "at most 64",
+    ),
+    "a grid of no size": (
+        "ap.grid=0:0:1",
+        "--set: ap.grid",
+        '"0:0:1" is not legal',
+        "start:step:stop",
+    ),
     "an endless grid": ("ap.grid=0:1e-300:1", "--set: ap.grid", "is not legal", "at most 100001"),
     "a grid with nan": ("ap.grid=[0, nan]", "--set: ap.grid", "is not legal", "ascending"),
     "a grid of words": ("ap.grid=a:b:c", "--set: ap.grid", "is not legal", "start:step:stop"),
-    "no value after all": ("iou.thresholds=", "--set: iou.thresholds", '"" is not legal', "ascending"),
-    "nested too deeply": ("iou.thresholds=" + "[" * 5000, "--set: iou.thresholds", "is not legal", "ascending"),
+    "no value after all": (
+        "iou.thresholds=",
+        "--set: iou.thresholds",
+        '"" is not legal',
+        "ascending",
+    ),
+    "nested too deeply": (
+        "iou.thresholds=" + "[" * 5000,
+        "--set: iou.thresholds",
+        "is not legal",
+        "ascending",
+    ),
     "an area of one number": ("areas.tiny=5", "--set: areas", "is not legal", "[low, high]"),
     "an area upside down": ("areas.tiny=[9, 5]", "--set: areas", "is not legal", "low <= high"),
-    "an area with a strange name": ("areas={'a b'=[0, 5]}", "--set: areas", "is not legal", "named ranges"),
+    "an area with a strange name": (
+        "areas={'a b'=[0, 5]}",
+        "--set: areas",
+        "is not legal",
+        "named ranges",
+    ),
     "no areas": ("areas={}", "--set: areas", "{} is not legal", "named ranges"),
-    "metrics that are no list": ("metrics=AP", "--set: metrics", '"AP" is not legal', "a list of metric names"),
+    "metrics that are no list": (
+        "metrics=AP",
+        "--set: metrics",
+        '"AP" is not legal',
+        "a list of metric names",
+    ),
     "a metric that does not exist": ('metrics=["F1"]', "metrics", "no metric 'F1'", "AP50"),
-    "the version, which names the protocol": ("version=2", "--set: version", "names the protocol", "TOML file of your own"),
-}  # fmt: skip
+    "the version, which names the protocol": (
+        "version=2",
+        "--set: version",
+        "names the protocol",
+        "TOML file of your own",
+    ),
+}
 
 
 @pytest.mark.parametrize("setting, where, what, fix", SETTINGS.values(), ids=SETTINGS)
@@ -513,12 +1182,37 @@ def test_parity_with_what_pycocotools_cannot_do() -> None:
 
 
 OPTIONS = {
-    "an IoU that is not evaluated": (["--iou", "0.52"], "iou", "0.52 is not among iou.thresholds", "0.5:0.05:0.95"),
-    "an IoU that is nan": (["--iou", "nan"], "iou", "nan is not among iou.thresholds", "0.5:0.05:0.95"),
-    "JSON in percent": (["--format", "json", "--percent"], "--percent", "JSON holds fractions", "leave --percent out"),
-    "an output in no folder": (["-o", "no/such/file"], "no/such/file", "cannot be written: No such file", "with -o"),
-    "an output that is a folder": (["-o", "VOC2007"], "VOC2007", "cannot be written: Is a directory", "with -o"),
-}  # fmt: skip
+    "an IoU that is not evaluated": (
+        ["--iou", "0.52"],
+        "iou",
+        "0.52 is not among iou.thresholds",
+        "0.5:0.05:0.95",
+    ),
+    "an IoU that is nan": (
+        ["--iou", "nan"],
+        "iou",
+        "nan is not among iou.thresholds",
+        "0.5:0.05:0.95",
+    ),
+    "JSON in percent": (
+        ["--format", "json", "--percent"],
+        "--percent",
+        "JSON holds fractions",
+        "leave --percent out",
+    ),
+    "an output in no folder": (
+        ["-o", "no/such/file"],
+        "no/such/file",
+        "cannot be written: No such file",
+        "with -o",
+    ),
+    "an output that is a folder": (
+        ["-o", "VOC2007"],
+        "VOC2007",
+        "cannot be written: Is a directory",
+        "with -o",
+    ),
+}
 
 
 @pytest.mark.parametrize("options, where, what, fix", OPTIONS.values(), ids=OPTIONS)
@@ -530,14 +1224,35 @@ USAGE = {
     "no command": ([], "the following arguments are required: COMMAND"),
     "an unknown command": (["evaluate"], "invalid choice: 'evaluate'"),
     "no detections": (["eval", "gt.json"], "the following arguments are required: DETECTIONS"),
-    "an unknown option": (["eval", "gt.json", "dt.json", "--fast"], "unrecognized arguments: --fast"),
-    "an unknown format": (["eval", "gt.json", "dt.json", "--format", "xml"], "invalid choice: 'xml'"),
-    "an unknown format of truth": (["eval", "gt.json", "dt.json", "--truth-format", "yolo"], "invalid choice: 'yolo'"),
-    "an IoU that is no number": (["eval", "gt.json", "dt.json", "--iou", "half"], "invalid float value: 'half'"),
-    "no threads": (["eval", "gt.json", "dt.json", "--threads", "0"], "argument --threads: at least 1"),
-    "threads that are no number": (["eval", "gt.json", "dt.json", "--threads", "all"], "argument --threads"),
-    "a format that parity lacks": (["parity", "gt.json", "dt.json", "--format", "json"], "invalid choice: 'json'"),
-}  # fmt: skip
+    "an unknown option": (
+        ["eval", "gt.json", "dt.json", "--fast"],
+        "unrecognized arguments: --fast",
+    ),
+    "an unknown format": (
+        ["eval", "gt.json", "dt.json", "--format", "xml"],
+        "invalid choice: 'xml'",
+    ),
+    "an unknown format of truth": (
+        ["eval", "gt.json", "dt.json", "--truth-format", "yolo"],
+        "invalid choice: 'yolo'",
+    ),
+    "an IoU that is no number": (
+        ["eval", "gt.json", "dt.json", "--iou", "half"],
+        "invalid float value: 'half'",
+    ),
+    "no threads": (
+        ["eval", "gt.json", "dt.json", "--threads", "0"],
+        "argument --threads: at least 1",
+    ),
+    "threads that are no number": (
+        ["eval", "gt.json", "dt.json", "--threads", "all"],
+        "argument --threads",
+    ),
+    "a format that parity lacks": (
+        ["parity", "gt.json", "dt.json", "--format", "json"],
+        "invalid choice: 'json'",
+    ),
+}
 
 
 @pytest.mark.parametrize("arguments, what", USAGE.values(), ids=USAGE)
@@ -551,10 +1266,28 @@ def test_wrong_usage(arguments: list[str], what: str) -> None:
 # ---- in a process of its own
 
 PROCESSES = {
-    "truth": (["gt.json", "dt.json"], {"gt.json": "{"}, "gt.json: line 1, column 2", "not JSON", "ends in the middle"),
-    "results": (["gt.json", "dt.json"], {"dt.json": det(bbox=[1, 2, 3])}, "dt.json[1].bbox", "3 numbers", BOX_FIX),
-    "folders": (["VOC2007", "text"], {"text/comp4_det_test_cow.txt": ""}, "text/comp4_det_test_cow.txt", "class 'cow'", ""),
-}  # fmt: skip
+    "truth": (
+        ["gt.json", "dt.json"],
+        {"gt.json": "{"},
+        "gt.json: line 1, column 2",
+        "not JSON",
+        "ends in the middle",
+    ),
+    "results": (
+        ["gt.json", "dt.json"],
+        {"dt.json": det(bbox=[1, 2, 3])},
+        "dt.json[1].bbox",
+        "3 numbers",
+        BOX_FIX,
+    ),
+    "folders": (
+        ["VOC2007", "text"],
+        {"text/comp4_det_test_cow.txt": ""},
+        "text/comp4_det_test_cow.txt",
+        "class 'cow'",
+        "",
+    ),
+}
 
 
 @pytest.mark.parametrize("arguments, files, where, what, fix", PROCESSES.values(), ids=PROCESSES)
@@ -569,11 +1302,39 @@ def test_a_process_ends_with_the_error_and_no_traceback(
 # ---- files that have been damaged
 
 PIECES = [
-    b"", b"\0", b"\xff", b"\xed\xa0\x80", b"-", b"e9", b"e307", b"9" * 20, b"9" * 400, b"NaN", b"null", b"true", b"[", b"{}",
-    b'"', b'\\ud800', b",", b"<", b"<object>", b"&lt;", b"&x;", b"\n", b"\x85", b" ", b" 1", b"1e-400", b".5", b"_",
-]  # fmt: skip
+    b"",
+    b"\0",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"-",
+    b"e9",
+    b"e307",
+    b"9" * 20,
+    b"9" * 400,
+    b"NaN",
+    b"null",
+    b"true",
+    b"[",
+    b"{}",
+    b'"',
+    b"\\ud800",
+    b",",
+    b"<",
+    b"<object>",
+    b"&lt;",
+    b"&x;",
+    b"\n",
+    b"\x85",
+    b" ",
+    b" 1",
+    b"1e-400",
+    b".5",
+    b"_",
+]
 edits = st.lists(
-    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=4
+    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 12), st.sampled_from(PIECES)),
+    min_size=1,
+    max_size=4,
 )
 
 
@@ -585,11 +1346,19 @@ def damaged(data: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
     return data
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
+)
 @pytest.mark.parametrize(
-    "victim", ["gt.json", "dt.json", "VOC2007/Annotations/000001.xml", "VOC2007/ImageSets/Main/test.txt",
-               "text/comp4_det_test_cat.txt"],
-)  # fmt: skip
+    "victim",
+    [
+        "gt.json",
+        "dt.json",
+        "VOC2007/Annotations/000001.xml",
+        "VOC2007/ImageSets/Main/test.txt",
+        "text/comp4_det_test_cat.txt",
+    ],
+)
 @given(changes=edits)
 def test_a_damaged_file_gives_a_result_or_an_error_of_ours(
     folder: Path, victim: str, changes: list[tuple[float, int, bytes]]

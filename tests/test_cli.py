@@ -19,7 +19,10 @@ from tests import builders as make
 from tests.running import Outcome, python, run, spawn
 
 VOC, COCO = make.SHAPES, make.SHAPES / "instances_test.json"
-TEXT, RESULTS = make.SHAPES / "detections" / "contours", make.SHAPES / "detections" / "contours.json"
+TEXT, RESULTS = (
+    make.SHAPES / "detections" / "contours",
+    make.SHAPES / "detections" / "contours.json",
+)
 TABLE_FORMATS = ("table", "csv", "markdown")
 
 
@@ -34,7 +37,9 @@ def as_json(*options: object) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
-    content: dict[str, Any] = json.loads(evaluate("--format", "json", *options).out, parse_constant=refuse)
+    content: dict[str, Any] = json.loads(
+        evaluate("--format", "json", *options).out, parse_constant=refuse
+    )
     return content
 
 
@@ -118,8 +123,9 @@ def test_results_go_to_stdout_and_notes_to_stderr() -> None:
     outcome = evaluate("--format", "json")
     notes = [line for line in outcome.err.splitlines() if line.startswith("note: ")]
     assert notes == outcome.err.splitlines()
-    assert [note.split(": ", 1)[1] for note in notes] == [f"{note['count']} {note['text']}" for note in
-                                                          json.loads(outcome.out)["notes"]]  # fmt: skip
+    assert [note.split(": ", 1)[1] for note in notes] == [
+        f"{note['count']} {note['text']}" for note in json.loads(outcome.out)["notes"]
+    ]
 
 
 # ---- JSON
@@ -133,15 +139,48 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
     assert list(content) == TOP
     assert list(content["metrics"]) == METRICS
     assert [list(row) for row in content["per_class"]] == [
-        ["name", "id", "AP", "AP50", "AP75", "AR100", "objects", "detections", "tp", "fp", "ignored", "missed"]
+        [
+            "name",
+            "id",
+            "AP",
+            "AP50",
+            "AP75",
+            "AR100",
+            "objects",
+            "detections",
+            "tp",
+            "fp",
+            "ignored",
+            "missed",
+        ]
     ] * 6
     assert list(content["counts"]) == [
-        "images", "classes", "iou", "objects", "detections", "tp", "fp", "ignored", "missed",
-    ]  # fmt: skip
+        "images",
+        "classes",
+        "iou",
+        "objects",
+        "detections",
+        "tp",
+        "fp",
+        "ignored",
+        "missed",
+    ]
     assert list(content["protocol"]) == [
-        "name", "version", "summary", "source", "boxes", "iou", "matching", "limits", "ranking", "ap", "mean", "metrics",
-        "areas", "changes",
-    ]  # fmt: skip
+        "name",
+        "version",
+        "summary",
+        "source",
+        "boxes",
+        "iou",
+        "matching",
+        "limits",
+        "ranking",
+        "ap",
+        "mean",
+        "metrics",
+        "areas",
+        "changes",
+    ]
     assert [list(note) for note in content["notes"]] == [["code", "count", "text", "source"]] * 2
     assert list(content["environment"]) == ["detmap", "python", "numpy", "numba", "platform"]
 
@@ -162,9 +201,17 @@ def test_what_is_undefined_is_null(tmp_path: Path) -> None:
     assert [row["AP"] for row in content["per_class"]] == [pytest.approx(1), None]
 
 
-@pytest.mark.parametrize("groups", [{"annotations": []}, {"annotations": [], "categories": []}], ids=["objects", "classes"])
-def test_json_without_objects_or_classes_is_all_null(tmp_path: Path, groups: dict[str, Any]) -> None:
-    outcome = run("eval", *small(tmp_path, make.instances(**groups)), "--format", "json", "--integrators")
+@pytest.mark.parametrize(
+    "groups",
+    [{"annotations": []}, {"annotations": [], "categories": []}],
+    ids=["objects", "classes"],
+)
+def test_json_without_objects_or_classes_is_all_null(
+    tmp_path: Path, groups: dict[str, Any]
+) -> None:
+    outcome = run(
+        "eval", *small(tmp_path, make.instances(**groups)), "--format", "json", "--integrators"
+    )
     content = json.loads(outcome.out)
     assert set(content["metrics"].values()) == {None}
     assert len(content["per_class"]) == len(groups.get("categories", [1]))
@@ -191,8 +238,12 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 def test_csv_has_all_digits() -> None:
     result = detmap.evaluate(COCO, RESULTS)
     metrics, classes = evaluate("--format", "csv", "--per-class").out.split("\n\n")
-    assert {row["metric"]: float(row["value"]) for row in csv.DictReader(io.StringIO(metrics))} == result.metrics
-    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == [row["AP"] for row in result.per_class]
+    assert {
+        row["metric"]: float(row["value"]) for row in csv.DictReader(io.StringIO(metrics))
+    } == result.metrics
+    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == [
+        row["AP"] for row in result.per_class
+    ]
 
 
 def test_csv_leaves_the_undefined_empty(tmp_path: Path) -> None:
@@ -202,13 +253,22 @@ def test_csv_leaves_the_undefined_empty(tmp_path: Path) -> None:
 
 def test_markdown_is_a_pipe_table() -> None:
     lines = evaluate("--format", "markdown").out.splitlines()
-    assert lines[2:5] == ["| metric | IoU | area | max dets | value |", "|---|---|---|---:|---:|",
-                          "| AP | 0.50:0.95 | all | 100 | 0.4478 |"]  # fmt: skip
+    assert lines[2:5] == [
+        "| metric | IoU | area | max dets | value |",
+        "|---|---|---|---:|---:|",
+        "| AP | 0.50:0.95 | all | 100 | 0.4478 |",
+    ]
     assert lines[-1].startswith("- coco-bbox.1|stock|")
 
 
-@pytest.mark.parametrize("format, shown", [("table", "0.50:0.95  all          100  44.78\n"), ("markdown", "| 44.78 |\n"),
-                                           ("csv", "AP,0.50:0.95,all,100,44.77")])  # fmt: skip
+@pytest.mark.parametrize(
+    "format, shown",
+    [
+        ("table", "0.50:0.95  all          100  44.78\n"),
+        ("markdown", "| 44.78 |\n"),
+        ("csv", "AP,0.50:0.95,all,100,44.77"),
+    ],
+)
 def test_tables_may_be_in_percent(format: str, shown: str) -> None:
     assert shown in evaluate("--format", format, "--percent").out
 
@@ -254,7 +314,11 @@ def test_a_narrow_terminal_hides_nothing(monkeypatch: pytest.MonkeyPatch, column
 
 @pytest.mark.parametrize("name", ["[bold]", "[/x]", ":smile:"])
 def test_a_terminal_shows_names_as_they_are(tmp_path: Path, name: str) -> None:
-    out, _ = on_a_terminal("eval", *small(tmp_path, make.instances(categories=[make.category(name=name)])), "--per-class")
+    out, _ = on_a_terminal(
+        "eval",
+        *small(tmp_path, make.instances(categories=[make.category(name=name)])),
+        "--per-class",
+    )
     assert name in out
 
 
@@ -271,10 +335,19 @@ def test_every_protocol_runs_on_the_sample() -> None:
 
 @pytest.mark.parametrize(
     "folder, protocol",
-    [("VOC2007", "voc2007"), ("VOC2008", "voc2007"), ("VOC2009", "voc2007"), ("VOC2010", "voc2012"), ("VOC2012", "voc2012"),
-     ("shapes", "voc2012"), ("VOC2006", "voc2012")],
-)  # fmt: skip
-def test_the_year_of_a_voc_truth_decides_the_protocol(tmp_path: Path, folder: str, protocol: str) -> None:
+    [
+        ("VOC2007", "voc2007"),
+        ("VOC2008", "voc2007"),
+        ("VOC2009", "voc2007"),
+        ("VOC2010", "voc2012"),
+        ("VOC2012", "voc2012"),
+        ("shapes", "voc2012"),
+        ("VOC2006", "voc2012"),
+    ],
+)
+def test_the_year_of_a_voc_truth_decides_the_protocol(
+    tmp_path: Path, folder: str, protocol: str
+) -> None:
     outcome = run("eval", make.write_voc(tmp_path / folder), make.write_voc_text(tmp_path / "text"))
     assert outcome.out.startswith(f"{protocol}: ")
 
@@ -286,35 +359,67 @@ def test_coco_truth_is_judged_as_coco_does(tmp_path: Path) -> None:
 
 def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     text = (make.ROOT / "configs" / "coco-bbox.toml").read_text(encoding="utf-8")
-    own = make.write(tmp_path / "mine.toml", text.replace('"coco-bbox"', '"mine"').replace("0.5:0.05:0.95", "0.5:0.25:0.75"))
+    own = make.write(
+        tmp_path / "mine.toml",
+        text.replace('"coco-bbox"', '"mine"').replace("0.5:0.05:0.95", "0.5:0.25:0.75"),
+    )
     content = as_json("-p", own)
     assert content["signature"].startswith("mine.1|custom|")
     stock = as_json()["metrics"]
     assert content["metrics"]["AP"] == pytest.approx((stock["AP50"] + stock["AP75"]) / 2)
-    assert as_json("-p", own, "--set", "mean.undefined=zero")["signature"].startswith('mine.1|mean.undefined="zero"|')
+    assert as_json("-p", own, "--set", "mean.undefined=zero")["signature"].startswith(
+        'mine.1|mean.undefined="zero"|'
+    )
     assert run("show", own).out == own.read_text(encoding="utf-8")
 
 
 SETTINGS = {
-    "limits": (["limits.max_dets=[1,10,300]"], [*METRICS[:8], "AR300", *METRICS[9:]], "limits.max_dets=[1,10,300]"),
-    "one limit": (["limits.max_dets=5"], [*METRICS[:6], "AR5", *METRICS[9:]], "limits.max_dets=[5]"),
+    "limits": (
+        ["limits.max_dets=[1,10,300]"],
+        [*METRICS[:8], "AR300", *METRICS[9:]],
+        "limits.max_dets=[1,10,300]",
+    ),
+    "one limit": (
+        ["limits.max_dets=5"],
+        [*METRICS[:6], "AR5", *METRICS[9:]],
+        "limits.max_dets=[5]",
+    ),
     "no limit": (["limits.max_dets=[]"], [*METRICS[:6], "AR", *METRICS[9:]], "limits.max_dets=[]"),
-    "one more area": (["areas.tiny=[0, 100]"], [*METRICS[:6], "AP-tiny", *METRICS[6:], "AR-tiny"], "areas.tiny=[0,100]"),
-    "other areas": (["areas={all=[0,1e10], big=[5000,1e10]}"],
-                    ["AP", "AP50", "AP75", "AP-big", "AR1", "AR10", "AR100", "AR-big"], "areas.big=[5000,10000000000]"),
+    "one more area": (
+        ["areas.tiny=[0, 100]"],
+        [*METRICS[:6], "AP-tiny", *METRICS[6:], "AR-tiny"],
+        "areas.tiny=[0,100]",
+    ),
+    "other areas": (
+        ["areas={all=[0,1e10], big=[5000,1e10]}"],
+        ["AP", "AP50", "AP75", "AP-big", "AR1", "AR10", "AR100", "AR-big"],
+        "areas.big=[5000,10000000000]",
+    ),
     "thresholds": (["iou.thresholds=[0.5,0.75]"], METRICS, "iou.thresholds=[0.5,0.75]"),
-    "one threshold": (["iou.thresholds=0.5"], [m for m in METRICS if m != "AP75"], "iou.thresholds=[0.5]"),
-    "thresholds without 0.5": (["iou.thresholds=0.75:0.05:0.95"], [m for m in METRICS if m != "AP50"],
-                               'iou.thresholds="0.75:0.05:0.95"'),
+    "one threshold": (
+        ["iou.thresholds=0.5"],
+        [m for m in METRICS if m != "AP75"],
+        "iou.thresholds=[0.5]",
+    ),
+    "thresholds without 0.5": (
+        ["iou.thresholds=0.75:0.05:0.95"],
+        [m for m in METRICS if m != "AP50"],
+        'iou.thresholds="0.75:0.05:0.95"',
+    ),
     "metrics": (['metrics=["AP60", "AR"]'], ["AP60", "AR"], 'metrics=["AP60","AR"]'),
-    "two keys": (["ap.integrator=all_points", "mean.undefined=one"], METRICS,
-                 'ap.integrator="all_points";mean.undefined="one"'),
+    "two keys": (
+        ["ap.integrator=all_points", "mean.undefined=one"],
+        METRICS,
+        'ap.integrator="all_points";mean.undefined="one"',
+    ),
     "the stock value": (["limits.max_dets=[100,10,1]"], METRICS, "stock"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("settings, metrics, state", SETTINGS.values(), ids=SETTINGS)
-def test_settings_change_the_labels_and_the_signature(settings: list[str], metrics: list[str], state: str) -> None:
+def test_settings_change_the_labels_and_the_signature(
+    settings: list[str], metrics: list[str], state: str
+) -> None:
     content = as_json(*(word for setting in settings for word in ("--set", setting)))
     assert list(content["metrics"]) == metrics
     for change in state.split(";"):
@@ -323,8 +428,12 @@ def test_settings_change_the_labels_and_the_signature(settings: list[str], metri
 
 def test_settings_change_the_numbers_that_they_name() -> None:
     stock = as_json()["metrics"]
-    changed = as_json("--set", "limits.max_dets=[1,2,300]", "--set", "iou.thresholds=[0.5]")["metrics"]
-    assert changed["AP"] == changed["AP50"] == pytest.approx(stock["AP50"], abs=1e-12)  # no class has 100 in an image
+    changed = as_json("--set", "limits.max_dets=[1,2,300]", "--set", "iou.thresholds=[0.5]")[
+        "metrics"
+    ]
+    assert (
+        changed["AP"] == changed["AP50"] == pytest.approx(stock["AP50"], abs=1e-12)
+    )  # no class has 100 in an image
     assert as_json("--set", "limits.max_dets=[1,2,300]")["metrics"]["AR300"] == stock["AR100"]
     assert stock["AR1"] < as_json("--set", "limits.max_dets=[2]")["metrics"]["AR2"] < stock["AR10"]
     tiny = as_json("--set", "areas.tiny=[0,1024]")["metrics"]
@@ -334,12 +443,19 @@ def test_settings_change_the_numbers_that_they_name() -> None:
 def test_a_metric_at_a_threshold_that_is_not_evaluated_is_left_out_with_a_note() -> None:
     outcome = evaluate("--set", "iou.thresholds=[0.6]")
     assert "AP50" not in outcome.out
-    assert "note: 2 metrics are not reported, their IoU is not among iou.thresholds: AP50, AP75\n" in outcome.err
+    assert (
+        "note: 2 metrics are not reported, their IoU is not among iou.thresholds: AP50, AP75\n"
+        in outcome.err
+    )
     assert "at IoU 0.6: " in outcome.out
 
 
 def test_voc_over_many_thresholds_has_the_names_of_coco() -> None:
-    assert list(as_json("-p", "voc2012", "--set", "iou.thresholds=0.5:0.05:0.95")["metrics"]) == ["AP", "AP50", "AP75"]
+    assert list(as_json("-p", "voc2012", "--set", "iou.thresholds=0.5:0.05:0.95")["metrics"]) == [
+        "AP",
+        "AP50",
+        "AP75",
+    ]
 
 
 def test_counts_at_another_iou() -> None:
@@ -376,17 +492,27 @@ def test_show_prints_a_protocol_with_its_source(tmp_path: Path, name: str) -> No
     assert "source = " in run("show", name).out
 
 
-def test_demo_evaluates_both_detectors_under_three_protocols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_evaluates_both_detectors_under_three_protocols(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     outcome = run("demo", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(outcome.out)))
     assert outcome.code == 0
     assert [(row["detector"], row["protocol"]) for row in rows] == [
-        (detector, protocol) for detector in ("contours", "template") for protocol in ("voc2007", "voc2012", "coco-bbox")
+        (detector, protocol)
+        for detector in ("contours", "template")
+        for protocol in ("voc2007", "voc2012", "coco-bbox")
     ]
     for row in rows:
-        metrics = detmap.evaluate(VOC, make.SHAPES / "detections" / row["detector"], row["protocol"]).metrics
-        shown = {name: float(row[name]) for name in row if name not in ("detector", "protocol") and row[name]}
+        metrics = detmap.evaluate(
+            VOC, make.SHAPES / "detections" / row["detector"], row["protocol"]
+        ).metrics
+        shown = {
+            name: float(row[name])
+            for name in row
+            if name not in ("detector", "protocol") and row[name]
+        }
         assert shown == {name: metrics[name] for name in shown}
         assert shown
 
@@ -404,8 +530,11 @@ def test_parity_on_the_sample() -> None:
     outcome = run("parity", COCO, RESULTS)
     assert outcome.code == 0
     assert [line.split()[:3] for line in outcome.out.splitlines()[2:6]] == [
-        ["precision", "72720", "0"], ["recall", "720", "0"], ["scores", "72720", "0"], ["stats", "12", "0"],
-    ]  # fmt: skip
+        ["precision", "72720", "0"],
+        ["recall", "720", "0"],
+        ["scores", "72720", "0"],
+        ["stats", "12", "0"],
+    ]
     assert re.search(r"^AP +0\.4478 +0\.4478$", outcome.out, re.MULTILINE)
     assert outcome.err == "detmap: identical in every bit\n"
 
@@ -417,7 +546,15 @@ def test_parity_on_other_families(truth: Path, detections: Path) -> None:
 
 def test_parity_under_other_settings() -> None:
     outcome = run(
-        "parity", COCO, RESULTS, "--set", "limits.max_dets=[3,300]", "--set", "areas.tiny=[0,100]", "--format", "csv"
+        "parity",
+        COCO,
+        RESULTS,
+        "--set",
+        "limits.max_dets=[3,300]",
+        "--set",
+        "areas.tiny=[0,100]",
+        "--format",
+        "csv",
     )
     assert outcome.code == 0
     assert "stats" not in outcome.out  # pycocotools has none under other settings
@@ -437,7 +574,10 @@ def test_parity_explains_an_annotation_id_of_0(tmp_path: Path) -> None:
 
 
 AWKWARD = {
-    "no iscrowd and area": (make.instances(annotations=[make.without(make.annotation(), "iscrowd", "area")]), None),
+    "no iscrowd and area": (
+        make.instances(annotations=[make.without(make.annotation(), "iscrowd", "area")]),
+        None,
+    ),
     "no annotation id": (make.instances(annotations=[make.without(make.annotation(), "id")]), None),
     "area null": (make.instances(annotations=[make.annotation(area=None)]), None),
     "no detections": (None, []),
@@ -449,16 +589,23 @@ AWKWARD = {
     "detections of an unlisted class": (None, [make.detection(), make.detection(category_id=9)]),
     "classes by name": (None, [make.detection(category_id="cat")]),
     "numbers for images that have strings": (
-        make.instances(images=[make.image(id="1")], annotations=[make.annotation(image_id="1")]), None),
+        make.instances(images=[make.image(id="1")], annotations=[make.annotation(image_id="1")]),
+        None,
+    ),
     "integral floats": (None, [make.detection(image_id=1.0, category_id=1.0)]),
     "results with captions": (None, [make.detection(caption="a cat")]),
     "byte order marks": ("\N{ZERO WIDTH NO-BREAK SPACE}" + json.dumps(make.instances()), None),
-    "an extra string that is not UTF-8": (None, json.dumps([make.detection(x="HERE")]).encode().replace(b"HERE", b"\xff")),
-}  # fmt: skip
+    "an extra string that is not UTF-8": (
+        None,
+        json.dumps([make.detection(x="HERE")]).encode().replace(b"HERE", b"\xff"),
+    ),
+}
 
 
 @pytest.mark.parametrize("instances, results", AWKWARD.values(), ids=AWKWARD)
-def test_parity_where_pycocotools_has_a_hard_time(tmp_path: Path, instances: Any, results: Any) -> None:
+def test_parity_where_pycocotools_has_a_hard_time(
+    tmp_path: Path, instances: Any, results: Any
+) -> None:
     outcome = run("parity", *small(tmp_path, instances, results))
     assert outcome.err.splitlines()[-1] == "detmap: identical in every bit"
     assert outcome.code == 0
@@ -481,9 +628,21 @@ def test_help_and_import_are_light() -> None:
 
 
 def test_help_names_every_command_and_option() -> None:
-    assert {"eval", "parity", "show", "demo"} <= set(re.findall(r"^    (\w+) ", run("--help").out, re.MULTILINE))
+    assert {"eval", "parity", "show", "demo"} <= set(
+        re.findall(r"^    (\w+) ", run("--help").out, re.MULTILINE)
+    )
     options = run("eval", "--help").out
-    for option in ("-p", "--split", "--set", "--per-class", "--integrators", "--format", "--percent", "-o", "--iou"):
+    for option in (
+        "-p",
+        "--split",
+        "--set",
+        "--per-class",
+        "--integrators",
+        "--format",
+        "--percent",
+        "-o",
+        "--iou",
+    ):
         assert f" {option} " in options or f" {option}," in options
 
 
@@ -496,7 +655,9 @@ def test_it_runs_from_any_folder_and_as_a_module(tmp_path: Path) -> None:
 
 
 def test_a_reader_who_has_seen_enough_is_no_error() -> None:
-    process = subprocess.Popen([sys.executable, "-m", "detmap", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "detmap", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout is not None
     process.stdout.close()  # long before anything is written
     _, err = process.communicate(timeout=60)
@@ -506,7 +667,12 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_disk_is_an_error_without_traceback() -> None:
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([sys.executable, "-m", "detmap", "show"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "detmap", "show"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
     assert done.returncode == 2
     assert done.stderr.startswith(b"detmap: error: stdout: No space left on device\n  fix: ")
     assert done.stderr.count(b"\n") == 2

@@ -1,4 +1,5 @@
-"""An evaluation on a real cluster of processes: the bits of one process, also when a worker dies."""
+"""An evaluation on a real cluster of processes: the bits of one process, also when a worker
+dies."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError, MergeError
-from detmap.matching import Matches
+from detmap.matches import Matches
 from detmap.tables import Detections, Truth
 from tests import builders
 from tests.drawing import draw_coco, draw_voc
@@ -32,7 +33,9 @@ N_SHARDS = 4
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -42,13 +45,23 @@ def files(folder: Path, seed: int) -> tuple[tuple[Path, Path], list[tuple[Path, 
     """Files of a whole and of its shards, one image each, in any order."""
     rng = np.random.default_rng(seed)
     instances, results = draw_coco(rng, n_images=N_SHARDS, n_classes=3)
-    results = [result for result in results if result["category_id"] in {c["id"] for c in instances["categories"]}]
+    results = [
+        result
+        for result in results
+        if result["category_id"] in {c["id"] for c in instances["categories"]}
+    ]
 
     def write(name: str, images: list[dict[str, Any]]) -> tuple[Path, Path]:
         ids = {image["id"] for image in images}
-        some = {**instances, "images": images, "annotations": [a for a in instances["annotations"] if a["image_id"] in ids]}
+        some = {
+            **instances,
+            "images": images,
+            "annotations": [a for a in instances["annotations"] if a["image_id"] in ids],
+        }
         found = [result for result in results if result["image_id"] in ids]
-        return builders.write(folder / f"{name}.json", some), builders.write(folder / f"{name}-results.json", found)
+        return builders.write(folder / f"{name}.json", some), builders.write(
+            folder / f"{name}-results.json", found
+        )
 
     shards = [write(f"shard{i}", [image]) for i, image in enumerate(instances["images"])]
     return write("whole", instances["images"]), [shards[i] for i in rng.permutation(N_SHARDS)]
@@ -57,7 +70,8 @@ def files(folder: Path, seed: int) -> tuple[tuple[Path, Path], list[tuple[Path, 
 def assert_equal(found: detmap.Result, expected: detmap.Result) -> None:
     """Every number, count and digest; of the notes those that no file's reader wrote."""
     one, other = (
-        {**each.as_dict(), "notes": [note for note in each.notes if not note.source]} for each in (found, expected)
+        {**each.as_dict(), "notes": [note for note in each.notes if not note.source]}
+        for each in (found, expected)
     )
     assert one == other
     assert (one["signature"], one["counts"]) == (other["signature"], other["counts"])
@@ -82,22 +96,46 @@ def load(seed: int, shard: int, pause: float = 0) -> tuple[Truth, Detections]:
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(seed), n_images=4, n_classes=3))
     detections = by_image(detections)
     keep, objects = detections.image == shard, truth.image == shard
-    images = detmap.Images(truth.images.ids[[shard]], (truth.images.stems[shard],), *np.full((2, 1), np.nan))
+    images = detmap.Images(
+        truth.images.ids[[shard]], (truth.images.stems[shard],), *np.full((2, 1), np.nan)
+    )
     return (
-        Truth(images, truth.categories, truth.image[objects] * 0, truth.label[objects], truth.boxes[objects],
-              truth.area[objects], truth.crowd[objects], truth.difficult[objects], "voc", "voc"),
-        Detections(detections.image[keep] * 0, detections.label[keep], detections.boxes[keep], detections.score[keep], "voc"),
-    )  # fmt: skip
+        Truth(
+            images,
+            truth.categories,
+            truth.image[objects] * 0,
+            truth.label[objects],
+            truth.boxes[objects],
+            truth.area[objects],
+            truth.crowd[objects],
+            truth.difficult[objects],
+            "voc",
+            "voc",
+        ),
+        Detections(
+            detections.image[keep] * 0,
+            detections.label[keep],
+            detections.boxes[keep],
+            detections.score[keep],
+            "voc",
+        ),
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_loaders_and_ties_in_the_order_of_shards(client: Any, seed: int) -> None:
-    """Images are in shards by their id, so that the order of the shards is the input order of `by_image`."""
+    """Images are in shards by their id, so that the order of the shards is the input order of
+    `by_image`."""
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(seed), n_images=4, n_classes=3))
     shards = [partial(load, seed, shard) for shard in range(4)]
     for protocol in ("voc2007", "coco-bbox"):
         found = evaluate(shards, protocol, client, settings={"iou.thresholds": [0.5, 0.75]})
-        assert_equal(found, detmap.evaluate(truth, by_image(detections), protocol, settings={"iou.thresholds": [0.5, 0.75]}))
+        assert_equal(
+            found,
+            detmap.evaluate(
+                truth, by_image(detections), protocol, settings={"iou.thresholds": [0.5, 0.75]}
+            ),
+        )
 
 
 def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
@@ -105,7 +143,9 @@ def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     shards = [partial(load, 9, shard, pause=0.3) for shard in range(4)]
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = client.run(os.getpid)
@@ -147,7 +187,11 @@ def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rows_stay_where_they_are(client: Any, tmp_path: Path) -> None:
     result = evaluate(files(tmp_path, 6)[1], "coco-bbox", client)
     assert "AP50" in str(result)
-    for wanted in (result.integrators, lambda: result.curve(result.verdicts.categories.names[0]), lambda: result.matches):
+    for wanted in (
+        result.integrators,
+        lambda: result.curve(result.verdicts.categories.names[0]),
+        lambda: result.matches,
+    ):
         with pytest.raises(DetmapError, match="lie on other machines"):
             wanted()
 
@@ -160,7 +204,9 @@ def test_without_a_client_the_current_one_is_taken(client: Any, tmp_path: Path) 
 def test_classes_scored_apart_are_the_scores_of_all() -> None:
     """What a group of classes yields where its rows have come together, here without a cluster."""
     for seed in range(20):
-        whole = detmap.match(*read_coco(*draw_coco(np.random.default_rng(seed))), detmap.load_protocol("coco-bbox"))
+        whole = detmap.match(
+            *read_coco(*draw_coco(np.random.default_rng(seed))), detmap.load_protocol("coco-bbox")
+        )
         n, n_groups = len(whole.categories), 2 + seed % 3
         classes = [np.arange(g, n, n_groups) for g in range(n_groups)]
         parts = [whole.select_classes(ks) for ks in classes]
@@ -169,4 +215,10 @@ def test_classes_scored_apart_are_the_scores_of_all() -> None:
         assert np.array_equal(scores.terms, direct.scores.terms, equal_nan=True)
         assert detmap.Result(whole, scores).as_dict() == direct.as_dict()
         assert sum(part.n_tied() for part in parts) == whole.n_tied()
-        assert Matches.empty(whole.protocol, whole.categories).select_classes(classes[0]).overview().n_images == 0
+        assert (
+            Matches.empty(whole.protocol, whole.categories)
+            .select_classes(classes[0])
+            .overview()
+            .n_images
+            == 0
+        )

@@ -1,4 +1,5 @@
-"""The evaluator that is fed batch by batch: the bits of one run, whatever the batches; kinds of input; errors."""
+"""The evaluator that is fed batch by batch: the bits of one run, whatever the batches; kinds of
+input; errors."""
 
 from __future__ import annotations
 
@@ -29,10 +30,20 @@ def per_image(truth: Truth, detections: Detections) -> list[tuple[Fields, Fields
     ids, out = truth.categories.ids, []
     for i, image_id in enumerate(truth.images.ids.tolist()):
         found, sought = detections.image == i, truth.image == i
-        prediction = {"image_id": image_id, "boxes": detections.boxes[found], "scores": detections.score[found],
-                      "labels": ids[detections.label[found]]}  # fmt: skip
-        target = {"image_id": image_id, "boxes": truth.boxes[sought], "labels": ids[truth.label[sought]],
-                  "area": truth.area[sought], "iscrowd": truth.crowd[sought], "difficult": truth.difficult[sought]}  # fmt: skip
+        prediction = {
+            "image_id": image_id,
+            "boxes": detections.boxes[found],
+            "scores": detections.score[found],
+            "labels": ids[detections.label[found]],
+        }
+        target = {
+            "image_id": image_id,
+            "boxes": truth.boxes[sought],
+            "labels": ids[truth.label[sought]],
+            "area": truth.area[sought],
+            "iscrowd": truth.crowd[sought],
+            "difficult": truth.difficult[sought],
+        }
         out.append((prediction, target))
     return out
 
@@ -42,7 +53,9 @@ def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[i
     begin, turn = 0, 0
     while begin < len(pairs):
         batch = pairs[begin : begin + sizes[turn % len(sizes)]]
-        evaluator.update([p for p, _ in batch], [t for _, t in batch] if evaluator.truth is None else None)
+        evaluator.update(
+            [p for p, _ in batch], [t for _, t in batch] if evaluator.truth is None else None
+        )
         begin, turn = begin + len(batch), turn + 1
     return evaluator
 
@@ -50,18 +63,29 @@ def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[i
 def by_image(detections: Detections) -> Detections:
     """The same rows in the input order of a stream."""
     order = np.argsort(detections.image, kind="stable")
-    return Detections(detections.image[order], detections.label[order], detections.boxes[order], detections.score[order],
-                      detections.box_format)  # fmt: skip
+    return Detections(
+        detections.image[order],
+        detections.label[order],
+        detections.boxes[order],
+        detections.score[order],
+        detections.box_format,
+    )
 
 
 def assert_equal(stream: Evaluator, truth: Truth, detections: Detections, protocol: str) -> None:
-    """Every bit of the match rows, every number, and the signature, but for notes of a file's reader."""
+    """Every bit of the match rows, every number, and the signature, but for notes of a file's
+    reader."""
     batch = detmap.evaluate(truth, by_image(detections), protocol)
     result = stream.compute()
     assert_same(stream.matches, batch.matches, but=("position", "notes"))
-    assert np.array_equal(list(result.metrics.values()), list(batch.metrics.values()), equal_nan=True)
+    assert np.array_equal(
+        list(result.metrics.values()), list(batch.metrics.values()), equal_nan=True
+    )
     assert result.signature == batch.signature
-    own, theirs = ({key: value for key, value in each.as_dict().items() if key != "notes"} for each in (result, batch))
+    own, theirs = (
+        {key: value for key, value in each.as_dict().items() if key != "notes"}
+        for each in (result, batch)
+    )
     assert own == theirs
 
 
@@ -114,7 +138,9 @@ def test_merged_saved_loaded_pickled_in_the_middle(
     pairs = per_image(truth, detections)
     random.shuffle(pairs)
     cut, path = random.randint(0, len(pairs)), tmp_path_factory.mktemp("state") / "state.npz"
-    first, second, third = (Evaluator(classes=truth.categories, box_format="xywh") for _ in range(3))
+    first, second, third = (
+        Evaluator(classes=truth.categories, box_format="xywh") for _ in range(3)
+    )
     feed(first, pairs[:cut], sizes)
     first.compute()
     first.save(path)
@@ -131,7 +157,9 @@ def test_merged_saved_loaded_pickled_in_the_middle(
 def test_without_ids_images_are_numbered_as_they_come(data: CocoData) -> None:
     truth, detections = read_coco(*data)
     pairs = per_image(truth, detections)
-    bare = [({**p, "image_id": None}, {k: v for k, v in t.items() if k != "image_id"}) for p, t in pairs]
+    bare = [
+        ({**p, "image_id": None}, {k: v for k, v in t.items() if k != "image_id"}) for p, t in pairs
+    ]
     numbered = [({**p, "image_id": i}, {**t, "image_id": i}) for i, (p, t) in enumerate(pairs)]
     one, other, half = (Evaluator(classes=truth.categories, box_format="xywh") for _ in range(3))
     feed(one, bare, [2]), feed(other, numbered, [1])
@@ -161,7 +189,7 @@ def test_compute_at_any_time_and_again() -> None:
     assert_equal(feed(stream, pairs, [3]), truth, detections, "coco-bbox")
 
 
-# --- kinds of input ------------------------------------------------------------------------------------------------------
+# --- kinds of input -------------------------------------------------------------------------------
 
 
 def boxes_in(kind: str, xywh: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -174,7 +202,9 @@ def boxes_in(kind: str, xywh: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return boxes / (width, height, width, height) if kind.startswith("normalized") else boxes
 
 
-@pytest.mark.parametrize("kind", ["xyxy", "xywh", "cxcywh", "normalized xyxy", "normalized xywh", "normalized cxcywh"])
+@pytest.mark.parametrize(
+    "kind", ["xyxy", "xywh", "cxcywh", "normalized xyxy", "normalized xywh", "normalized cxcywh"]
+)
 def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     rng = np.random.default_rng(1)
     size = (512, 1024)
@@ -185,14 +215,17 @@ def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     stream = Evaluator(classes=[0, 1, 2], box_format=kind)
     stream.update([found], [sought])
     truth = detmap.truth_from_arrays(np.zeros(30, int), np.arange(30) % 3, xywh)
-    detections = detmap.detections_from_arrays(truth, np.zeros(30, int), np.arange(30) % 3, shifted, found["scores"])
+    detections = detmap.detections_from_arrays(
+        truth, np.zeros(30, int), np.arange(30) % 3, shifted, found["scores"]
+    )
     assert_same(stream.matches, detmap.match(truth, detections, stream.protocol), but=("position",))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
-    """Corners in float32 to width and height in float64 and back are the same corners; so are normalized ones."""
+    """Corners in float32 to width and height in float64 and back are the same corners; so are
+    normalized ones."""
     rng = np.random.default_rng(seed)
     corners = np.sort(rng.uniform(2**-9, 1000, (20, 2, 2)), axis=1).reshape(20, 4).astype(dtype)
     stream = Evaluator(classes=[0])
@@ -201,8 +234,12 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
-    fractions = {"boxes": (corners / 1024).astype(dtype), "orig_size": (600, 800), "labels": np.zeros(20, int),
-                 "scores": np.zeros(20)}  # fmt: skip
+    fractions = {
+        "boxes": (corners / 1024).astype(dtype),
+        "orig_size": (600, 800),
+        "labels": np.zeros(20, int),
+        "scores": np.zeros(20),
+    }
     stream = Evaluator(classes=[0], box_format="normalized xyxy")
     rows = stream._read_predictions(np.zeros(1, np.int32), [fractions])
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
@@ -215,7 +252,9 @@ def test_other_float64_corners_are_those_of_the_same_arithmetic() -> None:
     corners = np.sort(rng.uniform(0, 100, (50, 2, 2)), axis=1).reshape(50, 4)
     label, image, score = rng.integers(0, 3, 50), rng.integers(0, 5, 50), rng.random(50)
     xywh = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]])
-    truth = detmap.truth_from_arrays(image, label, xywh, images=range(5), categories=dict(enumerate("abc")))
+    truth = detmap.truth_from_arrays(
+        image, label, xywh, images=range(5), categories=dict(enumerate("abc"))
+    )
     detections = detmap.detections_from_arrays(truth, image, label, xywh, score)
     stream = Evaluator(classes=["a", "b", "c"])
     for i in (3, 1, 0, 4, 2):
@@ -260,11 +299,16 @@ def plain() -> tuple[Fields, Fields]:
     return {**sought, "scores": np.array([0.5, 0.75])}, sought
 
 
-@pytest.mark.parametrize("wrap", [ByDlpack, Tensor, np.ndarray.tolist, lambda a: a[::1][:, None][:, 0]])
+@pytest.mark.parametrize(
+    "wrap", [ByDlpack, Tensor, np.ndarray.tolist, lambda a: a[::1][:, None][:, 0]]
+)
 def test_arrays_of_other_packages(wrap: Any) -> None:
     found, sought = plain()
     stream = Evaluator(classes=["a", "b"])
-    wrapped = {key: wrap(value) if wrap is not Tensor or key != "labels" else value for key, value in found.items()}
+    wrapped = {
+        key: wrap(value) if wrap is not Tensor or key != "labels" else value
+        for key, value in found.items()
+    }
     stream.update([wrapped], [sought])
     assert stream.compute().metrics["AP"] == pytest.approx(1)
 
@@ -281,7 +325,9 @@ def test_bfloat16_as_jax_hands_it_over() -> None:
 def test_detections_of_supervision() -> None:
     found, sought = plain()
     stream = Evaluator(classes=["a", "b"])
-    as_object = SimpleNamespace(xyxy=found["boxes"], confidence=found["scores"], class_id=found["labels"])
+    as_object = SimpleNamespace(
+        xyxy=found["boxes"], confidence=found["scores"], class_id=found["labels"]
+    )
     as_object.metadata = {"image_id": 7}
     target = SimpleNamespace(xyxy=sought["boxes"], confidence=None, class_id=sought["labels"])
     stream.update([as_object], [target])
@@ -307,8 +353,11 @@ def test_area_where_some_images_have_it() -> None:
     stream = Evaluator(classes=["a", "b"])
     stream.update([found, found], [sought, {**sought, "area": [5000, 7.0]}])
     assert stream.matches.counted.tolist() == [
-        [True, False, True, False], [True, False, True, False], [True, True, False, False], [True, True, False, False]
-    ] or stream.matches.counted[:, 1].tolist() == [False, False, True, True]  # fmt: skip
+        [True, False, True, False],
+        [True, False, True, False],
+        [True, True, False, False],
+        [True, True, False, False],
+    ] or stream.matches.counted[:, 1].tolist() == [False, False, True, True]
 
 
 def test_classes_as_names_ids_and_both() -> None:
@@ -331,7 +380,7 @@ def test_settings_of_the_protocol() -> None:
         Evaluator("coco", classes=["a"])
 
 
-# --- errors ------------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]]:
@@ -350,10 +399,25 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
     [
         ("predictions", "scores", None, r"predictions\[1\]: no 'scores'"),
         ("targets", "boxes", None, r"targets\[1\]: no 'boxes'"),
-        ("predictions", "boxes", np.zeros((2, 5)), r"predictions\[1\]\.boxes: shape \(2, 5\) where \(n, 4\)"),
-        ("predictions", "boxes", np.zeros((3, 4)), r"predictions\[1\]\.labels: 2 values for 3 boxes"),
+        (
+            "predictions",
+            "boxes",
+            np.zeros((2, 5)),
+            r"predictions\[1\]\.boxes: shape \(2, 5\) where \(n, 4\)",
+        ),
+        (
+            "predictions",
+            "boxes",
+            np.zeros((3, 4)),
+            r"predictions\[1\]\.labels: 2 values for 3 boxes",
+        ),
         ("predictions", "scores", np.zeros(3), r"predictions\[1\]\.scores: 3 values for 2 boxes"),
-        ("predictions", "scores", np.zeros((2, 1)), r"predictions\[1\]\.scores: shape \(2, 1\) where \(n,\)"),
+        (
+            "predictions",
+            "scores",
+            np.zeros((2, 1)),
+            r"predictions\[1\]\.scores: shape \(2, 1\) where \(n,\)",
+        ),
         ("predictions", "scores", np.array([0.5, np.nan]), r"predictions\[1\]\.scores\[1\]: nan"),
         (
             "predictions",
@@ -361,12 +425,27 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
             np.array([[0, 0, 1, 1], [0, np.inf, 1, np.inf]]),
             r"predictions\[1\]\.boxes\[1\].*not finite",
         ),
-        ("targets", "boxes", np.array([[0, 0, 1, 1], [5, 0, 4, 1.0]]), r"targets\[1\]\.boxes\[1\].*negative.*xyxy"),
-        ("targets", "labels", np.array([0, 2]), r"targets\[1\]\.labels\[1\]: no class 2 \(the class ids are 0, 1\)"),
+        (
+            "targets",
+            "boxes",
+            np.array([[0, 0, 1, 1], [5, 0, 4, 1.0]]),
+            r"targets\[1\]\.boxes\[1\].*negative.*xyxy",
+        ),
+        (
+            "targets",
+            "labels",
+            np.array([0, 2]),
+            r"targets\[1\]\.labels\[1\]: no class 2 \(the class ids are 0, 1\)",
+        ),
         ("predictions", "labels", np.array([0.0, 1.0]), r"predictions\[1\]\.labels: dtype float64"),
         ("predictions", "labels", np.array(["a", "b"]), r"predictions\[1\]\.labels: dtype <U1"),
         ("predictions", "boxes", "no", r"predictions\[1\]\.boxes: dtype"),
-        ("predictions", "boxes", ByDlpack(np.zeros((2, 4)), device=2), r"predictions\[1\]\.boxes: .*another device.*\.cpu"),
+        (
+            "predictions",
+            "boxes",
+            ByDlpack(np.zeros((2, 4)), device=2),
+            r"predictions\[1\]\.boxes: .*another device.*\.cpu",
+        ),
         ("targets", "area", np.array([1, -1]), r"targets\[1\]\.area\[1\]: -1"),
         ("targets", "area", np.array([np.nan, 1]), r"targets\[1\]\.area\[0\]: nan"),
         ("targets", "iscrowd", np.array([1]), r"targets\[1\]\.iscrowd: 1 values for 2 boxes"),
@@ -375,7 +454,9 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
         ("targets", "image_id", [1, 2], r"targets\[1\]\.image_id: \[1, 2\]"),
     ],
 )
-def test_bad_input_is_named_and_leaves_no_trace(side: str, key: str, value: Any, message: str) -> None:
+def test_bad_input_is_named_and_leaves_no_trace(
+    side: str, key: str, value: Any, message: str
+) -> None:
     stream = Evaluator(classes=["a", "b"])
     found, sought = plain()
     stream.update([found], [sought])
@@ -388,7 +469,11 @@ def test_bad_input_is_named_and_leaves_no_trace(side: str, key: str, value: Any,
 def test_an_error_counts_images_as_they_were_given() -> None:
     stream = Evaluator(classes=["a", "b"])
     found, sought = plain()
-    batch = [{**found, "image_id": 9}, {**found, "image_id": 5, "labels": np.array([0, 3])}, {**found, "image_id": 7}]
+    batch = [
+        {**found, "image_id": 9},
+        {**found, "image_id": 5, "labels": np.array([0, 3])},
+        {**found, "image_id": 7},
+    ]
     with pytest.raises(DataError, match=r"predictions\[1\]\.labels\[1\]: no class 3"):
         stream.update(batch, [sought] * 3)
     with pytest.raises(DataError, match=r"targets\[0\]\.boxes: shape"):
@@ -403,8 +488,16 @@ def test_an_error_counts_images_as_they_were_given() -> None:
         ([plain()[0]], [], "targets: 0 images, but 1"),
         ([plain()[0]], None, "targets: missing"),
         ([{**plain()[0], "image_id": 1}], [{**plain()[1], "image_id": 2}], "1, but 2 in targets"),
-        ([{**plain()[0], "image_id": i} for i in (1, 1)], [plain()[1]] * 2, r"predictions\[1\].image_id: 1 came before"),
-        ([{**plain()[0], "image_id": i} for i in (1, "a")], [plain()[1]] * 2, "whole numbers and strings"),
+        (
+            [{**plain()[0], "image_id": i} for i in (1, 1)],
+            [plain()[1]] * 2,
+            r"predictions\[1\].image_id: 1 came before",
+        ),
+        (
+            [{**plain()[0], "image_id": i} for i in (1, "a")],
+            [plain()[1]] * 2,
+            "whole numbers and strings",
+        ),
         ([{**plain()[0], "image_id": 2**64}], [plain()[1]], "64 bits"),
     ],
 )
@@ -437,7 +530,11 @@ def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(4), n_images=3))
     stream = Evaluator("voc2007", truth=truth, box_format="voc")
     pairs = per_image(truth, detections)
-    for image_id, message in ((None, "missing"), (5, "no image 5"), ("x", "no image 'x' in .* such as")):
+    for image_id, message in (
+        (None, "missing"),
+        (5, "no image 5"),
+        ("x", "no image 'x' in .* such as"),
+    ):
         with pytest.raises(DataError, match=message):
             stream.update([{**pairs[0][0], "image_id": image_id}])
     with pytest.raises(DataError, match="has its truth"):
@@ -455,7 +552,9 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
     found, sought = plain()
     for size in ({}, {"orig_size": (5,)}, {"orig_size": (0, 5)}):
         with pytest.raises(DataError, match=r"predictions\[0\]\.orig_size|targets\[0\]\.orig_size"):
-            Evaluator(classes=["a", "b"], box_format="normalized xyxy").update([{**found, **size}], [{**sought, **size}])
+            Evaluator(classes=["a", "b"], box_format="normalized xyxy").update(
+                [{**found, **size}], [{**sought, **size}]
+            )
 
 
 def test_many_updates_take_linear_time() -> None:

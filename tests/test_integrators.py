@@ -26,22 +26,36 @@ def ranked(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 @given(ranked())
 def test_against_the_slow_twins(curve: tuple[np.ndarray, np.ndarray]) -> None:
     recall, precision = (x.tolist() for x in curve)
-    assert integrators.eleven_point(recall, precision) == voc.eleven_point(recall, precision, POINTS.tolist())
-    assert integrators.all_points(recall, precision) == pytest.approx(voc.all_points(recall, precision), abs=1e-15)
-    assert integrators.grid_envelope(recall, precision) == np.mean(curves.grid_envelope(recall, precision, GRID.tolist()))
-    assert integrators.step(recall, precision) == pytest.approx(curves.step(recall, precision), abs=1e-15)
+    assert integrators.eleven_point(recall, precision) == voc.eleven_point(
+        recall, precision, POINTS.tolist()
+    )
+    assert integrators.all_points(recall, precision) == pytest.approx(
+        voc.all_points(recall, precision), abs=1e-15
+    )
+    assert integrators.grid_envelope(recall, precision) == np.mean(
+        curves.grid_envelope(recall, precision, GRID.tolist())
+    )
+    assert integrators.step(recall, precision) == pytest.approx(
+        curves.step(recall, precision), abs=1e-15
+    )
 
 
 @given(ranked())
 def test_the_points_where_recall_rises_are_enough(curve: tuple[np.ndarray, np.ndarray]) -> None:
     recall, precision = curve
     rises = np.diff(recall, prepend=0) > 0
-    for rule in (integrators.eleven_point, integrators.all_points, integrators.grid_envelope, integrators.step):
+    for rule in (
+        integrators.eleven_point,
+        integrators.all_points,
+        integrators.grid_envelope,
+        integrators.step,
+    ):
         assert rule(recall[rises], precision[rises]) == rule(recall, precision)
 
 
 @pytest.mark.parametrize(
-    "rule", [integrators.eleven_point, integrators.all_points, integrators.grid_envelope, integrators.step]
+    "rule",
+    [integrators.eleven_point, integrators.all_points, integrators.grid_envelope, integrators.step],
 )
 def test_nothing_found_is_zero_and_a_perfect_list_is_one(rule: object) -> None:
     assert rule([], []) == 0  # type: ignore[operator]

@@ -1,4 +1,5 @@
-"""Parts without an engine: `detmap match` per job, then `detmap merge`, is `detmap eval` in every byte."""
+"""Parts without an engine: `detmap match` per job, then `detmap merge`, is `detmap eval` in
+every byte."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from tests.test_matches import assert_same
 @pytest.fixture
 def data(tmp_path: Path) -> tuple[Path, Path]:
     instances, results = draw_coco(np.random.default_rng(11), n_images=4, n_classes=3)
-    return builders.write(tmp_path / "truth.json", instances), builders.write(tmp_path / "results.json", results)
+    return builders.write(tmp_path / "truth.json", instances), builders.write(
+        tmp_path / "results.json", results
+    )
 
 
 def image_ids(truth: Path) -> list[int]:
@@ -32,7 +35,9 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
     """One part for each list of images."""
     parts = []
     for i, names in enumerate(lists):
-        images = builders.write(data[0].parent / f"images{i}.txt", "".join(f"{name}\n" for name in names))
+        images = builders.write(
+            data[0].parent / f"images{i}.txt", "".join(f"{name}\n" for name in names)
+        )
         parts.append(data[0].parent / f"part{i}.npz")
         outcome = run("match", *data, "--images", images, "-o", parts[-1], *options)
         assert (outcome.code, outcome.err) == (0, ""), outcome.err
@@ -41,10 +46,16 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("-p", "voc2012"), ("-p", "coco-bbox", "--set", "limits.max_dets=[1,2]")], ids=["stock", "voc", "set"]
+    "options",
+    [(), ("-p", "voc2012"), ("-p", "coco-bbox", "--set", "limits.max_dets=[1,2]")],
+    ids=["stock", "voc", "set"],
 )
-@pytest.mark.parametrize("outputs", [("--format", "json", "--integrators"), ("--per-class", "--percent", "--iou", "0.5")])
-def test_parts_merge_to_the_bytes_of_eval(data: tuple[Path, Path], options: tuple, outputs: tuple) -> None:
+@pytest.mark.parametrize(
+    "outputs", [("--format", "json", "--integrators"), ("--per-class", "--percent", "--iou", "0.5")]
+)
+def test_parts_merge_to_the_bytes_of_eval(
+    data: tuple[Path, Path], options: tuple, outputs: tuple
+) -> None:
     ids = image_ids(data[0])
     parts = parts_of(data, [ids[2:], ids[:1], ids[1:2]], *options)
     whole = run("eval", *data, *options, *outputs)
@@ -62,13 +73,22 @@ def test_voc_parts_by_stem(tmp_path: Path) -> None:
     for i in range(3):
         images = builders.write(tmp_path / f"{i}.txt", "\n".join(known[i::3]))
         parts.append(tmp_path / f"{i}.npz")
-        assert run("match", SHAPES, detections, "-p", "voc2007", "--images", images, "-o", parts[-1]).code == 0
-    assert run("merge", *parts, "--format", "json") == run("eval", SHAPES, detections, "-p", "voc2007", "--format", "json")
+        assert (
+            run(
+                "match", SHAPES, detections, "-p", "voc2007", "--images", images, "-o", parts[-1]
+            ).code
+            == 0
+        )
+    assert run("merge", *parts, "--format", "json") == run(
+        "eval", SHAPES, detections, "-p", "voc2007", "--format", "json"
+    )
 
 
 def test_all_images_without_a_list(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert run("match", *data, "-o", tmp_path / "all.npz").code == 0
-    assert run("merge", tmp_path / "all.npz", "--format", "json") == run("eval", *data, "--format", "json")
+    assert run("merge", tmp_path / "all.npz", "--format", "json") == run(
+        "eval", *data, "--format", "json"
+    )
     assert run("merge", tmp_path / "all.npz", "-o", tmp_path / "table.txt").out == ""
     assert "AP50" in (tmp_path / "table.txt").read_text()
 
@@ -85,19 +105,29 @@ def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
     box = {"boxes": [[0, 0, 9, 9]], "labels": [0]}
     stream.update([{**box, "scores": [1]}], [box])
     stream.save(tmp_path / "stream.npz")
-    assert json.loads(run("merge", tmp_path / "stream.npz", "--format", "json").out) == stream.compute().as_dict()
+    assert (
+        json.loads(run("merge", tmp_path / "stream.npz", "--format", "json").out)
+        == stream.compute().as_dict()
+    )
 
 
 def test_a_match_of_some_images_is_a_selection_of_the_match() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        tables = read_coco(*draw_coco(rng, n_images=4)) if seed % 2 else voc_tables(*draw_voc(rng, n_images=4))
+        tables = (
+            read_coco(*draw_coco(rng, n_images=4))
+            if seed % 2
+            else voc_tables(*draw_voc(rng, n_images=4))
+        )
         for protocol in map(detmap.load_protocol, ("coco-bbox", "voc2007")):
             some = rng.permutation(len(tables[0].images))[: rng.integers(1, 4)].astype(np.int32)
-            assert_same(match_images(*tables, protocol, some), match(*tables, protocol).select(tables[0].images.ids[some]))
+            assert_same(
+                match_images(*tables, protocol, some),
+                match(*tables, protocol).select(tables[0].images.ids[some]),
+            )
 
 
-# --- guards ------------------------------------------------------------------------------------------------------------
+# --- guards ---------------------------------------------------------------------------------------
 
 
 def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
@@ -105,7 +135,9 @@ def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
     parts = parts_of(data, [ids[:1], ids[1:3], ids[2:]])
     outcome = run("merge", *parts)
     assert outcome.code == 2
-    assert f"{parts[1]} and {parts[2]}: 1 images are in more than one part: [{ids[2]}]" in outcome.err
+    assert (
+        f"{parts[1]} and {parts[2]}: 1 images are in more than one part: [{ids[2]}]" in outcome.err
+    )
     assert "fix: give every image to one part only" in outcome.err
     assert run("merge", parts[0], parts[0]).code == 2
 
@@ -131,7 +163,9 @@ def test_other_classes(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert f"{first} and {tmp_path / 'other.npz'}: the classes differ" in outcome.err
 
 
-def test_damaged_absent_and_future_files(data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_absent_and_future_files(
+    data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     part = parts_of(data, [image_ids(data[0])])[0]
     damaged = builders.write(tmp_path / "damaged.npz", part.read_bytes()[:-100])
     for path in (damaged, tmp_path / "absent.npz", data[0]):
@@ -139,7 +173,7 @@ def test_damaged_absent_and_future_files(data: tuple[Path, Path], tmp_path: Path
         assert outcome.code == 2
         assert f"{path}: not a readable file of matches" in outcome.err
         assert "fix: write it again" in outcome.err
-    monkeypatch.setattr("detmap.matching.FORMAT", 999)
+    monkeypatch.setattr("detmap.matches.FORMAT", 999)
     outcome = run("merge", part)
     assert outcome.code == 2
     assert "this detmap reads format 999" in outcome.err
@@ -154,7 +188,9 @@ def test_damaged_absent_and_future_files(data: tuple[Path, Path], tmp_path: Path
         (None, "no such file|cannot be read"),
     ],
 )
-def test_bad_lists_of_images(data: tuple[Path, Path], tmp_path: Path, lines: object, message: str) -> None:
+def test_bad_lists_of_images(
+    data: tuple[Path, Path], tmp_path: Path, lines: object, message: str
+) -> None:
     path = tmp_path / "images.txt"
     if lines is not None:
         builders.write(path, lines)
@@ -179,6 +215,9 @@ def test_percent_and_json_do_not_go_together(data: tuple[Path, Path]) -> None:
 
 def test_as_processes_of_their_own(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert spawn("match", *data, "-o", "part.npz", cwd=tmp_path).code == 0
-    assert spawn("merge", "part.npz", "--format", "json", cwd=tmp_path).out == run("eval", *data, "--format", "json").out
+    assert (
+        spawn("merge", "part.npz", "--format", "json", cwd=tmp_path).out
+        == run("eval", *data, "--format", "json").out
+    )
     outcome = spawn("match", *data, "-o", "no/such/part.npz", cwd=tmp_path)
     assert (outcome.code, "no/such/part.npz" in outcome.err) == (2, True)

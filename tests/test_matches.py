@@ -1,4 +1,5 @@
-"""Laws of the mergeable state: empty is neutral, merging is commutative and associative bit for bit, and guarded."""
+"""Laws of the mergeable state: empty is neutral, merging is commutative and associative bit for
+bit, and guarded."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap.errors import DataError, MergeError
-from detmap.matching import Matches, match
+from detmap.matches import Matches
+from detmap.matching import match
 from detmap.protocol import load
 from tests.drawing import CocoData, coco_data, draw_coco, voc_data
 from tests.tables import read_coco, voc_tables
@@ -43,14 +45,21 @@ def shuffled_parts(whole: Matches, seed: int) -> list[Matches]:
 
 @settings(relaxed, max_examples=60)
 @given(coco_data(), st.integers(0, 2**32 - 1), st.sampled_from(["coco-bbox", "voc2012"]))
-def test_any_split_in_any_order_merges_to_the_whole(data: CocoData, seed: int, protocol: str) -> None:
+def test_any_split_in_any_order_merges_to_the_whole(
+    data: CocoData, seed: int, protocol: str
+) -> None:
     whole = match(*read_coco(*data), load(protocol))
     parts = shuffled_parts(whole, seed)
     assert_same(parts[0].merge(*parts[1:]), whole)
     assert_same(parts[0].merge(parts[1]).merge(parts[2].merge(parts[3])), whole)
     assert_same(parts[3].merge(parts[0].merge(parts[2]), parts[1]), whole)
-    merged, direct = detmap.summarize(parts[2].merge(parts[0], parts[3], parts[1])), detmap.summarize(whole)
-    assert np.array_equal(list(merged.metrics.values()), list(direct.metrics.values()), equal_nan=True)
+    merged, direct = (
+        detmap.summarize(parts[2].merge(parts[0], parts[3], parts[1])),
+        detmap.summarize(whole),
+    )
+    assert np.array_equal(
+        list(merged.metrics.values()), list(direct.metrics.values()), equal_nan=True
+    )
     assert merged.signature == direct.signature
 
 
@@ -70,9 +79,17 @@ def test_shards_read_and_matched_on_their_own_merge_to_the_whole(data: CocoData)
     whole = match(*read_coco(instances, results), load("coco-bbox"))
     parts = []
     for image in instances["images"]:
-        only = {**instances, "images": [image],
-                "annotations": [a for a in instances["annotations"] if a["image_id"] == image["id"]]}  # fmt: skip
-        parts.append(match(*read_coco(only, [r for r in results if r["image_id"] == image["id"]]), load("coco-bbox")))
+        only = {
+            **instances,
+            "images": [image],
+            "annotations": [a for a in instances["annotations"] if a["image_id"] == image["id"]],
+        }
+        parts.append(
+            match(
+                *read_coco(only, [r for r in results if r["image_id"] == image["id"]]),
+                load("coco-bbox"),
+            )
+        )
     assert_same(parts[-1].merge(*parts[:-1]), whole, but=("position", "notes"))
 
 
@@ -101,10 +118,14 @@ def test_threads_never_show(data: CocoData, protocol: str) -> None:
 
 @pytest.fixture
 def whole() -> Matches:
-    return match(*read_coco(*draw_coco(np.random.default_rng(5), n_images=4, n_classes=3)), load("coco-bbox"))
+    return match(
+        *read_coco(*draw_coco(np.random.default_rng(5), n_images=4, n_classes=3)), load("coco-bbox")
+    )
 
 
-@pytest.mark.parametrize("changes", [{}, {"limits.max_dets": [1, 3]}, {"iou.thresholds": "0.02:0.02:1"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"limits.max_dets": [1, 3]}, {"iou.thresholds": "0.02:0.02:1"}]
+)
 def test_saved_and_loaded_is_the_same(tmp_path: Path, changes: dict) -> None:
     tables = read_coco(*draw_coco(np.random.default_rng(5), n_images=4, n_classes=3))
     before = match(*tables, load("coco-bbox").override(changes))
@@ -118,8 +139,12 @@ def test_damaged_files_are_refused(tmp_path: Path, whole: Matches) -> None:
     path = tmp_path / "part.npz"
     whole.save(path)
     data = path.read_bytes()
-    for name, content in {"cut": data[: len(data) // 2], "text": b"not a zip", "empty": b"",
-                          "flipped": data[:200] + bytes([data[200] ^ 255]) + data[201:]}.items():  # fmt: skip
+    for name, content in {
+        "cut": data[: len(data) // 2],
+        "text": b"not a zip",
+        "empty": b"",
+        "flipped": data[:200] + bytes([data[200] ^ 255]) + data[201:],
+    }.items():
         damaged = tmp_path / f"{name}.npz"
         damaged.write_bytes(content)
         with pytest.raises(DataError, match=r"damaged|not a readable"):
@@ -134,7 +159,9 @@ def test_an_image_in_two_parts_is_refused(whole: Matches) -> None:
 
 
 def test_another_protocol_is_refused(whole: Matches) -> None:
-    other = Matches.empty(load("coco-bbox").override({"limits.max_dets": [1, 10, 300]}), whole.categories)
+    other = Matches.empty(
+        load("coco-bbox").override({"limits.max_dets": [1, 10, 300]}), whole.categories
+    )
     with pytest.raises(MergeError, match=r"limits\.max_dets.*\[1,10,300\]"):
         whole.merge(other)
 
@@ -146,7 +173,9 @@ def test_other_classes_are_refused(whole: Matches) -> None:
 
 
 def test_numbers_and_strings_as_ids_do_not_mix(whole: Matches) -> None:
-    renamed = dataclasses.replace(whole, image_ids=np.array([f"image {i}" for i in whole.image_ids]))
+    renamed = dataclasses.replace(
+        whole, image_ids=np.array([f"image {i}" for i in whole.image_ids])
+    )
     with pytest.raises(MergeError, match="numbers in one part and strings in another"):
         whole.merge(renamed)
 

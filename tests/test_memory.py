@@ -22,7 +22,9 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("least", [1 << 20, 0], ids=["decoded", "scanned"])
-def test_a_file_that_does_not_fit(nothing_left: None, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+def test_a_file_that_does_not_fit(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
     monkeypatch.setattr(coco_scan, "LEAST_SIZE", least)
     outcome = run("eval", SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json")
     assert outcome.code == 2
@@ -34,7 +36,9 @@ def test_a_file_that_does_not_fit(nothing_left: None, monkeypatch: pytest.Monkey
 def test_matches_that_do_not_fit(nothing_left: None) -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
     n = 1000
-    detections = detmap.detections_from_arrays(truth, np.ones(n), np.ones(n), np.ones((n, 4)), np.ones(n))
+    detections = detmap.detections_from_arrays(
+        truth, np.ones(n), np.ones(n), np.ones((n, 4)), np.ones(n)
+    )
     with pytest.raises(detmap.DataError, match="matching 100 detections"):
         detmap.evaluate(truth, detections)
 

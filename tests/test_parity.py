@@ -35,7 +35,12 @@ def assert_parity(data: CocoData, **params: object) -> None:
 
 def as_settings(params: dict[str, object]) -> dict[str, object]:
     """pycocotools' parameters as keys of the protocol."""
-    keys = {"iouThrs": "iou.thresholds", "recThrs": "ap.grid", "maxDets": "limits.max_dets", "areaRng": "areas"}
+    keys = {
+        "iouThrs": "iou.thresholds",
+        "recThrs": "ap.grid",
+        "maxDets": "limits.max_dets",
+        "areaRng": "areas",
+    }
     given = {keys[name]: np.asarray(value).tolist() for name, value in params.items()}
     if "areas" in given:
         given["areas"] = {f"range-{i}": bounds for i, bounds in enumerate(given["areas"])}
@@ -62,20 +67,34 @@ def test_recall_exactly_at_a_grid_point(data: CocoData) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
-    assert_parity(draw_coco(np.random.default_rng(seed), n_images=2, n_classes=2, max_objects=90, max_detections=90))
+    assert_parity(
+        draw_coco(
+            np.random.default_rng(seed), n_images=2, n_classes=2, max_objects=90, max_detections=90
+        )
+    )
 
 
 # 32 multiples of 1/64: exact in binary, and many more than fit the small word of verdicts
-many_thresholds = st.sets(st.integers(1, 64), min_size=1, max_size=64).map(lambda k: np.array(sorted(k)) / 64)
-odd_thresholds = st.lists(st.floats(0.01, 1), min_size=1, max_size=8, unique=True).map(lambda t: np.array(sorted(t)))
+many_thresholds = st.sets(st.integers(1, 64), min_size=1, max_size=64).map(
+    lambda k: np.array(sorted(k)) / 64
+)
+odd_thresholds = st.lists(st.floats(0.01, 1), min_size=1, max_size=8, unique=True).map(
+    lambda t: np.array(sorted(t))
+)
 limits = st.lists(st.integers(1, 12), min_size=1, max_size=4, unique=True).map(sorted)
 ranges = st.lists(
-    st.tuples(st.sampled_from([0, 10, 50, 100, 1024]), st.sampled_from([100, 200, 1024, 9216, 1e10]))
+    st.tuples(
+        st.sampled_from([0, 10, 50, 100, 1024]), st.sampled_from([100, 200, 1024, 9216, 1e10])
+    )
     .filter(lambda pair: pair[0] <= pair[1])
     .map(list),
-    min_size=1, max_size=4, unique_by=tuple,
-)  # fmt: skip
-points = st.sampled_from([np.linspace(0, 1, 11), np.array([0.0, 0.5, 1.0]), np.array([0.3, 0.30000000000000004])])
+    min_size=1,
+    max_size=4,
+    unique_by=tuple,
+)
+points = st.sampled_from(
+    [np.linspace(0, 1, 11), np.array([0.0, 0.5, 1.0]), np.array([0.3, 0.30000000000000004])]
+)
 
 
 @settings(relaxed, max_examples=120)
@@ -99,23 +118,37 @@ def test_an_object_with_id_0_is_an_object(data: CocoData) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_stock_numbers_under_other_names_when_settings_change(seed: int) -> None:
-    """A limit, an area and a threshold of one's own: each row is the mean of its own cells of pycocotools' arrays."""
+    """A limit, an area and a threshold of one's own: each row is the mean of its own cells of
+    pycocotools' arrays."""
     data = draw_coco(np.random.default_rng(seed))
     iou, areas, limits = np.array([0.3, 0.5, 0.6]), [[0, 1e10], [0, 50], [50, 400]], [1, 2, 7]
     expected = official.evaluate(*data, iouThrs=iou, areaRng=areas, maxDets=limits)
     truth, detections = read_coco(*data)
-    result = detmap.evaluate(truth, detections, settings={
-        "iou.thresholds": [0.3, 0.5, 0.6], "limits.max_dets": limits, "areas": {"all": [0, 1e10], "tiny": [0, 50],
-        "small": [50, 400]}, "metrics": ["AP", "AP30", "AP60", "AP@area", "AR@max_dets", "AR@area"],
-    })  # fmt: skip
+    result = detmap.evaluate(
+        truth,
+        detections,
+        settings={
+            "iou.thresholds": [0.3, 0.5, 0.6],
+            "limits.max_dets": limits,
+            "areas": {"all": [0, 1e10], "tiny": [0, 50], "small": [50, 400]},
+            "metrics": ["AP", "AP30", "AP60", "AP@area", "AR@max_dets", "AR@area"],
+        },
+    )
     wanted = {
-        "AP": expected["precision"][..., 0, 2], "AP30": expected["precision"][:1, ..., 0, 2],
-        "AP60": expected["precision"][2:, ..., 0, 2], "AP-tiny": expected["precision"][..., 1, 2],
-        "APs": expected["precision"][..., 2, 2], "AR1": expected["recall"][..., 0, 0],
-        "AR2": expected["recall"][..., 0, 1], "AR7": expected["recall"][..., 0, 2],
-        "AR-tiny": expected["recall"][..., 1, 2], "ARs": expected["recall"][..., 2, 2],
-    }  # fmt: skip
+        "AP": expected["precision"][..., 0, 2],
+        "AP30": expected["precision"][:1, ..., 0, 2],
+        "AP60": expected["precision"][2:, ..., 0, 2],
+        "AP-tiny": expected["precision"][..., 1, 2],
+        "APs": expected["precision"][..., 2, 2],
+        "AR1": expected["recall"][..., 0, 0],
+        "AR2": expected["recall"][..., 0, 1],
+        "AR7": expected["recall"][..., 0, 2],
+        "AR-tiny": expected["recall"][..., 1, 2],
+        "ARs": expected["recall"][..., 2, 2],
+    }
     assert list(result.metrics) == list(wanted)
     for name, cells in wanted.items():
         mean = np.mean(cells[cells > -1]) if (cells > -1).any() else math.nan
-        assert result.metrics[name] == mean or (math.isnan(mean) and math.isnan(result.metrics[name])), name
+        assert result.metrics[name] == mean or (
+            math.isnan(mean) and math.isnan(result.metrics[name])
+        ), name

@@ -35,11 +35,25 @@ def test_a_change_shows_in_the_signature_and_in_its_digest() -> None:
 
 
 CHANGES = {
-    "name": "other", "version": 2, "boxes.extent": "inclusive", "iou.thresholds": [0.5], "iou.comparison": ">", "iou.cap": 1.0,
-    "matching.rule": "best_any", "matching.crowd": "ignore", "matching.difficult": "count", "limits.max_dets": [],
-    "ranking.ties": "input", "ap.integrator": "step", "ap.grid": "0:0.1:1", "ap.eleven": "matlab 0:0.1:1", "ap.epsilon": 0.0,
-    "mean.undefined": "zero", "metrics": ["AP"], "areas": {"all": [0, 5]},
-}  # fmt: skip
+    "name": "other",
+    "version": 2,
+    "boxes.extent": "inclusive",
+    "iou.thresholds": [0.5],
+    "iou.comparison": ">",
+    "iou.cap": 1.0,
+    "matching.rule": "best_any",
+    "matching.crowd": "ignore",
+    "matching.difficult": "count",
+    "limits.max_dets": [],
+    "ranking.ties": "input",
+    "ap.integrator": "step",
+    "ap.grid": "0:0.1:1",
+    "ap.eleven": "matlab 0:0.1:1",
+    "ap.epsilon": 0.0,
+    "mean.undefined": "zero",
+    "metrics": ["AP"],
+    "areas": {"all": [0, 5]},
+}
 
 
 def test_every_key_but_the_prose_is_in_the_digest() -> None:
@@ -47,9 +61,13 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
     tree = COCO.as_dict()
     for key, value in CHANGES.items():
         *path, last = key.split(".")
-        copy = {name: dict(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()}
+        copy = {
+            name: dict(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()
+        }
         (copy[path[0]] if path else copy)[last] = value
-        assert signature.protocol_digest(protocol.from_dict(copy, "test")) != signature.protocol_digest(COCO), key
+        assert signature.protocol_digest(
+            protocol.from_dict(copy, "test")
+        ) != signature.protocol_digest(COCO), key
 
 
 @pytest.mark.parametrize(
@@ -97,7 +115,9 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     loaded = protocol.load(own)
     assert loaded.thresholds().tolist() == [0.4]
     assert "|custom|" in signature.signature(loaded, "data")
-    assert '|mean.undefined="zero"|' in signature.signature(loaded.override({"mean.undefined": "zero"}), "data")
+    assert '|mean.undefined="zero"|' in signature.signature(
+        loaded.override({"mean.undefined": "zero"}), "data"
+    )
     own.write_text(text + "\n[extra]\nkey = 1\n")
     with pytest.raises(ProtocolError, match=r"mine.toml: extra"):
         protocol.load(own)
@@ -111,13 +131,34 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
 
 def test_metric_rows_follow_the_protocol() -> None:
     names = [row.name for row in metric_rows(COCO)[0]]
-    assert names == ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
-    changed = COCO.override({"limits.max_dets": [5, 300], "areas": {"all": [0, 9], "tiny": [0, 3]}, "iou.thresholds": [0.5]})
+    assert names == [
+        "AP",
+        "AP50",
+        "AP75",
+        "APs",
+        "APm",
+        "APl",
+        "AR1",
+        "AR10",
+        "AR100",
+        "ARs",
+        "ARm",
+        "ARl",
+    ]
+    changed = COCO.override(
+        {
+            "limits.max_dets": [5, 300],
+            "areas": {"all": [0, 9], "tiny": [0, 3]},
+            "iou.thresholds": [0.5],
+        }
+    )
     rows, notes = metric_rows(changed)
     assert [row.name for row in rows] == ["AP", "AP50", "AP-tiny", "AR5", "AR300", "AR-tiny"]
     assert "AP75" in notes[0].text
     voc = protocol.load("voc2007")
     assert [row.name for row in metric_rows(voc)[0]] == ["mAP"]
-    assert [row.name for row in metric_rows(voc.override({"iou.thresholds": "0.5:0.05:0.95"}))[0]] == ["AP", "AP50", "AP75"]
+    assert [
+        row.name for row in metric_rows(voc.override({"iou.thresholds": "0.5:0.05:0.95"}))[0]
+    ] == ["AP", "AP50", "AP75"]
     with pytest.raises(ProtocolError, match="no metric 'mAR'"):
         metric_rows(COCO.override({"metrics": ["mAR"]}))

@@ -1,4 +1,5 @@
-"""``detmap rank``: CSV and VOC classification in, tables, JSON and pictures out; what is refused, with exit code 2."""
+"""``detmap rank``: CSV and VOC classification in, tables, JSON and pictures out; what is
+refused, with exit code 2."""
 
 from __future__ import annotations
 
@@ -38,16 +39,23 @@ def flags_of(name: str) -> dict[str, int]:
 
 @pytest.fixture
 def voc(tmp_path: Path) -> tuple[Path, Path]:
-    """The bundled sample as a classification task: an image scores as its best detection of the class, to two digits."""
+    """The bundled sample as a classification task: an image scores as its best detection of the
+    class, to two digits."""
     root, results = tmp_path / "VOC2007", tmp_path / "results"
     shutil.copytree(SHAPES, root, ignore=shutil.ignore_patterns("JPEGImages", "detections"))
     results.mkdir()
     for name in CLASSES:
         best: dict[str, float] = {}
-        for line in (SHAPES / "detections" / "contours" / f"comp4_det_test_{name}.txt").read_text().splitlines():
+        for line in (
+            (SHAPES / "detections" / "contours" / f"comp4_det_test_{name}.txt")
+            .read_text()
+            .splitlines()
+        ):
             image, score = line.split()[:2]
             best[image] = max(best.get(image, 0.0), round(float(score), 2))
-        (results / f"comp1_cls_test_{name}.txt").write_text("".join(f"{image} {best[image]}\n" for image in best))
+        (results / f"comp1_cls_test_{name}.txt").write_text(
+            "".join(f"{image} {best[image]}\n" for image in best)
+        )
     return root, results
 
 
@@ -66,7 +74,17 @@ def test_table_of_a_csv_pair(files: tuple[Path, Path]) -> None:
     lines = done.out.splitlines()
     assert lines[0] == "plain: step AP, equal scores together"
     assert lines[2].split() == ["mAP", "macro", "0.9167"]
-    assert lines[6].split() == ["class", "positives", "samples", "AP", "AUC", "best", "F1", "at", "score"]
+    assert lines[6].split() == [
+        "class",
+        "positives",
+        "samples",
+        "AP",
+        "AUC",
+        "best",
+        "F1",
+        "at",
+        "score",
+    ]
     assert lines[7].split() == ["cat", "2", "4", "0.7500", "0.6250", "0.6667", "0.9"]
     assert lines[8].split() == ["dog", "4", "4", "1.0000", "-", "1.0000", "0.1"]
     assert lines[10] == "4 samples, 3 classes, 7 positive labels"
@@ -78,19 +96,50 @@ def test_table_of_a_csv_pair(files: tuple[Path, Path]) -> None:
 
 
 def test_json_of_a_csv_pair(files: tuple[Path, Path]) -> None:
-    found = json.loads(run("rank", *files, "--format", "json", "--k", "3,1", "--threshold", "0.5").out)
+    found = json.loads(
+        run("rank", *files, "--format", "json", "--k", "3,1", "--threshold", "0.5").out
+    )
     truth = np.array([[0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 1, 0]])
     score = np.array([[0.1, 0.8, 0.3], [0.9, 0.7, 0.5], [0.2, 0.1, 0.9], [0.1, 0.8, 0.6]])
-    assert found["metrics"]["mAP"] == pytest.approx(average_precision_score(truth, score), abs=1e-12)
-    assert found["metrics"]["AUC"] == pytest.approx(roc_auc_score(truth[:, [0, 2]], score[:, [0, 2]]), abs=1e-12)
-    assert list(found["metrics"]) == ["mAP", "AUC", "accuracy@0.5", "precision@0.5", "recall@0.5", "F1@0.5",
-                                      "P@1", "R@1", "mAP@1", "P@3", "R@3", "mAP@3"]  # fmt: skip
+    assert found["metrics"]["mAP"] == pytest.approx(
+        average_precision_score(truth, score), abs=1e-12
+    )
+    assert found["metrics"]["AUC"] == pytest.approx(
+        roc_auc_score(truth[:, [0, 2]], score[:, [0, 2]]), abs=1e-12
+    )
+    assert list(found["metrics"]) == [
+        "mAP",
+        "AUC",
+        "accuracy@0.5",
+        "precision@0.5",
+        "recall@0.5",
+        "F1@0.5",
+        "P@1",
+        "R@1",
+        "mAP@1",
+        "P@3",
+        "R@3",
+        "mAP@3",
+    ]
     assert found["metrics"]["P@1"] == 1
     assert found["metrics"]["mAP@3"] == ranking.mean_average_precision_at_k(truth, score, 3)
     assert found["per_class"][1] == {
-        "name": "dog", "positives": 4, "samples": 4, "AP": 1.0, "AUC": None, "best_f1": 1.0, "best_f1_threshold": 0.1,
-        "tp": 3, "fp": 0, "tn": 0, "fn": 1, "accuracy": 0.75, "precision": 1.0, "recall": 0.75, "f1": 6 / 7,
-    }  # fmt: skip
+        "name": "dog",
+        "positives": 4,
+        "samples": 4,
+        "AP": 1.0,
+        "AUC": None,
+        "best_f1": 1.0,
+        "best_f1_threshold": 0.1,
+        "tp": 3,
+        "fp": 0,
+        "tn": 0,
+        "fn": 1,
+        "accuracy": 0.75,
+        "precision": 1.0,
+        "recall": 0.75,
+        "f1": 6 / 7,
+    }
     assert found["counts"] == {"samples": 4, "classes": 3, "positives": 7, "left_out": 0}
     assert found["protocol"]["changes"] == {}
     assert found["protocol"]["k"] == [1, 3]
@@ -99,11 +148,14 @@ def test_json_of_a_csv_pair(files: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    "average, value", [("macro", 11 / 12), ("weighted", 13 / 14), ("micro", 37 / 42), ("samples", 11 / 12)]
+    "average, value",
+    [("macro", 11 / 12), ("weighted", 13 / 14), ("micro", 37 / 42), ("samples", 11 / 12)],
 )
 def test_averages(files: tuple[Path, Path], average: str, value: float) -> None:
     found = json.loads(run("rank", *files, "--average", average, "--format", "json").out)
-    assert found["metrics"]["mAP" if average == "macro" else "AP"] == pytest.approx(value, abs=1e-12)
+    assert found["metrics"]["mAP" if average == "macro" else "AP"] == pytest.approx(
+        value, abs=1e-12
+    )
     assert found["protocol"]["changes"] == ({} if average == "macro" else {"average": average})
 
 
@@ -114,7 +166,9 @@ def test_no_average_leaves_the_classes(files: tuple[Path, Path]) -> None:
 
 
 def test_settings_are_in_the_signature(files: tuple[Path, Path]) -> None:
-    done = run("rank", *files, "--integrator", "all_points", "--ties", "input", "--undefined", "zero")
+    done = run(
+        "rank", *files, "--integrator", "all_points", "--ties", "input", "--undefined", "zero"
+    )
     assert done.out.startswith("plain: all-point AP, equal scores in the order of the truth\n")
     assert "rank:plain.1|ties=input;undefined=zero;integrator=all_points|proto:" in done.out
     assert "their AUC is counted as 0: dog" in done.err
@@ -150,10 +204,18 @@ def test_classes_and_samples_join_by_name(files: tuple[Path, Path]) -> None:
 
 
 def test_the_fourth_worked_example(tmp_path: Path) -> None:
-    labels, rows = [2, 1, 0, 3, 0, 1], ["1,2,6,1", "8,.5,1,.5", "3,4,1,2", "6,2.5,1,.5", "1,2,6,1", "9,0,.3,.7"]
+    labels, rows = (
+        [2, 1, 0, 3, 0, 1],
+        ["1,2,6,1", "8,.5,1,.5", "3,4,1,2", "6,2.5,1,.5", "1,2,6,1", "9,0,.3,.7"],
+    )
     truth, scores = tmp_path / "truth.csv", tmp_path / "scores.csv"
-    truth.write_text("id,p,q,r,s\n" + "".join(f"{i}," + ",".join(str(int(c == k)) for c in range(4)) + "\n"
-                                              for i, k in enumerate(labels)))  # fmt: skip
+    truth.write_text(
+        "id,p,q,r,s\n"
+        + "".join(
+            f"{i}," + ",".join(str(int(c == k)) for c in range(4)) + "\n"
+            for i, k in enumerate(labels)
+        )
+    )
     scores.write_text("id,p,q,r,s\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows)))
     done = run("rank", truth, scores, "--integrator", "all_points", "--ties", "input", "--k", "3")
     assert "mAP     macro    0.4583" in done.out
@@ -163,14 +225,37 @@ def test_the_fourth_worked_example(tmp_path: Path) -> None:
 def test_counts_at_a_threshold(files: tuple[Path, Path]) -> None:
     lines = run("rank", *files, "--threshold", "0.5").out.splitlines()
     begin = lines.index("predicted positive from score 0.5")
-    assert lines[begin + 1].split() == ["class", "TP", "FP", "TN", "FN", "accuracy", "precision", "recall", "F1"]
-    assert lines[begin + 4].split() == ["bird", "1", "2", "1", "0", "0.5000", "0.3333", "1.0000", "0.5000"]
+    assert lines[begin + 1].split() == [
+        "class",
+        "TP",
+        "FP",
+        "TN",
+        "FN",
+        "accuracy",
+        "precision",
+        "recall",
+        "F1",
+    ]
+    assert lines[begin + 4].split() == [
+        "bird",
+        "1",
+        "2",
+        "1",
+        "0",
+        "0.5000",
+        "0.3333",
+        "1.0000",
+        "0.5000",
+    ]
     assert ["precision@0.5", "macro", "0.7778"] in [line.split() for line in lines[:begin]]
     assert lines[-1].startswith("rank:")
 
 
 def test_output_formats(files: tuple[Path, Path], tmp_path: Path) -> None:
-    assert "| cat | 2 | 4 | 0.7500 | 0.6250 | 0.6667 | 0.9 |" in run("rank", *files, "--format", "markdown").out
+    assert (
+        "| cat | 2 | 4 | 0.7500 | 0.6250 | 0.6667 | 0.9 |"
+        in run("rank", *files, "--format", "markdown").out
+    )
     assert "cat,2,4,0.75,0.625,0.6666666666666666,0.9" in run("rank", *files, "--format", "csv").out
     assert "mAP     macro    91.67" in run("rank", *files, "--percent").out
     assert run("rank", *files, "-o", tmp_path / "out.txt").out == ""
@@ -184,13 +269,18 @@ def test_output_formats(files: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_undefined_classes_are_named(files: tuple[Path, Path]) -> None:
     files[0].write_text(TRUTH.replace("c,0,1,1", "c,0,1,0"))
-    files[1].write_text("image,cat,dog,bird\na,.1,-inf,.3\nb,.9,-inf,.5\nc,.2,-inf,.9\nd,.1,-inf,.6\n")
+    files[1].write_text(
+        "image,cat,dog,bird\na,.1,-inf,.3\nb,.9,-inf,.5\nc,.2,-inf,.9\nd,.1,-inf,.6\n"
+    )
     done = run("rank", *files, "--average", "samples")
     assert "1 classes have no positive sample and are left out of the mean: bird" in done.err
     assert "1 classes have no prediction and are left out of the mean: dog" in done.err
     assert done.out.splitlines()[8].split() == ["dog", "4", "4", "-", "-", "-", "-"]
     files[0].write_text(TRUTH.replace("b,1,1,0", "b,0,0,0"))
-    assert "1 samples show no class: their recall and AP are left out" in run("rank", *files, "--k", "1").err
+    assert (
+        "1 samples show no class: their recall and AP are left out"
+        in run("rank", *files, "--k", "1").err
+    )
 
 
 # ---- VOC
@@ -199,15 +289,21 @@ def test_undefined_classes_are_named(files: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize("protocol", ["voc2007", "voc2012"])
 def test_voc_is_the_devkit(voc: tuple[Path, Path], protocol: str) -> None:
     found = json.loads(run("rank", *voc, "-p", protocol, "--format", "json").out)
-    integrate: Callable[..., float] = integrators.eleven_point if protocol == "voc2007" else integrators.all_points
+    integrate: Callable[..., float] = (
+        integrators.eleven_point if protocol == "voc2007" else integrators.all_points
+    )
     expected = []
     for name in CLASSES:
         flags = flags_of(name)
-        recall, precision = naive.voc_curve(list(flags.values()), scores_of(voc[1], name, list(flags)))
+        recall, precision = naive.voc_curve(
+            list(flags.values()), scores_of(voc[1], name, list(flags))
+        )
         expected.append(integrate(recall, np.nan_to_num(precision)))
     assert [row["AP"] for row in found["per_class"]] == pytest.approx(expected, abs=1e-12)
     assert found["metrics"]["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
-    assert [row["positives"] for row in found["per_class"]] == [list(flags_of(name).values()).count(1) for name in CLASSES]
+    assert [row["positives"] for row in found["per_class"]] == [
+        list(flags_of(name).values()).count(1) for name in CLASSES
+    ]
     notes = {note["code"]: note["count"] for note in found["notes"]}
     assert notes["difficult"] == found["counts"]["left_out"] == 13
     assert notes["without-score"] > 0
@@ -215,15 +311,21 @@ def test_voc_is_the_devkit(voc: tuple[Path, Path], protocol: str) -> None:
 
 
 def test_voc_protocol_by_the_year(voc: tuple[Path, Path]) -> None:
-    assert run("rank", *voc).out.startswith("voc2007: 11-point AP, equal scores in the order of the truth\n")
-    assert run("rank", voc[0].parent, voc[1]).out == run("rank", *voc).out  # the folder above holds one year
+    assert run("rank", *voc).out.startswith(
+        "voc2007: 11-point AP, equal scores in the order of the truth\n"
+    )
+    assert (
+        run("rank", voc[0].parent, voc[1]).out == run("rank", *voc).out
+    )  # the folder above holds one year
     later = voc[0].rename(voc[0].parent / "mine")
     assert run("rank", later, voc[1]).out.startswith("voc2012: all-point AP")
 
 
 def test_voc_truth_from_xml_is_that_of_the_lists(voc: tuple[Path, Path]) -> None:
     def outcome() -> str:
-        return run("rank", *voc, "--format", "json", "--average", "micro", "--k", "2", "--threshold", ".4").out
+        return run(
+            "rank", *voc, "--format", "json", "--average", "micro", "--k", "2", "--threshold", ".4"
+        ).out
 
     before = outcome()
     main = voc[0] / "ImageSets" / "Main"
@@ -262,7 +364,9 @@ def test_plot(files: tuple[Path, Path], tmp_path: Path) -> None:
         assert done.code == 0
         assert done.out == run("rank", *files).out
         assert picture.read_bytes().startswith(magic)
-    assert "cat  AP 0.750" in (tmp_path / "curves.svg").read_text()  # a comment beside the outlines of the letters
+    assert (
+        "cat  AP 0.750" in (tmp_path / "curves.svg").read_text()
+    )  # a comment beside the outlines of the letters
 
 
 def test_plot_of_many_classes(tmp_path: Path) -> None:
@@ -278,8 +382,13 @@ def test_plot_of_many_classes(tmp_path: Path) -> None:
     assert (tmp_path / "many.png").stat().st_size > (tmp_path / "none.png").stat().st_size
 
 
-def test_plot_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, words in (("x.docx", "fix: name a .png, .svg or .pdf file"), ("no/where.png", "cannot be written")):
+def test_plot_that_cannot_be(
+    files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, words in (
+        ("x.docx", "fix: name a .png, .svg or .pdf file"),
+        ("no/where.png", "cannot be written"),
+    ):
         done = run("rank", *files, "--plot", tmp_path / name)
         assert done.code == 2
         assert words in done.err
@@ -295,26 +404,77 @@ def test_plot_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     "truth, scores, words",
     [
-        (TRUTH.replace("c,0,1,1", "c,0,1,2"), SCORES, ["truth.csv: line 4, column bird", "2 is neither 0 nor 1"]),
-        (TRUTH.replace("c,0,1,1", "c,0,yes,1"), SCORES, ["truth.csv: line 4, column dog", "'yes' is not a number"]),
-        (TRUTH, SCORES.replace(".9,.7", "nan,.7"), ["scores.csv: line 3, column cat", "nan is not a score"]),
-        (TRUTH, SCORES.replace(".9,.7", "inf,.7"), ["scores.csv: line 3, column cat", "inf is not a score"]),
-        (TRUTH, SCORES.replace(".9,.7", ",.7"), ["scores.csv: line 3, column cat", "'' is not a number"]),
-        (TRUTH, SCORES.replace(".9,.7", ".9"), ["scores.csv: line 3", "3 columns, the header has 4"]),
-        (TRUTH, SCORES.replace("bird", "fish"), ["scores.csv", "lacks class bird of", "has class fish that"]),
-        (TRUTH, SCORES.replace("image,cat", "image,cat,cow").replace("\na,", "\na,0,").replace("\nb,", "\nb,0,")
-         .replace("\nc,", "\nc,0,").replace("\nd,", "\nd,0,"), ["scores.csv", "has class cow"]),
+        (
+            TRUTH.replace("c,0,1,1", "c,0,1,2"),
+            SCORES,
+            ["truth.csv: line 4, column bird", "2 is neither 0 nor 1"],
+        ),
+        (
+            TRUTH.replace("c,0,1,1", "c,0,yes,1"),
+            SCORES,
+            ["truth.csv: line 4, column dog", "'yes' is not a number"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace(".9,.7", "nan,.7"),
+            ["scores.csv: line 3, column cat", "nan is not a score"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace(".9,.7", "inf,.7"),
+            ["scores.csv: line 3, column cat", "inf is not a score"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace(".9,.7", ",.7"),
+            ["scores.csv: line 3, column cat", "'' is not a number"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace(".9,.7", ".9"),
+            ["scores.csv: line 3", "3 columns, the header has 4"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace("bird", "fish"),
+            ["scores.csv", "lacks class bird of", "has class fish that"],
+        ),
+        (
+            TRUTH,
+            SCORES.replace("image,cat", "image,cat,cow")
+            .replace("\na,", "\na,0,")
+            .replace("\nb,", "\nb,0,")
+            .replace("\nc,", "\nc,0,")
+            .replace("\nd,", "\nd,0,"),
+            ["scores.csv", "has class cow"],
+        ),
         (TRUTH, SCORES.replace("d,.1,.8,.6\n", ""), ["scores.csv", "lacks sample d of"]),
-        (TRUTH, SCORES + "".join(f"x{i},0,0,0\n" for i in range(9)), ["scores.csv", "9 samples (x0, x1, x2, x3, x4 ...)"]),
-        (TRUTH + "b,0,0,0\n", SCORES, ["truth.csv: line 6", "sample b for the second time", "line 3"]),
-        (TRUTH.replace("dog", "cat"), SCORES, ["truth.csv: line 1, column 3", "class cat for the second time"]),
+        (
+            TRUTH,
+            SCORES + "".join(f"x{i},0,0,0\n" for i in range(9)),
+            ["scores.csv", "9 samples (x0, x1, x2, x3, x4 ...)"],
+        ),
+        (
+            TRUTH + "b,0,0,0\n",
+            SCORES,
+            ["truth.csv: line 6", "sample b for the second time", "line 3"],
+        ),
+        (
+            TRUTH.replace("dog", "cat"),
+            SCORES,
+            ["truth.csv: line 1, column 3", "class cat for the second time"],
+        ),
         (TRUTH.replace("dog", " "), SCORES, ["truth.csv: line 1, column 3", "without a name"]),
-        (TRUTH.replace(",", ";"), SCORES, ["truth.csv: line 1", "'image;cat;dog;bird' names no class", "commas"]),
+        (
+            TRUTH.replace(",", ";"),
+            SCORES,
+            ["truth.csv: line 1", "'image;cat;dog;bird' names no class", "commas"],
+        ),
         ("", SCORES, ["truth.csv: line 1", "the file is empty"]),
         ("image,cat,dog,bird\n", SCORES, ["truth.csv", "holds no sample"]),
         (TRUTH, '"' + "x" * 200_000, ["scores.csv", "not CSV", "field larger"]),
     ],
-)  # fmt: skip
+)
 def test_refused_csv(files: tuple[Path, Path], truth: str, scores: str, words: list[str]) -> None:
     files[0].write_text(truth)
     files[1].write_text(scores)
@@ -361,21 +521,56 @@ CIRCLE, RESULT = "VOC2007/ImageSets/Main/circle_test.txt", "results/comp1_cls_te
         (write(CIRCLE, "000001 2\n"), ["circle_test.txt: line 1", "flag '2'"]),
         (write(CIRCLE, "000001 1\n\n000001 1\n"), ["circle_test.txt: line 3", "second time"]),
         (write(CIRCLE, "000001\n"), ["circle_test.txt: line 1", "1 columns", "image flag"]),
-        (write(CIRCLE, "000001 1\n"), ["ellipse_test.txt", "lists 60 images, not the 1 of circle_test.txt"]),
-        (write(RESULT, "000001 .5 3\n"), ["comp1_cls_test_circle.txt: line 1", "3 columns", "image score"]),
-        (write(RESULT, "000001 high\n"), ["comp1_cls_test_circle.txt: line 1", "'high' is not a score"]),
-        (write(RESULT, "000001 nan\n"), ["comp1_cls_test_circle.txt: line 1", "'nan' is not a score"]),
+        (
+            write(CIRCLE, "000001 1\n"),
+            ["ellipse_test.txt", "lists 60 images, not the 1 of circle_test.txt"],
+        ),
+        (
+            write(RESULT, "000001 .5 3\n"),
+            ["comp1_cls_test_circle.txt: line 1", "3 columns", "image score"],
+        ),
+        (
+            write(RESULT, "000001 high\n"),
+            ["comp1_cls_test_circle.txt: line 1", "'high' is not a score"],
+        ),
+        (
+            write(RESULT, "000001 nan\n"),
+            ["comp1_cls_test_circle.txt: line 1", "'nan' is not a score"],
+        ),
         (write(RESULT, "000099 .5\n"), ["comp1_cls_test_circle.txt: line 1", "no image '000099'"]),
-        (write(RESULT, "000001 .5\n000001 .6\n"), ["comp1_cls_test_circle.txt: line 2", "second time"]),
-        (write("results/comp2_cls_test_circle.txt", "000001 .5\n"), ["a second file for class circle"]),
-        (write("results/comp1_cls_test_hexagon.txt", "000001 .5\n"), ["results of hexagon, not in", "circle, ellipse"]),
-        (lambda folder: (folder / RESULT).unlink(), ["no results of circle", "one file for each of circle, ellipse"]),
-        (lambda folder: [f.unlink() for f in (folder / "results").iterdir()], ["no files such as comp1_cls_test"]),
-        (lambda folder: shutil.copytree(folder / "VOC2007", folder / "VOC2008"), ["holds 2 data sets: VOC2007, VOC2008"]),
-        (lambda folder: [f.unlink() for f in (folder / "VOC2007/ImageSets/Main").iterdir()], ["no list of test or val"]),
+        (
+            write(RESULT, "000001 .5\n000001 .6\n"),
+            ["comp1_cls_test_circle.txt: line 2", "second time"],
+        ),
+        (
+            write("results/comp2_cls_test_circle.txt", "000001 .5\n"),
+            ["a second file for class circle"],
+        ),
+        (
+            write("results/comp1_cls_test_hexagon.txt", "000001 .5\n"),
+            ["results of hexagon, not in", "circle, ellipse"],
+        ),
+        (
+            lambda folder: (folder / RESULT).unlink(),
+            ["no results of circle", "one file for each of circle, ellipse"],
+        ),
+        (
+            lambda folder: [f.unlink() for f in (folder / "results").iterdir()],
+            ["no files such as comp1_cls_test"],
+        ),
+        (
+            lambda folder: shutil.copytree(folder / "VOC2007", folder / "VOC2008"),
+            ["holds 2 data sets: VOC2007, VOC2008"],
+        ),
+        (
+            lambda folder: [f.unlink() for f in (folder / "VOC2007/ImageSets/Main").iterdir()],
+            ["no list of test or val"],
+        ),
     ],
-)  # fmt: skip
-def test_refused_voc(voc: tuple[Path, Path], spoil: Callable[[Path], None], words: list[str]) -> None:
+)
+def test_refused_voc(
+    voc: tuple[Path, Path], spoil: Callable[[Path], None], words: list[str]
+) -> None:
     spoil(voc[0].parent)
     done = run("rank", voc[0].parent if "data sets" in words[0] else voc[0], voc[1])
     assert done.code == 2

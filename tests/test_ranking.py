@@ -1,4 +1,5 @@
-"""`detmap.ranking` on arrays: worked examples, scikit-learn, the definitions, and what is refused."""
+"""`detmap.ranking` on arrays: worked examples, scikit-learn, the definitions, and what is
+refused."""
 
 from __future__ import annotations
 
@@ -71,9 +72,13 @@ def quiet() -> Iterator[None]:
 
 QUERIES = [2, 1, 0, 3, 0, 1]
 QUERY_SCORES = [
-    [0.1, 0.2, 0.6, 0.1], [0.8, 0.05, 0.1, 0.05], [0.3, 0.4, 0.1, 0.2],
-    [0.6, 0.25, 0.1, 0.05], [0.1, 0.2, 0.6, 0.1], [0.9, 0, 0.03, 0.07],
-]  # fmt: skip
+    [0.1, 0.2, 0.6, 0.1],
+    [0.8, 0.05, 0.1, 0.05],
+    [0.3, 0.4, 0.1, 0.2],
+    [0.6, 0.25, 0.1, 0.05],
+    [0.1, 0.2, 0.6, 0.1],
+    [0.9, 0, 0.03, 0.07],
+]
 LABELS = [[0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 1, 0]]
 LABEL_SCORES = [[0.1, 0.8, 0.3], [0.9, 0.7, 0.5], [0.2, 0.1, 0.9], [0.1, 0.8, 0.6]]
 
@@ -87,7 +92,9 @@ def test_worked_example_binary() -> None:
 
 
 def test_worked_example_multilabel() -> None:
-    assert ranking.average_precision(LABELS, LABEL_SCORES, average=None).tolist() == close([0.75, 1, 1])
+    assert ranking.average_precision(LABELS, LABEL_SCORES, average=None).tolist() == close(
+        [0.75, 1, 1]
+    )
     expected = {"macro": 11 / 12, "weighted": 13 / 14, "micro": 37 / 42, "samples": 11 / 12}
     for average, value in expected.items():
         assert ranking.average_precision(LABELS, LABEL_SCORES, average=average) == close(value)
@@ -95,7 +102,9 @@ def test_worked_example_multilabel() -> None:
 
 
 def test_worked_example_weights() -> None:
-    found = ranking.average_precision([1, 0, 0, 1], [0.5, 0.4, 0.3, 0.1], sample_weight=[2, 0.5, 1, 1])
+    found = ranking.average_precision(
+        [1, 0, 0, 1], [0.5, 0.4, 0.3, 0.1], sample_weight=[2, 0.5, 1, 1]
+    )
     assert found == close(8 / 9)
 
 
@@ -105,7 +114,9 @@ def test_worked_example_all_point_with_ties_in_input_order() -> None:
 
     assert ap(ties="input", average=None).tolist() == close([1 / 3, 1 / 3, 1, 1 / 6])
     assert ap(ties="input") == close(11 / 24)  # 0.4583
-    assert ap(ties="together", average=None).tolist() == close([1 / 3, 1 / 3, 1 / 2, 1 / 6])  # class 2 shares its best score
+    assert ap(ties="together", average=None).tolist() == close(
+        [1 / 3, 1 / 3, 1 / 2, 1 / 6]
+    )  # class 2 shares its best score
 
 
 def test_worked_example_retrieval() -> None:
@@ -126,31 +137,43 @@ def test_worked_example_two_slips() -> None:
 
 @relaxed
 @given(binary(), st.booleans(), st.integers(0, 10**6))
-def test_curves_of_scikit_learn(data: tuple[np.ndarray, np.ndarray], weighted: bool, seed: int) -> None:
+def test_curves_of_scikit_learn(
+    data: tuple[np.ndarray, np.ndarray], weighted: bool, seed: int
+) -> None:
     truth, score = data
     weight = draw_weights(np.random.default_rng(seed), len(truth)) if weighted else None
     with quiet():
         expected = sklearn.precision_recall_curve(truth, score, sample_weight=weight)
-        expected_roc = sklearn.roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
+        expected_roc = sklearn.roc_curve(
+            truth, score, sample_weight=weight, drop_intermediate=False
+        )
     found = ranking.precision_recall_curve(truth, score, sample_weight=weight)
-    if (truth[slice(None) if weight is None else weight > 0] == 0).all():  # scikit-learn: 1; here undefined
+    if (
+        truth[slice(None) if weight is None else weight > 0] == 0
+    ).all():  # scikit-learn: 1; here undefined
         assert np.isnan(found.recall[:-1]).all()
         found = found._replace(recall=expected[1])
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
-    for mine, theirs in zip(ranking.roc_curve(truth, score, sample_weight=weight), expected_roc, strict=True):
+    for mine, theirs in zip(
+        ranking.roc_curve(truth, score, sample_weight=weight), expected_roc, strict=True
+    ):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
 @relaxed
 @given(binary(), st.booleans(), st.integers(0, 10**6))
-def test_binary_values_of_scikit_learn(data: tuple[np.ndarray, np.ndarray], weighted: bool, seed: int) -> None:
+def test_binary_values_of_scikit_learn(
+    data: tuple[np.ndarray, np.ndarray], weighted: bool, seed: int
+) -> None:
     truth, score = data
     weight = draw_weights(np.random.default_rng(seed), len(truth)) if weighted else None
     with quiet():
         expected = sklearn.average_precision_score(truth, score, sample_weight=weight)
         expected_auc = sklearn.roc_auc_score(truth, score, sample_weight=weight)
-    assert ranking.average_precision(truth, score, sample_weight=weight, undefined="zero") == close(expected)
+    assert ranking.average_precision(truth, score, sample_weight=weight, undefined="zero") == close(
+        expected
+    )
     found = ranking.auc(truth, score, sample_weight=weight)
     assert found == pytest.approx(expected_auc, abs=1e-12, nan_ok=True)
 
@@ -161,8 +184,12 @@ def test_binary_values_of_scikit_learn(data: tuple[np.ndarray, np.ndarray], weig
 def test_averages_of_scikit_learn(average: str | None, data: Any) -> None:
     truth, score, weight = data
     with quiet():
-        expected = sklearn.average_precision_score(truth, score, average=average, sample_weight=weight)
-    found = ranking.average_precision(truth, score, average=average, sample_weight=weight, undefined="zero")
+        expected = sklearn.average_precision_score(
+            truth, score, average=average, sample_weight=weight
+        )
+    found = ranking.average_precision(
+        truth, score, average=average, sample_weight=weight, undefined="zero"
+    )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -178,11 +205,16 @@ def test_auc_averages_of_scikit_learn(average: str | None, data: Any) -> None:
         if average == "micro":
             repeated = None if weight is None else np.repeat(weight, truth.shape[1])
             expected = sklearn.roc_auc_score(truth.ravel(), score.ravel(), sample_weight=repeated)
-        elif average == "samples":  # undefined ones are left out; scikit-learn's mean of them is NaN
+        elif (
+            average == "samples"
+        ):  # undefined ones are left out; scikit-learn's mean of them is NaN
             each = [sklearn.roc_auc_score(t, s) for t, s in zip(truth, score, strict=True)]
             expected = mean_of_defined(each, np.ones(len(truth)) if weight is None else weight)
         else:
-            each = [sklearn.roc_auc_score(t, s, sample_weight=weight) for t, s in zip(truth.T, score.T, strict=True)]
+            each = [
+                sklearn.roc_auc_score(t, s, sample_weight=weight)
+                for t, s in zip(truth.T, score.T, strict=True)
+            ]
             support = truth.sum(axis=0) if weight is None else weight @ truth
             by = {"macro": np.ones(len(each)), "weighted": support}
             expected = each if average is None else mean_of_defined(each, by[average])
@@ -196,19 +228,29 @@ def mean_of_defined(values: list[float], weight: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted", "samples", None])
-@pytest.mark.parametrize("undefined, zero_division", [("skip", np.nan), ("zero", 0.0), ("one", 1.0)])
+@pytest.mark.parametrize(
+    "undefined, zero_division", [("skip", np.nan), ("zero", 0.0), ("one", 1.0)]
+)
 @settings(relaxed, max_examples=25)
 @given(data=multilabel(), threshold=st.sampled_from([*LEVELS, 2.0]))
-def test_rates_at_a_threshold_of_scikit_learn(average: str, undefined: str, zero_division: float, data: Any,
-                                              threshold: float) -> None:  # fmt: skip
+def test_rates_at_a_threshold_of_scikit_learn(
+    average: str, undefined: str, zero_division: float, data: Any, threshold: float
+) -> None:
     truth, score, weight = data
     if average == "weighted":
         truth[0] = 1  # without positives anywhere, scikit-learn has values of its own
     if weight is not None:  # of weightless samples scikit-learn counts the zeros
         truth, score, weight = (each[weight > 0] for each in (truth, score, weight))
-    found = ranking.at_threshold(truth, score, threshold, average=average, undefined=undefined, sample_weight=weight)
-    expected = sklearn.precision_recall_fscore_support(truth, (score >= threshold).astype(int), average=average,
-                                                       zero_division=zero_division, sample_weight=weight)[:3]  # fmt: skip
+    found = ranking.at_threshold(
+        truth, score, threshold, average=average, undefined=undefined, sample_weight=weight
+    )
+    expected = sklearn.precision_recall_fscore_support(
+        truth,
+        (score >= threshold).astype(int),
+        average=average,
+        zero_division=zero_division,
+        sample_weight=weight,
+    )[:3]
     for mine, theirs in zip(found[1:], expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
     if average == "micro":
@@ -222,11 +264,15 @@ def test_multiclass_labels_are_one_hot() -> None:
     for average in ("macro", "micro", "weighted"):
         expected = sklearn.average_precision_score(truth, score, average=average)
         assert ranking.average_precision(truth, score, average=average) == close(expected)
-        assert ranking.average_precision(np.eye(4)[truth], score, average=average) == close(expected)
+        assert ranking.average_precision(np.eye(4)[truth], score, average=average) == close(
+            expected
+        )
     proba = score + 1e-3
     proba /= proba.sum(axis=1, keepdims=True)
     expected = sklearn.roc_auc_score(truth, proba, multi_class="ovr", average=None)
-    np.testing.assert_allclose(ranking.auc(truth, proba, average=None), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        ranking.auc(truth, proba, average=None), expected, rtol=0, atol=1e-12
+    )
 
 
 # ---- the definitions
@@ -236,7 +282,9 @@ def test_multiclass_labels_are_one_hot() -> None:
 @given(binary(both=True))
 def test_ap_and_auc_are_their_definitions(data: tuple[np.ndarray, np.ndarray]) -> None:
     truth, score = (each.tolist() for each in data)
-    assert ranking.average_precision(truth, score) == close(float(naive.average_precision(truth, score)))
+    assert ranking.average_precision(truth, score) == close(
+        float(naive.average_precision(truth, score))
+    )
     pairs = naive.auc_by_pairs(truth, score)
     assert naive.auc_by_rank_sum(truth, score) == pairs
     assert ranking.auc(truth, score) == float(pairs)  # to the last bit
@@ -255,21 +303,28 @@ def test_every_integrator_of_the_curve(data: tuple[np.ndarray, np.ndarray]) -> N
 
 @relaxed
 @given(binary(both=True), st.randoms())
-def test_together_does_not_depend_on_the_order_of_the_input(data: tuple[np.ndarray, np.ndarray], random: Any) -> None:
+def test_together_does_not_depend_on_the_order_of_the_input(
+    data: tuple[np.ndarray, np.ndarray], random: Any
+) -> None:
     truth, score = data
     order = list(range(len(truth)))
     random.shuffle(order)
     for name in ranking.INTEGRATORS:
-        assert ranking.average_precision(truth[order], score[order], integrator=name) == ranking.average_precision(
-            truth, score, integrator=name)  # fmt: skip
+        assert ranking.average_precision(
+            truth[order], score[order], integrator=name
+        ) == ranking.average_precision(truth, score, integrator=name)
     for curve in (ranking.precision_recall_curve, ranking.roc_curve):
-        for mine, theirs in zip(curve(truth[order], score[order]), curve(truth, score), strict=True):
+        for mine, theirs in zip(
+            curve(truth[order], score[order]), curve(truth, score), strict=True
+        ):
             np.testing.assert_array_equal(mine, theirs)
 
 
 @relaxed
 @given(binary(both=True))
-def test_ties_in_input_order_are_the_ranks_of_the_voc_devkit(data: tuple[np.ndarray, np.ndarray]) -> None:
+def test_ties_in_input_order_are_the_ranks_of_the_voc_devkit(
+    data: tuple[np.ndarray, np.ndarray],
+) -> None:
     truth, score = data
     recall, precision = naive.voc_curve([1 if label else -1 for label in truth], score.tolist())
     found = ranking.precision_recall_curve(truth, score, ties="input")
@@ -290,7 +345,11 @@ def test_counts_at_a_threshold(data: tuple[np.ndarray, np.ndarray], threshold: f
     found = ranking.confusion(truth, score, threshold)
     assert (found.tp, found.fp, found.tn, found.fn) == (tp, fp, tn, fn)
     assert found.accuracy == (tp + tn) / len(truth)
-    rates = ((found.precision, tp, tp + fp), (found.recall, tp, tp + fn), (found.f1, 2 * tp, 2 * tp + fp + fn))
+    rates = (
+        (found.precision, tp, tp + fp),
+        (found.recall, tp, tp + fn),
+        (found.f1, 2 * tp, 2 * tp + fp + fn),
+    )
     for mine, part, whole in rates:
         assert mine == part / whole if whole else math.isnan(mine)
 
@@ -322,13 +381,19 @@ def test_best_f_beta(data: tuple[np.ndarray, np.ndarray], beta: Fraction) -> Non
 
 @relaxed
 @given(binary(both=True), st.sampled_from([0.0, 0.3, 0.5, 2 / 3, 0.9, 1.0]))
-def test_thresholds_for_a_wanted_precision_and_recall(data: tuple[np.ndarray, np.ndarray], wanted: float) -> None:
+def test_thresholds_for_a_wanted_precision_and_recall(
+    data: tuple[np.ndarray, np.ndarray], wanted: float
+) -> None:
     truth, score = (each.tolist() for each in data)
     points = naive.curve(truth, score)
     precise = [point for point in points if float(point[2]) >= wanted]
     found = ranking.threshold_for_precision(truth, score, wanted)
     assert found.threshold == precise[-1][0] if precise else math.isnan(found.threshold)
-    assert found.recall == (max(float(point[1]) for point in precise)) if precise else math.isnan(found.recall)
+    assert (
+        found.recall == (max(float(point[1]) for point in precise))
+        if precise
+        else math.isnan(found.recall)
+    )
     enough = [point for point in points if float(point[1]) >= wanted]
     found = ranking.threshold_for_recall(truth, score, wanted)
     assert (found.threshold, found.recall, found.precision) == tuple(map(float, enough[0]))
@@ -347,7 +412,9 @@ def test_operating_points_of_classes() -> None:
 def test_detection_curves_are_the_same_code() -> None:
     sample = folder("datasets") / "shapes"
     truth = detmap.read_truth(sample)
-    result = detmap.evaluate(truth, detmap.read_detections(sample / "detections" / "template", truth), "voc2012")
+    result = detmap.evaluate(
+        truth, detmap.read_detections(sample / "detections" / "template", truth), "voc2012"
+    )
     matches = result.matches
     for k, name in enumerate(matches.categories.names):
         mine = slice(matches.off[k], matches.off[k + 1])
@@ -382,14 +449,21 @@ def test_metrics_at_k(data: Any, k: int) -> None:
             assert np.isnan([found[1][q], found[2][q]]).all()
     for undefined, stand_in in (("skip", None), ("zero", 0), ("one", 1)):
         ap = found[2][relevant] if stand_in is None else np.where(relevant, found[2], stand_in)
-        assert ranking.mean_average_precision_at_k(truth, score, k, undefined=undefined) == close(ap.mean())
+        assert ranking.mean_average_precision_at_k(truth, score, k, undefined=undefined) == close(
+            ap.mean()
+        )
 
 
 def test_denominators_of_ap_at_k() -> None:
-    truth, score = [1, 0, 1, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]  # 3 relevant, 2 of them within 3 ranks
+    truth, score = (
+        [1, 0, 1, 1, 0],
+        [0.9, 0.8, 0.7, 0.6, 0.5],
+    )  # 3 relevant, 2 of them within 3 ranks
     total = 1 + 2 / 3
     for denominator, n in (("possible", 3), ("relevant", 3), ("found", 2)):
-        assert ranking.average_precision_at_k(truth, score, 3, denominator=denominator) == close(total / n)
+        assert ranking.average_precision_at_k(truth, score, 3, denominator=denominator) == close(
+            total / n
+        )
     assert ranking.average_precision_at_k(truth, score, 2) == close(1 / 2)
     assert ranking.average_precision_at_k(truth, score, 2, denominator="relevant") == close(1 / 3)
     assert ranking.average_precision_at_k([0, 1], [2, 1], 1, denominator="found") == 0
@@ -408,8 +482,14 @@ def test_policies_for_classes_without_positives_or_predictions() -> None:
     for undefined, expected in (("skip", 1), ("zero", 1 / 3), ("one", 1)):
         assert ranking.average_precision(truth, score, undefined=undefined) == close(expected)
         assert ranking.auc(truth, score, undefined=undefined) == close(expected)
-    assert ranking.average_precision(truth, score, average=None, undefined="zero").tolist() == [1, 0, 0]
-    assert ranking.average_precision(truth, score, average="weighted", undefined="zero") == close(1 / 2)
+    assert ranking.average_precision(truth, score, average=None, undefined="zero").tolist() == [
+        1,
+        0,
+        0,
+    ]
+    assert ranking.average_precision(truth, score, average="weighted", undefined="zero") == close(
+        1 / 2
+    )
     best = ranking.best_f_beta(truth, score)
     np.testing.assert_array_equal(best.threshold, [0.8, np.nan, np.nan])
     assert np.isnan(ranking.precision_at_k([[0, 1]], [[nothing, nothing]], 1)).all()
@@ -422,13 +502,17 @@ def test_no_prediction_ranks_last() -> None:
     assert found.recall.tolist() == [1, 0.5, 0.5, 0]
     assert ranking.average_precision(truth, score) == 0.75
     assert ranking.threshold_for_recall(truth, score, 1.0).threshold is not None
-    assert math.isnan(ranking.threshold_for_recall(truth, score, 1.0).threshold)  # no prediction reaches it
+    assert math.isnan(
+        ranking.threshold_for_recall(truth, score, 1.0).threshold
+    )  # no prediction reaches it
 
 
 def test_nothing_at_all_is_undefined() -> None:
     assert math.isnan(ranking.average_precision([], []))
     assert ranking.average_precision([], [], undefined="one") == 1
-    assert math.isnan(ranking.average_precision(np.zeros((0, 3)), np.zeros((0, 3)), average="samples"))
+    assert math.isnan(
+        ranking.average_precision(np.zeros((0, 3)), np.zeros((0, 3)), average="samples")
+    )
     assert ranking.precision_recall_curve([], []).precision.tolist() == [1]
     assert math.isnan(ranking.auc([1, 1], [0.1, 0.2]))
     assert math.isnan(ranking.average_precision([1, 0], [1, 0], sample_weight=[0, 0]))
@@ -455,8 +539,12 @@ class Foreign:
         return np.array(self.values, dtype=dtype)
 
 
-@pytest.mark.parametrize("score_kind", [np.float64, np.float32, np.float16, np.int8, np.uint64, object, list, Foreign])
-@pytest.mark.parametrize("label_kind", [bool, np.int64, np.uint8, np.float32, object, list, Foreign])
+@pytest.mark.parametrize(
+    "score_kind", [np.float64, np.float32, np.float16, np.int8, np.uint64, object, list, Foreign]
+)
+@pytest.mark.parametrize(
+    "label_kind", [bool, np.int64, np.uint8, np.float32, object, list, Foreign]
+)
 def test_any_array(label_kind: Any, score_kind: Any) -> None:
     def made(kind: Any, values: list[Any]) -> Any:
         if kind is list:
@@ -473,8 +561,10 @@ def test_boolean_scores_and_layouts() -> None:
     truth, score = np.asfortranarray(LABELS), np.asfortranarray(LABEL_SCORES)
     score.flags.writeable = False
     for average in AVERAGES:
-        assert np.array_equal(ranking.average_precision(truth, score, average=average),
-                              ranking.average_precision(LABELS, LABEL_SCORES, average=average))  # fmt: skip
+        assert np.array_equal(
+            ranking.average_precision(truth, score, average=average),
+            ranking.average_precision(LABELS, LABEL_SCORES, average=average),
+        )
     assert score.tolist() == LABEL_SCORES
 
 
@@ -482,9 +572,13 @@ def test_a_positive_label_of_any_kind() -> None:
     score = [0.9, 0.8, 0.3, 0.2]
     expected = ranking.average_precision([1, 0, 1, 0], score)
     assert ranking.average_precision([1, -1, 1, -1], score, pos_label=1) == expected
-    assert ranking.average_precision(["cat", "dog", "cat", "dog"], score, pos_label="cat") == expected
+    assert (
+        ranking.average_precision(["cat", "dog", "cat", "dog"], score, pos_label="cat") == expected
+    )
     assert ranking.average_precision([0, 1, 0, 1], score, pos_label=0) == expected
-    assert math.isnan(ranking.average_precision(["dog", "dog"], [1, 2], pos_label="cat"))  # no positives
+    assert math.isnan(
+        ranking.average_precision(["dog", "dog"], [1, 2], pos_label="cat")
+    )  # no positives
     assert sklearn.average_precision_score([0, 1, 0, 1], score, pos_label=0) == close(expected)
 
 
@@ -499,9 +593,16 @@ def test_the_number_of_threads_never_shows(threads: int) -> None:
 
 
 def test_a_light_import() -> None:
-    code = ("import sys, detmap; detmap.ranking.average_precision;"
-            "print([m for m in ('numba', 'matplotlib', 'sklearn') if m in sys.modules])")  # fmt: skip
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        "import sys, detmap; detmap.ranking.average_precision;"
+        "print([m for m in ('numba', 'matplotlib', 'sklearn') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 # ---- what is refused
@@ -537,7 +638,10 @@ AP = ranking.average_precision
         (lambda: AP([0, 1], [1, 2], sample_weight=[1, -1]), ["sample_weight[1]", "-1"]),
         (lambda: AP([0, 1], [1, 2], sample_weight=[math.nan, 1]), ["sample_weight[0]", "nan"]),
         (lambda: AP([0, 1], [1, 2], sample_weight=["a", "b"]), ["sample_weight", "dtype"]),
-        (lambda: AP([0, 1], [1, 2], average="mean"), ["average", "'mean'", "macro, micro, weighted, samples"]),
+        (
+            lambda: AP([0, 1], [1, 2], average="mean"),
+            ["average", "'mean'", "macro, micro, weighted, samples"],
+        ),
         (lambda: AP([0, 1], [1, 2], integrator="trapezoid"), ["integrator", "eleven_point"]),
         (lambda: AP([0, 1], [1, 2], ties="half"), ["ties", "together, input"]),
         (lambda: AP([0, 1], [1, 2], undefined="nan"), ["undefined", "skip, zero, one"]),
@@ -545,19 +649,37 @@ AP = ranking.average_precision
         (lambda: ranking.precision_at_k([[0, 1]], [[1, 2]], 0), ["k", "0", "from 1"]),
         (lambda: ranking.recall_at_k([[0, 1]], [[1, 2]], 1.5), ["k", "1.5"]),
         (lambda: ranking.average_precision_at_k([[0, 1]], [[1, 2]], True), ["k", "True"]),
-        (lambda: ranking.average_precision_at_k([[0, 1]], [[1, 2]], 1, denominator="k"), ["denominator", "possible"]),
+        (
+            lambda: ranking.average_precision_at_k([[0, 1]], [[1, 2]], 1, denominator="k"),
+            ["denominator", "possible"],
+        ),
         (lambda: ranking.confusion([0, 1], [1, 2], math.nan), ["threshold"]),
         (lambda: ranking.confusion([0, 1], [1, 2], [1, 2]), ["threshold", "1 classes"]),
         (lambda: ranking.best_f_beta([0, 1], [1, 2], beta=0), ["beta"]),
         (lambda: ranking.threshold_for_precision([0, 1], [1, 2], 1.5), ["precision", "1.5"]),
         (lambda: ranking.threshold_for_recall([0, 1], [1, 2], -1), ["recall", "-1"]),
-        (lambda: ranking.from_arrays(LABELS, LABEL_SCORES, classes=["a", "b"]), ["classes", "2 names", "3"]),
-        (lambda: ranking.from_arrays(LABELS, LABEL_SCORES, ids=list("aabc")), ["ids", "3 different"]),
-        (lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), "coco"), ["protocol", "plain, voc2007"]),
-        (lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), settings={"grid": 1}), ["option", "grid"]),
-        (lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), threshold=math.inf), ["threshold"]),
+        (
+            lambda: ranking.from_arrays(LABELS, LABEL_SCORES, classes=["a", "b"]),
+            ["classes", "2 names", "3"],
+        ),
+        (
+            lambda: ranking.from_arrays(LABELS, LABEL_SCORES, ids=list("aabc")),
+            ["ids", "3 different"],
+        ),
+        (
+            lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), "coco"),
+            ["protocol", "plain, voc2007"],
+        ),
+        (
+            lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), settings={"grid": 1}),
+            ["option", "grid"],
+        ),
+        (
+            lambda: ranking.evaluate(ranking.from_arrays([0, 1], [1, 2]), threshold=math.inf),
+            ["threshold"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused_with_place_and_remedy(call: Callable[[], Any], words: list[str]) -> None:
     with pytest.raises(Exception) as caught:
         call()

@@ -25,7 +25,11 @@ def test_ci_calls_the_test_command() -> None:
 
 def test_the_first_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    words = next(block for block in BLOCKS if ".venv/bin/detmap eval" in block).split(".venv/bin/detmap ")[1].split()
+    words = (
+        next(block for block in BLOCKS if ".venv/bin/detmap eval" in block)
+        .split(".venv/bin/detmap ")[1]
+        .split()
+    )
     outcome = run(*words)
     assert outcome.out + outcome.err == block_of("coco-bbox: COCO detection")
 

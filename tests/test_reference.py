@@ -1,4 +1,5 @@
-"""The twins against the official tool and examples worked by hand; the drawing against what it promises."""
+"""The twins against the official tool and examples worked by hand; the drawing against what it
+promises."""
 
 import copy
 import json
@@ -135,7 +136,8 @@ def test_voc_match_exactly_at_the_threshold() -> None:
 
 
 def test_voc_looks_at_the_best_object_only() -> None:
-    # The second detection prefers the taken object and gets nothing, though the free one overlaps it by 8/12.
+    # The second detection prefers the taken object and gets nothing, though the free one overlaps
+    # it by 8/12.
     objects = {"a": [(1, 1, 10, 10, False), (3, 1, 12, 10, False)]}
     detections = [("a", 0.9, 1, 1, 10, 10), ("a", 0.8, 1, 1, 10, 10)]
     assert voc.overlap(detections[1][2:], objects["a"][1][:4]) == 80 / 120
@@ -150,7 +152,12 @@ def test_voc_first_of_equal_objects_wins_difficult_or_not() -> None:
 
 def test_voc_ties_stay_in_file_order() -> None:
     objects = {"a": [OBJECT], "b": [OBJECT]}
-    detections = [("b", 0.5, 90, 90, 99, 99), ("a", 0.5, *HALF), ("b", 0.7, *HALF), ("a", 0.5, *HALF)]
+    detections = [
+        ("b", 0.5, 90, 90, 99, 99),
+        ("a", 0.5, *HALF),
+        ("b", 0.7, *HALF),
+        ("a", 0.5, *HALF),
+    ]
     assert voc.rank(detections) == [2, 0, 1, 3]
     assert voc.judge(detections, objects) == [TP, FP, TP, FP]
 
@@ -170,7 +177,13 @@ def test_voc_average_precision_by_hand() -> None:
     assert voc.eleven_point(recall, precision) == pytest.approx((3 * 1 + 3 * (2 / 3)) / 11)
     assert voc.all_points(recall, precision) == pytest.approx(0.25 * 1 + 0.25 * (2 / 3))
     assert curves.step(recall, precision) == pytest.approx(0.25 * 1 + 0.25 * (2 / 3))
-    assert curves.grid_envelope(recall, precision, [0, 0.25, 0.26, 0.5, 0.51]) == [1, 1, 2 / 3, 2 / 3, 0]
+    assert curves.grid_envelope(recall, precision, [0, 0.25, 0.26, 0.5, 0.51]) == [
+        1,
+        1,
+        2 / 3,
+        2 / 3,
+        0,
+    ]
 
 
 def test_voc_only_neutral_detections_are_undefined_at_eleven_points_as_in_the_devkit() -> None:
@@ -187,7 +200,12 @@ def test_matlab_colon() -> None:
     assert grid == [0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     # A difference that MATLAB itself printed: 0:0.1:0.3 less the first four of 0:0.1:0.4
     differences = np.subtract(voc.matlab_colon(0.0, 0.1, 0.3), voc.matlab_colon(0.0, 0.1, 0.4)[:4])
-    assert [f"{value / 1e-16:.4f}" for value in differences] == ["0.0000", "0.0000", "-0.2776", "-0.5551"]
+    assert [f"{value / 1e-16:.4f}" for value in differences] == [
+        "0.0000",
+        "0.0000",
+        "-0.2776",
+        "-0.5551",
+    ]
     assert voc.matlab_colon(0.0, 2.0, 5.0) == [0, 2, 4]
     assert voc.matlab_colon(1.0, 1.0, 1.0) == [1]
     assert voc.matlab_colon(1.0, 1.0, 0.0) == []
@@ -227,7 +245,9 @@ def draw_verdicts(seed: int) -> tuple[list[str], int]:
 def test_all_points_is_the_integral_of_the_best_precision_still_ahead(seed: int) -> None:
     verdicts, n_objects = draw_verdicts(seed)
     area = Fraction(0)
-    for found in range(1, verdicts.count(TP) + 1):  # the strip of recall between found - 1 and found objects
+    for found in range(
+        1, verdicts.count(TP) + 1
+    ):  # the strip of recall between found - 1 and found objects
         ahead = [
             Fraction(head.count(TP), head.count(TP) + head.count(FP))
             for head in (verdicts[:n] for n in range(1, len(verdicts) + 1))
@@ -262,7 +282,9 @@ def coco_troubles(instances: dict, results: list) -> set[str]:
     """The kinds of trouble that a COCO data set holds."""
     objects, detections = defaultdict(list), defaultdict(list)
     for annotation in instances["annotations"]:
-        objects[annotation["image_id"], annotation["category_id"]].append(coco.read_object(annotation))
+        objects[annotation["image_id"], annotation["category_id"]].append(
+            coco.read_object(annotation)
+        )
     for result in results:
         detections[result["image_id"], result["category_id"]].append(coco.read_detection(result))
     listed = {category["id"] for category in instances["categories"]}
@@ -292,7 +314,9 @@ def coco_troubles(instances: dict, results: list) -> set[str]:
         "unlisted category": UNLISTED_CATEGORY in in_results,
         "no results": not results,
         "no annotations": not instances["annotations"],
-        "iscrowd missing": any("iscrowd" not in annotation for annotation in instances["annotations"]),
+        "iscrowd missing": any(
+            "iscrowd" not in annotation for annotation in instances["annotations"]
+        ),
         "area missing": any("area" not in annotation for annotation in instances["annotations"]),
         "object area on a border": any(area in BORDERS for area in areas),
         "object area beside a border": any(map(beside, areas)),
@@ -469,7 +493,9 @@ def voc_troubles(objects: dict, detections: dict) -> set[str]:
                     kinds.add("equal overlaps")
         for (image, g), n_hits in hits.items():
             if n_hits > 1:
-                kinds.add(f"{'difficult' if in_class[image][g][4] else 'ordinary'} object hit more than once")
+                kinds.add(
+                    f"{'difficult' if in_class[image][g][4] else 'ordinary'} object hit more than once"
+                )
         for first, second in combinations(found, 2):
             if first[1] == second[1]:
                 if first[0] == second[0]:

@@ -24,7 +24,10 @@ torch = pytest.importorskip("torch")
 def run_ranks(world: int, folder: Path, case: str) -> list[dict[str, Any]]:
     """What each rank wrote."""
     ranks = [
-        subprocess.Popen([sys.executable, "-m", "tests.sync_ranks", str(rank), str(world), str(folder), case], cwd=ROOT)
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.sync_ranks", str(rank), str(world), str(folder), case],
+            cwd=ROOT,
+        )
         for rank in range(world)
     ]
     try:
@@ -47,7 +50,8 @@ def without_notes(result: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("world", [2, 3])
 def test_every_rank_has_the_whole(tmp_path: Path, whole: dict[str, Any], world: int) -> None:
-    """Three images on one rank, one on the other, none on the third: the numbers and the signature of one process."""
+    """Three images on one rank, one on the other, none on the third: the numbers and the
+    signature of one process."""
     ranks = run_ranks(world, tmp_path, "uneven")
     assert [each["own"] for each in ranks] == [3, 1, 0][:world]
     for each in ranks:
@@ -57,7 +61,9 @@ def test_every_rank_has_the_whole(tmp_path: Path, whole: dict[str, Any], world: 
         assert each["after"] == each["own"]
 
 
-def test_images_without_ids_are_numbered_rank_after_rank(tmp_path: Path, whole: dict[str, Any]) -> None:
+def test_images_without_ids_are_numbered_rank_after_rank(
+    tmp_path: Path, whole: dict[str, Any]
+) -> None:
     ranks = run_ranks(2, tmp_path, "numbered")
     assert ranks[0]["result"] == ranks[1]["result"]
     assert ranks[0]["result"]["metrics"] == whole["metrics"]
@@ -85,9 +91,15 @@ def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
     tensors = {key: torch.from_numpy(value) for key, value in found.items()}
     for key in ("boxes", "scores"):
         tensors[key] = tensors[key].to(getattr(torch, dtype)).requires_grad_(gradients)
-    target = {"boxes": torch.from_numpy(sought["boxes"]), "labels": torch.tensor([0, 1]), "image_id": torch.tensor([3])}
+    target = {
+        "boxes": torch.from_numpy(sought["boxes"]),
+        "labels": torch.tensor([0, 1]),
+        "image_id": torch.tensor([3]),
+    }
     stream = Evaluator(classes=["a", "b"])
-    stream.update([tensors, {**tensors, "image_id": 5}], [target, {**target, "image_id": torch.tensor(5)}])
+    stream.update(
+        [tensors, {**tensors, "image_id": 5}], [target, {**target, "image_id": torch.tensor(5)}]
+    )
     assert stream.compute().metrics["AP"] == pytest.approx(1)
     assert stream.matches.image_ids.tolist() == [3, 5]
     numpy = Evaluator(classes=["a", "b"])
@@ -98,4 +110,6 @@ def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
 def test_a_tensor_on_another_device() -> None:
     found, sought = plain()
     with pytest.raises(DataError, match=r"on the CPU .*\.cpu\(\) moves"):
-        Evaluator(classes=["a", "b"]).update([{**found, "boxes": torch.zeros((2, 4), device="meta")}], [sought])
+        Evaluator(classes=["a", "b"]).update(
+            [{**found, "boxes": torch.zeros((2, 4), device="meta")}], [sought]
+        )

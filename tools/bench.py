@@ -16,10 +16,11 @@
 | linear | detmap: time and memory of W1 at 1 and 10 million detections |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
 
-Every measurement has a process of its own; the tools take turns, and the median of the runs is shown (`--statistic min` on a
-busy machine). All tools get the same number of processors and threads. A time counts only if the stats are those of
-pycocotools to 1e-9: of its last run on the same files, which is kept beside them; of detmap, and the report says so, where
-it never ran. How each tool is called stands in `bench_tools.py`.
+Every measurement has a process of its own; the tools take turns, and the median of the runs is
+shown (`--statistic min` on a busy machine). All tools get the same number of processors and
+threads. A time counts only if the stats are those of pycocotools to 1e-9: of its last run on the
+same files, which is kept beside them; of detmap, and the report says so, where it never ran. How
+each tool is called stands in `bench_tools.py`.
 """
 
 from __future__ import annotations
@@ -48,16 +49,23 @@ CACHE = Path.home() / ".cache" / "detmap-bench"
 DATA = HERE.parents[1] / "shared" / "data"
 README = HERE.parent / "README.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
-OWN = {"detmap": "detmap", "detmap.compat": "detmap"}  # tools that are no peers, and their distribution
+OWN = {
+    "detmap": "detmap",
+    "detmap.compat": "detmap",
+}  # tools that are no peers, and their distribution
 COMPARED = ("files", "arrays", "process", "rss")
 MEASUREMENTS = (*COMPARED, "cold", "threads", "linear", "voc")
 LARGE = ("W2", "W4")
 TOLERANCE = 1e-9
 LINEAR = (1_000_000, 10_000_000)
 THREAD_VARIABLES = (
-    "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
     "ARROW_NUM_THREADS",
-)  # fmt: skip
+)
 CACHE_VARIABLES = "DETMAP_CACHE_DIR", "NUMBA_CACHE_DIR"
 MEANING = {
     "files": "files to numbers, second call",
@@ -84,43 +92,67 @@ class Bench:
         self.tools = tools
         self.runs: list[Run] = []
 
-    # --- one run -------------------------------------------------------------------------------------------------------
+    # --- one run ----------------------------------------------------------------------------------
+    # ---------------------
 
     def run(self, label: str, tool: str, files: dict[str, str], **task: Any) -> Run:
         """One process; its own times, its whole time, its peak memory, its stats."""
         options = self.options
         threads = task.setdefault("threads", options.threads)
-        environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | task.pop("environment", {})
+        environment = (
+            os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)) | task.pop("environment", {})
+        )
         cpus = sorted(os.sched_getaffinity(0))[:threads]
         with tempfile.TemporaryDirectory() as folder:
             answer = Path(folder, "answer.json")
-            task = {"calls": 2, "patience": options.patience, "memory": options.memory << 30} | files | task
+            task = (
+                {"calls": 2, "patience": options.patience, "memory": options.memory << 30}
+                | files
+                | task
+            )
             task |= {"tool": tool, "cpus": cpus, "answer": str(answer)}
             with open(Path(folder, "stderr"), "w+b") as errors:
                 begin = time.perf_counter()
                 child = subprocess.Popen(
                     [sys.executable, str(HERE / "bench_tools.py"), json.dumps(task)],
-                    stdout=subprocess.DEVNULL, stderr=errors, env=environment,
-                )  # fmt: skip
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    env=environment,
+                )
                 status, usage = wait(child, options.timeout)
                 whole = time.perf_counter() - begin
                 errors.seek(0)
                 complaint = errors.read()[-2000:].decode(errors="replace").strip().splitlines()
-            found = json.loads(answer.read_bytes()) if answer.exists() else {"stats": [], "seconds": []}
+            found = (
+                json.loads(answer.read_bytes()) if answer.exists() else {"stats": [], "seconds": []}
+            )
         run = {
-            "workload": files.get("name", ""), "measurement": label, "tool": tool, "threads": threads, "process": whole,
-            "cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss * 1024,
-            "seconds": found["seconds"], "stats": found["stats"], "failure": "",
-        }  # fmt: skip
+            "workload": files.get("name", ""),
+            "measurement": label,
+            "tool": tool,
+            "threads": threads,
+            "process": whole,
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "rss": usage.ru_maxrss * 1024,
+            "seconds": found["seconds"],
+            "stats": found["stats"],
+            "failure": "",
+        }
         if status != 0 or not found["stats"]:
             slow = whole >= options.timeout
-            run["failure"] = f"no end within {options.timeout} s" if slow else (complaint or [f"exit status {status}"])[-1]
+            run["failure"] = (
+                f"no end within {options.timeout} s"
+                if slow
+                else (complaint or [f"exit status {status}"])[-1]
+            )
             say(f"  {tool}: {run['failure']}")
         self.runs.append(run)
         return run
 
     def take_turns(self, label: str, tasks: dict[str, Callable[[], Run]]) -> None:
-        """Each task `--runs` times, one after the other; a slow one `--slow-runs` times, a failed one once."""
+        """Each task `--runs` times, one after the other; a slow one `--slow-runs` times, a
+        failed one once.
+        """
         left = dict.fromkeys(tasks, self.options.runs)
         for turn in range(self.options.runs):
             for name in rotated(list(tasks), turn):
@@ -133,19 +165,29 @@ class Bench:
                 elif seconds_of(run) > self.options.patience:
                     left[name] = min(left[name], self.options.slow_runs)
 
-    # --- what is measured ----------------------------------------------------------------------------------------------
+    # --- what is measured
+    # ----------------------------------------------------------------------------------------------
 
     def compare(self, name: str, wanted: Iterable[str]) -> None:
         """Every tool on one workload, `files`, `arrays`, and `process` with `rss`."""
         files = self.workload(name)
-        tools = [tool.name for tool in self.tools if self.options.slow or not (tool.slow and name in LARGE)]
+        tools = [
+            tool.name
+            for tool in self.tools
+            if self.options.slow or not (tool.slow and name in LARGE)
+        ]
         jobs = {"files": ("files", 2), "arrays": ("arrays", 2), "process": ("files", 1)}
-        for label in dict.fromkeys("process" if each == "rss" else each for each in wanted if each in COMPARED):
+        for label in dict.fromkeys(
+            "process" if each == "rss" else each for each in wanted if each in COMPARED
+        ):
             job, calls = jobs[label]
             say(f"{name}: {label}")
             if "detmap" in tools:
                 self.warm_up(files)
-            self.take_turns(label, {tool: self.bound(label, tool, files, job=job, calls=calls) for tool in tools})
+            self.take_turns(
+                label,
+                {tool: self.bound(label, tool, files, job=job, calls=calls) for tool in tools},
+            )
 
     def cold(self, name: str) -> None:
         """The whole process where no kernel was ever compiled."""
@@ -154,9 +196,16 @@ class Bench:
         def task() -> Run:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 run = self.run(
-                    "cold", "detmap", files, job="files", calls=1, environment=dict.fromkeys(CACHE_VARIABLES, folder)
+                    "cold",
+                    "detmap",
+                    files,
+                    job="files",
+                    calls=1,
+                    environment=dict.fromkeys(CACHE_VARIABLES, folder),
                 )
-                while any(Path(folder).glob("*.claim")):  # what it started goes on to compile what it did not need
+                while any(
+                    Path(folder).glob("*.claim")
+                ):  # what it started goes on to compile what it did not need
                     time.sleep(1)
                 return run
 
@@ -169,7 +218,11 @@ class Bench:
         self.warm_up(files)
         say(f"{name}: threads")
         self.take_turns(
-            "threads", {f"{n} threads": self.bound("threads", "detmap", files, job="tables", threads=n) for n in (1, 2, 4)}
+            "threads",
+            {
+                f"{n} threads": self.bound("threads", "detmap", files, job="tables", threads=n)
+                for n in (1, 2, 4)
+            },
         )
 
     def linear(self) -> None:
@@ -180,7 +233,10 @@ class Bench:
         for label, calls in (("files", 2), ("process", 1)):
             self.take_turns(
                 f"linear {label}",
-                {n: self.bound(label, "detmap", files, job="files", calls=calls) for n, files in sizes.items()},
+                {
+                    n: self.bound(label, "detmap", files, job="files", calls=calls)
+                    for n, files in sizes.items()
+                },
             )
 
     def voc(self) -> None:
@@ -194,14 +250,21 @@ class Bench:
             for archive in ("VOCdevkit.tar.xz", "yolov2-voc.tar.xz"):
                 with tarfile.open(archives / archive) as file:
                     file.extractall(folder, filter="data")
-        files = {"name": "VOC 2007", "truth": str(folder / "VOCdevkit"), "detections": str(folder / "yolov2-voc")}
+        files = {
+            "name": "VOC 2007",
+            "truth": str(folder / "VOCdevkit"),
+            "detections": str(folder / "yolov2-voc"),
+        }
         self.warm_up(files, job="voc")
         say("voc")
         self.take_turns("voc", {"detmap": self.bound("voc", "detmap", files, job="voc")})
-        self.take_turns("voc tables", {
-            "detmap": self.bound("voc tables", "detmap", files, job="voc-tables"),
-            "slow twin": self.bound("voc tables", "slow twin", files, job="voc-twin"),
-        })  # fmt: skip
+        self.take_turns(
+            "voc tables",
+            {
+                "detmap": self.bound("voc tables", "detmap", files, job="voc-tables"),
+                "slow twin": self.bound("voc tables", "slow twin", files, job="voc-twin"),
+            },
+        )
 
     def bound(self, label: str, tool: str, files: dict[str, str], **task: Any) -> Callable[[], Run]:
         """A run to be made later."""
@@ -214,7 +277,13 @@ class Bench:
 
     def workload(self, name: str, detections: int = 0) -> dict[str, str]:
         """The paths of a workload, made when they are not there."""
-        command = [sys.executable, str(HERE / "workloads.py"), name, "--out", str(self.options.cache)]
+        command = [
+            sys.executable,
+            str(HERE / "workloads.py"),
+            name,
+            "--out",
+            str(self.options.cache),
+        ]
         command += ["--detections", str(detections)] if detections else []
         command += ["--boxes", str(self.options.data / "coco-val2017-boxes")]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
@@ -224,10 +293,13 @@ class Bench:
         paths = {"truth": "instances.json", "detections": "results.json", "table": "detections.npy"}
         return {"name": full} | {key: str(folder / file) for key, file in paths.items()}
 
-    # --- what was found ------------------------------------------------------------------------------------------------
+    # --- what was found ---------------------------------------------------------------------------
+    # ---------------------
 
     def judge(self) -> None:
-        """Give every run its distance from the reference stats, and a failure where it is too far."""
+        """Give every run its distance from the reference stats, and a failure where it is too
+        far.
+        """
         for name in dict.fromkeys(run["workload"] for run in self.runs):
             runs = [run for run in self.runs if run["workload"] == name and run["stats"]]
             kept = self.options.cache / name / "pycocotools.json"
@@ -242,7 +314,9 @@ class Bench:
                 reference, source = detmaps[0], "detmap"
             for run in runs:
                 same_length = len(run["stats"]) == len(reference)
-                apart = max((abs(a - b) for a, b in zip(run["stats"], reference, strict=False)), default=0.0)
+                apart = max(
+                    (abs(a - b) for a, b in zip(run["stats"], reference, strict=False)), default=0.0
+                )
                 run |= {"reference": source, "apart": apart, "identical": run["stats"] == reference}
                 if not same_length or not apart <= TOLERANCE:
                     run["failure"] = f"stats differ by {apart:.1e}"
@@ -253,7 +327,11 @@ class Bench:
 
     def median(self, workload: str, label: str, tool: str) -> float | None:
         """Of the runs that count; None where one failed or there is none."""
-        runs = [run for run in self.runs if (run["workload"], run["measurement"], run["tool"]) == (workload, label, tool)]
+        runs = [
+            run
+            for run in self.runs
+            if (run["workload"], run["measurement"], run["tool"]) == (workload, label, tool)
+        ]
         if not runs or any(run["failure"] for run in runs):
             return None
         return self.middle(seconds_of(run) for run in runs)
@@ -265,9 +343,10 @@ class Bench:
         if self.median(workload, "process", tool) is None:
             return None
         return self.middle(
-            run["rss"] for run in self.runs
+            run["rss"]
+            for run in self.runs
             if (run["workload"], run["measurement"], run["tool"]) == (workload, "process", tool)
-        )  # fmt: skip
+        )
 
     def comparison(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Header and rows: every tool's median and its ratio to the best peer of the row."""
@@ -277,14 +356,18 @@ class Bench:
         for workload in self.options.workloads:
             for row in COMPARED:
                 values = {name: self.value(workload, row, name) for name in names}
-                peers = [value for name, value in values.items() if name not in OWN and value is not None]
+                peers = [
+                    value for name, value in values.items() if name not in OWN and value is not None
+                ]
                 if not any(value is not None for value in values.values()):
                     continue
                 best = min(peers, default=None)
                 show = megabytes if row == "rss" else seconds
                 cells = [show(value, best) for value in values.values()]
                 own = values.get("detmap")
-                rows.append((workload, MEANING[row], *cells, f"{own / best:.2f}" if own and best else "-"))
+                rows.append(
+                    (workload, MEANING[row], *cells, f"{own / best:.2f}" if own and best else "-")
+                )
         return header, rows
 
     def detmap_rows(self) -> list[tuple[Cell, ...]]:
@@ -294,22 +377,39 @@ class Bench:
             if cold := self.median(workload, "cold", "detmap"):
                 rows.append((workload, "whole process, empty kernel cache", f"{cold:.2f} s"))
             by_threads = {
-                n: [seconds_of(run) for run in self.runs if not run["failure"]
-                    and (run["workload"], run["measurement"], run["threads"]) == (workload, "threads", n)]
+                n: [
+                    seconds_of(run)
+                    for run in self.runs
+                    if not run["failure"]
+                    and (run["workload"], run["measurement"], run["threads"])
+                    == (workload, "threads", n)
+                ]
                 for n in (1, 2, 4)
-            }  # fmt: skip
+            }
             if all(by_threads.values()):
                 one, two, four = (self.middle(times) for times in by_threads.values())
                 bits = {
                     tuple(run["stats"])
                     for run in self.runs
-                    if run["workload"] == workload and run["measurement"] == "threads" and run["stats"]
+                    if run["workload"] == workload
+                    and run["measurement"] == "threads"
+                    and run["stats"]
                 }
-                rows.append((workload, "tables to numbers, 1, 2, 4 threads", f"{one:.3f} s, {two:.3f} s, {four:.3f} s"))
+                rows.append(
+                    (
+                        workload,
+                        "tables to numbers, 1, 2, 4 threads",
+                        f"{one:.3f} s, {two:.3f} s, {four:.3f} s",
+                    )
+                )
                 rows.append((workload, "1 thread / 2 threads", f"{one / two:.2f}"))
                 rows.append((workload, "same bits", "yes" if len(bits) == 1 else "NO"))
         small, large = (f"W1-{n}" for n in LINEAR)
-        for row, unit, scale in (("files", "us", 1e6), ("process", "us", 1e6), ("rss", "bytes", 1.0)):
+        for row, unit, scale in (
+            ("files", "us", 1e6),
+            ("process", "us", 1e6),
+            ("rss", "bytes", 1.0),
+        ):
             low, high = self.value(small, row, "detmap"), self.value(large, row, "detmap")
             if low and high:
                 low, high = low / LINEAR[0] * scale, high / LINEAR[1] * scale
@@ -317,10 +417,18 @@ class Bench:
                 rows.append(("linear", f"{MEANING[row]}, a detection at 1 M and 10 M", text))
         if files := self.median("VOC 2007", "voc", "detmap"):
             rows.append(("VOC 2007", "XML and text to mAP, second call", f"{files:.3f} s"))
-        tables, twin = (self.median("VOC 2007", "voc tables", tool) for tool in ("detmap", "slow twin"))
+        tables, twin = (
+            self.median("VOC 2007", "voc tables", tool) for tool in ("detmap", "slow twin")
+        )
         if tables and twin:
             rows.append(("VOC 2007", "tables to mAP, second call", f"{tables:.4f} s"))
-            rows.append(("VOC 2007", "the slow twin, from plain objects to mAP", f"{twin:.3f} s, {twin / tables:.0f} times"))
+            rows.append(
+                (
+                    "VOC 2007",
+                    "the slow twin, from plain objects to mAP",
+                    f"{twin:.3f} s, {twin / tables:.0f} times",
+                )
+            )
         return rows
 
     def remarks(self) -> list[str]:
@@ -330,26 +438,50 @@ class Bench:
             runs = [run for run in self.runs if run["workload"] == workload and run["stats"]]
             if not runs:
                 continue
-            identical = [t.name for t in self.tools if all(r["identical"] for r in runs if r["tool"] == t.name)
-                         and any(r["tool"] == t.name for r in runs)]  # fmt: skip
-            apart = {t.name: max((r["apart"] for r in runs if r["tool"] == t.name), default=0.0) for t in self.tools}
+            identical = [
+                t.name
+                for t in self.tools
+                if all(r["identical"] for r in runs if r["tool"] == t.name)
+                and any(r["tool"] == t.name for r in runs)
+            ]
+            apart = {
+                t.name: max((r["apart"] for r in runs if r["tool"] == t.name), default=0.0)
+                for t in self.tools
+            }
             line = f"{workload}: identical in every bit to {runs[0]['reference']}: {', '.join(identical) or 'none'}"
-            lines.append("; ".join([line, *(f"{name} is off by {far:.1e}" for name, far in apart.items() if far)]))
+            lines.append(
+                "; ".join(
+                    [line, *(f"{name} is off by {far:.1e}" for name, far in apart.items() if far)]
+                )
+            )
         failures = dict.fromkeys(
-            f"{run['workload']} {run['measurement']}, {run['tool']}: {run['failure']}" for run in self.runs if run["failure"]
+            f"{run['workload']} {run['measurement']}, {run['tool']}: {run['failure']}"
+            for run in self.runs
+            if run["failure"]
         )
         counts = {
-            f"{run['tool']} on {run['workload']}": len(run["seconds"]) for run in self.runs
+            f"{run['tool']} on {run['workload']}": len(run["seconds"])
+            for run in self.runs
             if run["measurement"] in ("files", "arrays") and len(run["seconds"]) == 1
-        }  # fmt: skip
-        first = [f"first call instead of the second, being slow: {', '.join(counts)}"] if counts else []
-        few = dict.fromkeys(f"{tool} on {load}" for (load, _, tool), n in self.numbers().items() if n < self.options.runs)
+        }
+        first = (
+            [f"first call instead of the second, being slow: {', '.join(counts)}"] if counts else []
+        )
+        few = dict.fromkeys(
+            f"{tool} on {load}"
+            for (load, _, tool), n in self.numbers().items()
+            if n < self.options.runs
+        )
         fewer = [f"fewer runs, being slow: {', '.join(few)}"] if few else []
         return [*lines, *first, *fewer, *failures]
 
     def numbers(self) -> Counter[tuple[str, str, str]]:
         """How many runs there are of a workload, measurement and tool of the comparison."""
-        keys = ((run["workload"], run["measurement"], run["tool"]) for run in self.runs if run["measurement"] in COMPARED)
+        keys = (
+            (run["workload"], run["measurement"], run["tool"])
+            for run in self.runs
+            if run["measurement"] in COMPARED
+        )
         return Counter(key for key in keys if key[0] in self.options.workloads)
 
 
@@ -401,14 +533,20 @@ def environment(tools: Iterable[Tool]) -> dict[str, Any]:
     cpu = ""
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+        cpu = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), ""
+        )
     packages = [*dict.fromkeys(OWN.get(tool.name, tool.name) for tool in tools), "numpy", "numba"]
     return {
-        "cpu": cpu or platform.processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.system(),
-        "python": platform.python_version(), "versions": {name: importlib.metadata.version(name) for name in packages},
+        "cpu": cpu or platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in packages},
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "date": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0],
-    }  # fmt: skip
+        "date": time.strftime("%Y-%m-%d"),
+        "load": os.getloadavg()[0],
+    }
 
 
 def installed(wanted: Sequence[str] | None) -> list[Tool]:
@@ -430,7 +568,11 @@ def write_readme(text: str, file: Path) -> None:
     """Put the table between the two marks."""
     content = file.read_text(encoding="utf-8")
     begin, end = MARKS
-    if content.count(begin) != 1 or content.count(end) != 1 or content.index(begin) > content.index(end):
+    if (
+        content.count(begin) != 1
+        or content.count(end) != 1
+        or content.index(begin) > content.index(end)
+    ):
         sys.exit(f"bench: {file} has no block between {begin} and {end}")
     before, after = content.split(begin)[0], content.split(end)[1]
     file.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
@@ -443,23 +585,66 @@ def say(line: str) -> None:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", default=["W1"], metavar="WORKLOAD", help="W1, W2, W3, W4 (default W1)")
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS, help="measurements to make")
-    parser.add_argument("--tools", nargs="+", choices=[tool.name for tool in TOOLS], help="tools to measure")
-    parser.add_argument("--runs", type=int, default=5, help="runs of each measurement (default 5)")
-    parser.add_argument("--statistic", choices=("median", "min"), default="median", help="what is shown of the runs")
-    parser.add_argument("--slow-runs", type=int, default=1, help="runs of what is slower than --patience (default 1)")
-    parser.add_argument("--patience", type=float, default=20.0, metavar="S", help="seconds that make slow (default 20)")
-    parser.add_argument("--slow", action="store_true", help="the slow tools on W2 and W4 as well")
-    parser.add_argument("--threads", type=int, default=2, help="threads and processors for every tool (default 2)")
-    parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="end a run after this (default 600)")
-    parser.add_argument(
-        "--memory", type=int, default=12, metavar="GB", help="address space of a run, 0: no limit (default 12)"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
-    parser.add_argument("--json", type=Path, help="write every run and the environment to this file")
+    parser.add_argument(
+        "workloads",
+        nargs="*",
+        default=["W1"],
+        metavar="WORKLOAD",
+        help="W1, W2, W3, W4 (default W1)",
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS, help="measurements to make"
+    )
+    parser.add_argument(
+        "--tools", nargs="+", choices=[tool.name for tool in TOOLS], help="tools to measure"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="runs of each measurement (default 5)")
+    parser.add_argument(
+        "--statistic", choices=("median", "min"), default="median", help="what is shown of the runs"
+    )
+    parser.add_argument(
+        "--slow-runs",
+        type=int,
+        default=1,
+        help="runs of what is slower than --patience (default 1)",
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=20.0,
+        metavar="S",
+        help="seconds that make slow (default 20)",
+    )
+    parser.add_argument("--slow", action="store_true", help="the slow tools on W2 and W4 as well")
+    parser.add_argument(
+        "--threads", type=int, default=2, help="threads and processors for every tool (default 2)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help="end a run after this (default 600)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=int,
+        default=12,
+        metavar="GB",
+        help="address space of a run, 0: no limit (default 12)",
+    )
+    parser.add_argument(
+        "--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc"
+    )
+    parser.add_argument(
+        "--json", type=Path, help="write every run and the environment to this file"
+    )
     parser.add_argument("--readme", action="store_true", help=f"rewrite the table in {README.name}")
     return parser.parse_args()
 
@@ -483,9 +668,14 @@ def main() -> None:
 
     facts = environment(bench.tools)
     if options.json:
-        options.json.write_text(json.dumps({"environment": facts, "runs": bench.runs}, indent=1) + "\n", encoding="ascii")
+        options.json.write_text(
+            json.dumps({"environment": facts, "runs": bench.runs}, indent=1) + "\n",
+            encoding="ascii",
+        )
 
-    from detmap.report import formats  # not before: a large parent would show in its children's peak memory
+    from detmap.report import (
+        formats,
+    )  # not before: a large parent would show in its children's peak memory
     from detmap.report.table import Table
 
     header, rows = bench.comparison()
@@ -495,7 +685,9 @@ def main() -> None:
         f"{how}; {options.threads} threads; in brackets the ratio to the best peer; - was not run or does not count.",
         f"{facts['cpu']}, {facts['cores']} cores, Python {facts['python']}; {versions}.",
     )
-    tables = [Table("Time and memory", header, tuple(rows), (*about, *bench.remarks()))] if rows else []
+    tables = (
+        [Table("Time and memory", header, tuple(rows), (*about, *bench.remarks()))] if rows else []
+    )
     if alone := bench.detmap_rows():
         tables.append(Table("detmap alone", ("", "", ""), tuple(alone)))
     print(formats.plain(tables), end="")

@@ -1,13 +1,14 @@
-"""Measure `detmap.ranking` beside scikit-learn: AP, AUC and both curves, in one process, on the same arrays.
+"""Measure `detmap.ranking` beside scikit-learn: AP, AUC and both curves, in one process, on the
+same arrays.
 
-    pip install -e '.[test]'
-    python tools/bench_ranking.py
-    python tools/bench_ranking.py --runs 7 --demand 2       # exit 1 where detmap is not twice as fast
+    pip install -e '.[test]' python tools/bench_ranking.py python tools/bench_ranking.py --runs 7
+    --demand 2       # exit 1 where detmap is not twice as fast
 
-Both take turns within every run and the median of the runs is shown. A time counts only if the results are equal to 1e-12,
-whole curves included. scikit-learn's metrics use one thread; detmap is shown with one and with its default. Its kernels are
-compiled before the first measurement. scikit-learn's ROC curve is asked for with ``drop_intermediate=False``, the same
-points as detmap's; its curves of many classes are a loop over the classes, for it has no other.
+Both take turns within every run and the median of the runs is shown. A time counts only if the
+results are equal to 1e-12, whole curves included. scikit-learn's metrics use one thread; detmap
+is shown with one and with its default. Its kernels are compiled before the first measurement.
+scikit-learn's ROC curve is asked for with ``drop_intermediate=False``, the same points as
+detmap's; its curves of many classes are a loop over the classes, for it has no other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
 
 import detmap
 from detmap import ranking
@@ -36,7 +42,9 @@ def workloads(scale: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(0)
     n, rows = round(1_000_000 * scale), round(100_000 * scale)
     truth, many = (rng.random(shape) < 0.1 for shape in (n, (rows, 80)))
-    score, scores = (1 / (1 + np.exp(-(rng.normal(size=each.shape) + 1.5 * each))) for each in (truth, many))
+    score, scores = (
+        1 / (1 + np.exp(-(rng.normal(size=each.shape) + 1.5 * each))) for each in (truth, many)
+    )
     labels, matrix = truth.astype(np.int64), many.astype(np.int64)
     return {
         f"{n:,} binary, float64": (labels, score),
@@ -62,7 +70,10 @@ MEASURES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "AP": (average_precision_score, ranking.average_precision),
     "AUC": (roc_auc_score, ranking.auc),
     "PR curve": (per_class(precision_recall_curve), ranking.precision_recall_curve),
-    "ROC curve": (per_class(lambda t, s: roc_curve(t, s, drop_intermediate=False)), ranking.roc_curve),
+    "ROC curve": (
+        per_class(lambda t, s: roc_curve(t, s, drop_intermediate=False)),
+        ranking.roc_curve,
+    ),
 }
 
 
@@ -86,7 +97,11 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 def measure(name: str, truth: np.ndarray, score: np.ndarray, runs: int, where: str) -> list[float]:
     """Median seconds of scikit-learn, of detmap with one thread, and with its default."""
     theirs, mine = MEASURES[name]
-    calls = [lambda: theirs(truth, score), lambda: mine(truth, score, threads=1), lambda: mine(truth, score)]
+    calls = [
+        lambda: theirs(truth, score),
+        lambda: mine(truth, score, threads=1),
+        lambda: mine(truth, score),
+    ]
     seconds: list[list[float]] = [[], [], []]
     for _ in range(runs):
         results = []
@@ -101,27 +116,46 @@ def measure(name: str, truth: np.ndarray, score: np.ndarray, runs: int, where: s
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a Markdown table; exit 1 where the demand is not met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5, help="of each measurement (default: 5)")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the workloads (default: 1)")
-    parser.add_argument("--demand", type=float, default=0.0, metavar="X", help="how many times as fast every row must be")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the workloads (default: 1)"
+    )
+    parser.add_argument(
+        "--demand",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="how many times as fast every row must be",
+    )
     options = parser.parse_args(argv)
     warm = np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.1], [0.4, 0.2]])
     for _, mine in MEASURES.values():
         mine(*warm)
     threads = default_threads()
-    versions = {"scikit-learn": sklearn.__version__, "detmap": detmap.__version__, "NumPy": np.__version__,
-                "Python": platform.python_version()}  # fmt: skip
+    versions = {
+        "scikit-learn": sklearn.__version__,
+        "detmap": detmap.__version__,
+        "NumPy": np.__version__,
+        "Python": platform.python_version(),
+    }
     print(", ".join(f"{name} {version}" for name, version in versions.items()), end="")
     print(f"; {threads} processors; medians of {options.runs} runs, taken in turns\n")
-    print(f"| workload | metric | scikit-learn, ms | detmap, 1 thread, ms | times | {threads} threads, ms | times |")
+    print(
+        f"| workload | metric | scikit-learn, ms | detmap, 1 thread, ms | times | {threads} threads, ms | times |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|")
     slow = []
     for workload, (truth, score) in workloads(options.scale).items():
         for name in MEASURES:
             theirs, one, more = measure(name, truth, score, options.runs, f"{workload}, {name}")
-            print(f"| {workload} | {name} | {theirs * 1e3:.0f} | {one * 1e3:.0f} | {theirs / one:.1f} | {more * 1e3:.0f} | "
-                  f"{theirs / more:.1f} |", flush=True)  # fmt: skip
+            print(
+                f"| {workload} | {name} | {theirs * 1e3:.0f} | {one * 1e3:.0f} | {theirs / one:.1f} | {more * 1e3:.0f} | "
+                f"{theirs / more:.1f} |",
+                flush=True,
+            )
             if theirs < options.demand * max(one, more):
                 slow.append(f"{workload}, {name}")
     if slow:

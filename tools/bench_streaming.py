@@ -1,14 +1,16 @@
-"""Measure streaming evaluators: detmap's `Evaluator` beside hotcoco's `StreamingEval` and vernier's background evaluator.
+"""Measure streaming evaluators: detmap's `Evaluator` beside hotcoco's `StreamingEval` and vernier's
+background evaluator.
 
     pip install -e '.[bench]'
     python tools/bench_streaming.py
     python tools/bench_streaming.py --demand 1      # exit 1 where a peer's update is faster
 
-Batches of 16 images with 100 detections and 8 objects each, in 80 classes. Each tool gets every batch in the form that it
-takes fastest, built beforehand: detmap per-image dicts of float64 arrays; hotcoco one (n, 7) array of detections and a list
-of dicts of objects; vernier, which has the truth up front, per-image dicts of arrays. The tools take turns stream by stream
-in one process, one thread each; vernier's update ends when its worker has taken the batch in. The medians count only if the
-twelve final numbers of all tools are equal.
+Batches of 16 images with 100 detections and 8 objects each, in 80 classes. Each tool gets every
+batch in the form that it takes fastest, built beforehand: detmap per-image dicts of float64
+arrays; hotcoco one (n, 7) array of detections and a list of dicts of objects; vernier, which has
+the truth up front, per-image dicts of arrays. The tools take turns stream by stream in one
+process, one thread each; vernier's update ends when its worker has taken the batch in. The
+medians count only if the twelve final numbers of all tools are equal.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ Arrays = dict[str, Any]
 
 
 def draw(rng: np.random.Generator, image: int) -> tuple[Arrays, Arrays]:
-    """Detections near the objects of an image, half of them of the right class; boxes x, y, width, height."""
+    """Detections near the objects of an image, half of them of the right class; boxes x, y,
+    width, height.
+    """
     corner, size = rng.uniform(0, 500, (OBJECTS, 2)), rng.uniform(10, 150, (OBJECTS, 2))
     target = {
         "image_id": image,
@@ -50,23 +54,39 @@ def draw(rng: np.random.Generator, image: int) -> tuple[Arrays, Arrays]:
     boxes[:, 2:] = np.abs(boxes[:, 2:]) + 1
     other = rng.integers(1, CLASSES + 1, DETECTIONS)
     labels = np.where(rng.random(DETECTIONS) < 0.5, target["labels"][near], other)
-    return {"image_id": image, "boxes": boxes, "scores": rng.random(DETECTIONS), "labels": labels}, target
+    return {
+        "image_id": image,
+        "boxes": boxes,
+        "scores": rng.random(DETECTIONS),
+        "labels": labels,
+    }, target
 
 
 def annotations(targets: Sequence[Arrays]) -> list[dict[str, Any]]:
     """COCO's records of the objects."""
     return [
-        {"id": 1000 * t["image_id"] + i + 1, "image_id": t["image_id"], "category_id": label, "bbox": box,
-         "area": box[2] * box[3], "iscrowd": 0}
-        for t in targets for i, (box, label) in enumerate(zip(t["boxes"].tolist(), t["labels"].tolist(), strict=True))
-    ]  # fmt: skip
+        {
+            "id": 1000 * t["image_id"] + i + 1,
+            "image_id": t["image_id"],
+            "category_id": label,
+            "bbox": box,
+            "area": box[2] * box[3],
+            "iscrowd": 0,
+        }
+        for t in targets
+        for i, (box, label) in enumerate(
+            zip(t["boxes"].tolist(), t["labels"].tolist(), strict=True)
+        )
+    ]
 
 
 class Detmap:
     name = f"detmap {detmap.__version__}, Evaluator.update"
 
     def __init__(self, batches: Sequence[Any]) -> None:
-        self.evaluator = detmap.Evaluator(classes={c["id"]: c["name"] for c in CATEGORIES}, box_format="xywh")
+        self.evaluator = detmap.Evaluator(
+            classes={c["id"]: c["name"] for c in CATEGORIES}, box_format="xywh"
+        )
         self.batches = batches
 
     def update(self, i: int) -> None:
@@ -84,7 +104,9 @@ class Hotcoco:
         self.batches = []
         for predictions, targets in batches:
             columns = [
-                np.column_stack([np.full(DETECTIONS, p["image_id"]), p["boxes"], p["scores"], p["labels"]])
+                np.column_stack(
+                    [np.full(DETECTIONS, p["image_id"]), p["boxes"], p["scores"], p["labels"]]
+                )
                 for p in predictions
             ]
             images = [{"id": t["image_id"], "width": 640, "height": 640} for t in targets]
@@ -105,9 +127,16 @@ class Vernier:
     name = "vernier, BackgroundEvaluator.submit"
 
     def __init__(self, batches: Sequence[Any]) -> None:
-        images = [{"id": t["image_id"], "width": 640, "height": 640} for _, targets in batches for t in targets]
-        truth = {"images": images, "annotations": [a for _, targets in batches for a in annotations(targets)],
-                 "categories": CATEGORIES}  # fmt: skip
+        images = [
+            {"id": t["image_id"], "width": 640, "height": 640}
+            for _, targets in batches
+            for t in targets
+        ]
+        truth = {
+            "images": images,
+            "annotations": [a for _, targets in batches for a in annotations(targets)],
+            "categories": CATEGORIES,
+        }
         data = vernier.CocoDataset.from_json(json.dumps(truth).encode())
         self.evaluator = vernier.Evaluator(parity_mode="strict").background(data, num_threads=1)
         self.batches = [predictions for predictions, _ in batches]
@@ -124,10 +153,14 @@ class Vernier:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--batches", type=int, default=100, help="to stream (default: 100)")
     parser.add_argument("--rounds", type=int, default=5, help="streams of each tool (default: 5)")
-    parser.add_argument("--demand", type=float, help="exit 1 where a peer's median is under so many times detmap's")
+    parser.add_argument(
+        "--demand", type=float, help="exit 1 where a peer's median is under so many times detmap's"
+    )
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
     batches = []
@@ -155,8 +188,10 @@ def main() -> int:
             finals[at].append(time.perf_counter() - begin)
     equal = all(each == stats[0] for each in stats)
     medians = [statistics.median(each) for each in updates]
-    print(f"{arguments.rounds} streams of {arguments.batches} batches: {IMAGES} images, {DETECTIONS} detections each, "
-          f"{CLASSES} classes; AP {stats[0][0]:.6f}")  # fmt: skip
+    print(
+        f"{arguments.rounds} streams of {arguments.batches} batches: {IMAGES} images, {DETECTIONS} detections each, "
+        f"{CLASSES} classes; AP {stats[0][0]:.6f}"
+    )
     print(f"{'tool':<42}{'update, median':>16}{'final numbers':>16}{'times detmap':>14}")
     for kind, median, final in zip(kinds, medians, finals, strict=True):
         print(

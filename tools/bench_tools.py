@@ -1,9 +1,11 @@
-"""The evaluators that `bench.py` compares, one row each, and the process in which one of them is measured.
+"""The evaluators that `bench.py` compares, one row each, and the process in which one of them is
+measured.
 
     python tools/bench_tools.py '{"tool": "hotcoco", "job": "files", ...}'
 
-A row says how its tool is called in the way that is fastest for it and still gives pycocotools' numbers. To add a peer, add
-a row. This file imports nothing that a tool might not need: what a process measures includes its imports.
+A row says how its tool is called in the way that is fastest for it and still gives pycocotools'
+numbers. To add a peer, add a row. This file imports nothing that a tool might not need: what a
+process measures includes its imports.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Tool(NamedTuple):
     name : of its distribution
     files : (truth path, detections path, threads) -> the twelve stats
     truth : truth path -> what `arrays` wants as truth; not timed
-    detections : (D, 7) float64 ``image_id, x, y, w, h, score, category_id`` -> what `arrays` wants; not timed
+    detections : (D, 7) float64 ``image_id, x, y, w, h, score, category_id`` -> what `arrays` wants;
+        not timed
     arrays : (truth, detections, threads) -> the twelve stats
     call : how it is called and how its threads are set, for the reader of the table
     slow : leave it out of the large workloads unless asked
@@ -48,7 +51,7 @@ def same(table: Any) -> Any:
     return table
 
 
-# --- detmap ------------------------------------------------------------------------------------------------------------
+# --- detmap ---------------------------------------------------------------------------------------
 
 
 def detmap_files(truth: str, detections: str, threads: int) -> Iterable[float]:
@@ -82,7 +85,8 @@ def detmap_arrays(truth: Any, columns: Any, threads: int) -> Iterable[float]:
     ).metrics.values()
 
 
-# --- tools with the classes of pycocotools -----------------------------------------------------------------------------
+# --- tools with the classes of pycocotools
+# -----------------------------------------------------------------------------
 
 
 def pycocotools_truth(path: str) -> Any:
@@ -171,14 +175,18 @@ def ultrafast_results(truth: Any, detections: Any, threads: int) -> Iterable[flo
     return run.stats
 
 
-# --- vernier -----------------------------------------------------------------------------------------------------------
+# --- vernier --------------------------------------------------------------------------------------
 
 
 def vernier_evaluate(truth: Any, detections: Any, threads: int) -> Iterable[float]:
     """The evaluator of its own API, in the mode that promises pycocotools' numbers."""
     from vernier.instance import Bbox, Evaluator
 
-    return Evaluator(iou=Bbox(), parity_mode="strict").evaluate(truth, detections, num_threads=threads).stats
+    return (
+        Evaluator(iou=Bbox(), parity_mode="strict")
+        .evaluate(truth, detections, num_threads=threads)
+        .stats
+    )
 
 
 def vernier_files(truth: str, detections: str, threads: int) -> Iterable[float]:
@@ -193,31 +201,77 @@ def vernier_truth(path: str) -> Any:
     return CocoDataset.from_json(Path(path).read_bytes())
 
 
-def by_paths(truth: Callable[[str], Any], results: Callable[[Any, Any, int], Iterable[float]]) -> Any:
+def by_paths(
+    truth: Callable[[str], Any], results: Callable[[Any, Any, int], Iterable[float]]
+) -> Any:
     """The `files` function of a tool whose results may be a path."""
     return lambda truth_path, path, threads: results(truth(truth_path), path, threads)
 
 
 TOOLS = (
-    Tool("detmap", detmap_files, detmap_truth, detmap_columns, detmap_arrays,
-         "evaluate(path, path, threads=N); detections_from_arrays + evaluate"),
-    Tool("detmap.compat", by_paths(compat_truth, compat_results), compat_truth, same, compat_results,
-         "the drop-in: COCO(path), loadRes(path or (D, 7) array), COCOeval, evaluate, accumulate, summarize"),
-    Tool("ultrafast-pycocotools", by_paths(ultrafast_truth, ultrafast_results), ultrafast_truth, same, ultrafast_results,
-         "COCO(path), loadRes(path or (D, 7) array), COCOeval.run(); RAYON_NUM_THREADS=N"),
-    Tool("hotcoco", by_paths(hotcoco_truth, hotcoco_results), hotcoco_truth, same, hotcoco_results,
-         "COCO(path), load_res(path or (D, 7) array), COCOeval.run(); RAYON_NUM_THREADS=N"),
-    Tool("vernier", vernier_files, vernier_truth, same, vernier_evaluate,
-         "Evaluator(Bbox(), parity_mode='strict').evaluate(bytes, bytes or CocoDataset, (D, 7) array, num_threads=N)"),
-    Tool("faster-coco-eval", by_paths(faster_truth, faster_results), faster_truth, same, faster_results,
-         "COCO(path), loadRes(path or (D, 7) array), COCOeval_faster; bound to N processors", slow=True),
-    Tool("pycocotools", by_paths(pycocotools_truth, pycocotools_results), pycocotools_truth, same, pycocotools_results,
-         "COCO(path), loadRes(path or (D, 7) array), COCOeval; one thread", slow=True),
-)  # fmt: skip
+    Tool(
+        "detmap",
+        detmap_files,
+        detmap_truth,
+        detmap_columns,
+        detmap_arrays,
+        "evaluate(path, path, threads=N); detections_from_arrays + evaluate",
+    ),
+    Tool(
+        "detmap.compat",
+        by_paths(compat_truth, compat_results),
+        compat_truth,
+        same,
+        compat_results,
+        "the drop-in: COCO(path), loadRes(path or (D, 7) array), COCOeval, evaluate, accumulate, summarize",
+    ),
+    Tool(
+        "ultrafast-pycocotools",
+        by_paths(ultrafast_truth, ultrafast_results),
+        ultrafast_truth,
+        same,
+        ultrafast_results,
+        "COCO(path), loadRes(path or (D, 7) array), COCOeval.run(); RAYON_NUM_THREADS=N",
+    ),
+    Tool(
+        "hotcoco",
+        by_paths(hotcoco_truth, hotcoco_results),
+        hotcoco_truth,
+        same,
+        hotcoco_results,
+        "COCO(path), load_res(path or (D, 7) array), COCOeval.run(); RAYON_NUM_THREADS=N",
+    ),
+    Tool(
+        "vernier",
+        vernier_files,
+        vernier_truth,
+        same,
+        vernier_evaluate,
+        "Evaluator(Bbox(), parity_mode='strict').evaluate(bytes, bytes or CocoDataset, (D, 7) array, num_threads=N)",
+    ),
+    Tool(
+        "faster-coco-eval",
+        by_paths(faster_truth, faster_results),
+        faster_truth,
+        same,
+        faster_results,
+        "COCO(path), loadRes(path or (D, 7) array), COCOeval_faster; bound to N processors",
+        slow=True,
+    ),
+    Tool(
+        "pycocotools",
+        by_paths(pycocotools_truth, pycocotools_results),
+        pycocotools_truth,
+        same,
+        pycocotools_results,
+        "COCO(path), loadRes(path or (D, 7) array), COCOeval; one thread",
+        slow=True,
+    ),
+)
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-# --- one measurement ---------------------------------------------------------------------------------------------------
+# --- one measurement ------------------------------------------------------------------------------
 
 
 def run_files(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
@@ -242,14 +296,20 @@ def run_tables(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
 
     truth = detmap.read_truth(task["truth"])
     detections = detmap.read_detections(task["detections"], truth)
-    return lambda: detmap.evaluate(truth, detections, "coco-bbox", threads=task["threads"]).metrics.values()
+    return lambda: detmap.evaluate(
+        truth, detections, "coco-bbox", threads=task["threads"]
+    ).metrics.values()
 
 
 def run_voc(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
     """From a VOC tree and text files to mAP."""
     import detmap
 
-    return lambda: [detmap.evaluate(task["truth"], task["detections"], "voc2007", threads=task["threads"]).metrics["mAP"]]
+    return lambda: [
+        detmap.evaluate(
+            task["truth"], task["detections"], "voc2007", threads=task["threads"]
+        ).metrics["mAP"]
+    ]
 
 
 def run_voc_tables(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
@@ -258,7 +318,9 @@ def run_voc_tables(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
 
     truth = detmap.read_truth(task["truth"])
     found = detmap.read_detections(task["detections"], truth)
-    return lambda: [detmap.evaluate(truth, found, "voc2007", threads=task["threads"]).metrics["mAP"]]
+    return lambda: [
+        detmap.evaluate(truth, found, "voc2007", threads=task["threads"]).metrics["mAP"]
+    ]
 
 
 def run_voc_twin(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
@@ -271,22 +333,35 @@ def run_voc_twin(task: dict[str, Any]) -> Callable[[], Iterable[float]]:
     truth = detmap.read_truth(task["truth"])
     found = detmap.read_detections(task["detections"], truth)
     names, stems = truth.categories.names, truth.images.ids.tolist()
-    objects: dict[str, dict[str, list[Any]]] = {name: {stem: [] for stem in stems} for name in names}
+    objects: dict[str, dict[str, list[Any]]] = {
+        name: {stem: [] for stem in stems} for name in names
+    }
     detections: dict[str, list[Any]] = {name: [] for name in names}
-    columns = truth.label.tolist(), truth.image.tolist(), truth.boxes.tolist(), truth.difficult.tolist()
+    columns = (
+        truth.label.tolist(),
+        truth.image.tolist(),
+        truth.boxes.tolist(),
+        truth.difficult.tolist(),
+    )
     for k, i, box, difficult in zip(*columns, strict=True):
         objects[names[k]][stems[i]].append((*box, difficult))
     columns = found.label.tolist(), found.image.tolist(), found.score.tolist(), found.boxes.tolist()
     for k, i, score, box in zip(*columns, strict=True):
         detections[names[k]].append((stems[i], score, *box))
     points = Grid("arange 0:0.1:1").values().tolist()
-    return lambda: [voc.mean_ap(detections, objects, integrate=lambda r, p: voc.eleven_point(r, p, points))]
+    return lambda: [
+        voc.mean_ap(detections, objects, integrate=lambda r, p: voc.eleven_point(r, p, points))
+    ]
 
 
 JOBS = {
-    "files": run_files, "arrays": run_arrays, "tables": run_tables, "voc": run_voc, "voc-tables": run_voc_tables,
+    "files": run_files,
+    "arrays": run_arrays,
+    "tables": run_tables,
+    "voc": run_voc,
+    "voc-tables": run_voc_tables,
     "voc-twin": run_voc_twin,
-}  # fmt: skip
+}
 
 
 def main() -> None:
@@ -307,7 +382,9 @@ def main() -> None:
         values = call()
         seconds.append(time.perf_counter() - begin)
         stats = [-1.0 if value != value else float(value) for value in values]
-    Path(task["answer"]).write_text(json.dumps({"stats": stats, "seconds": seconds}), encoding="ascii")
+    Path(task["answer"]).write_text(
+        json.dumps({"stats": stats, "seconds": seconds}), encoding="ascii"
+    )
 
 
 if __name__ == "__main__":

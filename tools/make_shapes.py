@@ -2,16 +2,17 @@
 """Make the bundled sample data set `datasets/shapes/`.
 
 An evaluator needs ground truth and detections to chew on, small enough to ship and free of licence
-questions.  This tool draws images of six kinds of shapes, writes their ground truth twice (a PASCAL VOC
-devkit tree and COCO instances JSON, record for record the same), and runs two classical detectors over the
-saved JPEG files:
+questions.  This tool draws images of six kinds of shapes, writes their ground truth twice (a PASCAL
+VOC devkit tree and COCO instances JSON, record for record the same), and runs two classical
+detectors over the saved JPEG files:
 
   contours   segments each image several ways and classifies the contours by their geometry
   template   correlates drawn shapes with the image at many scales and rotations
 
-The detectors see pixels only, never the ground truth, so their misses, duplicates, loose boxes and confusions
-are genuine.  Each image has its own random generator, seeded with the seed and the image id, and annotations
-come out byte for byte the same on every run; `--check` tests that the files on disk still agree.
+The detectors see pixels only, never the ground truth, so their misses, duplicates, loose boxes
+and confusions are genuine.  Each image has its own random generator, seeded with the seed and
+the image id, and annotations come out byte for byte the same on every run; `--check` tests that
+the files on disk still agree.
 """
 
 import argparse
@@ -25,7 +26,14 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-CLASSES = ("circle", "ellipse", "pentagon", "square", "star", "triangle")  # alphabetical: category ids 1..6
+CLASSES = (
+    "circle",
+    "ellipse",
+    "pentagon",
+    "square",
+    "star",
+    "triangle",
+)  # alphabetical: category ids 1..6
 CLASS_ODDS = (0.20, 0.15, 0.14, 0.19, 0.15, 0.17)
 IMAGE_COUNT = 60
 IMAGE_SIZES = ((320, 240), (320, 240), (320, 240), (240, 320), (360, 270), (256, 256), (400, 300))
@@ -88,7 +96,8 @@ class Scene:
         return f"{self.image_id:06d}"
 
 
-# ---- geometry ----------------------------------------------------------------------------------------------
+# ---- geometry
+# ----------------------------------------------------------------------------------------------
 
 
 def outline(name: str, diameter: float, angle: float, squash: float = 1.0) -> Array:
@@ -132,7 +141,8 @@ def iou(a: Box, b: Box) -> float:
     return shared / (a.w * a.h + b.w * b.h - shared)
 
 
-# ---- scenes: what is where ---------------------------------------------------------------------------------
+# ---- scenes: what is where
+# ---------------------------------------------------------------------------------
 
 
 def plan_scene(seed: int, image_id: int) -> Scene:
@@ -151,7 +161,9 @@ def plan_scene(seed: int, image_id: int) -> Scene:
             shape = draw(rng, width, height)
             mask = coverage(shape.outlines, width, height) > 127
             mostly_outside = mask.sum() < 0.55 * sum(map(polygon_area, shape.outlines))
-            hides_another = any(((owner == k) & ~mask).sum() < 0.25 * area for k, area in enumerate(areas))
+            hides_another = any(
+                ((owner == k) & ~mask).sum() < 0.25 * area for k, area in enumerate(areas)
+            )
             if not (mostly_outside or hides_another or (mask & reserved).any()):
                 break
         else:
@@ -190,7 +202,8 @@ def random_crowd(rng: np.random.Generator, width: int, height: int) -> Shape:
     return Shape(name, outlines)
 
 
-# ---- painting ----------------------------------------------------------------------------------------------
+# ---- painting
+# ----------------------------------------------------------------------------------------------
 
 
 def paint(scene: Scene, seed: int) -> Array:
@@ -232,7 +245,9 @@ def background(rng: np.random.Generator, width: int, height: int) -> Array:
     canvas = canvas + ripple(rng, width, height, strength=rng.uniform(0, 9))
     for _ in range(rng.integers(0, 5)):
         ends = rng.uniform((0, 0), (width, height), (2, 2)).astype(int).tolist()
-        cv2.line(canvas, *ends, rng.uniform(20, 235, 3).tolist(), int(rng.integers(1, 5)), cv2.LINE_AA)
+        cv2.line(
+            canvas, *ends, rng.uniform(20, 235, 3).tolist(), int(rng.integers(1, 5)), cv2.LINE_AA
+        )
     return np.clip(canvas, 0, 255)
 
 
@@ -240,7 +255,10 @@ def ripple(rng: np.random.Generator, width: int, height: int, strength: float) -
     """Plane waves, the same in all channels."""
     y, x = np.mgrid[0:height, 0:width]
     angle, wavelength = rng.uniform(0, np.pi), rng.uniform(4, 16)
-    return strength * np.sin((np.cos(angle) * x + np.sin(angle) * y) * (2 * np.pi / wavelength))[..., None]
+    return (
+        strength
+        * np.sin((np.cos(angle) * x + np.sin(angle) * y) * (2 * np.pi / wavelength))[..., None]
+    )
 
 
 def contrasting_colour(rng: np.random.Generator, around: Array) -> Array:
@@ -250,7 +268,8 @@ def contrasting_colour(rng: np.random.Generator, around: Array) -> Array:
             return colour
 
 
-# ---- ground truth in both formats --------------------------------------------------------------------------
+# ---- ground truth in both formats
+# --------------------------------------------------------------------------
 
 
 def annotation_files(scenes: list[Scene]) -> dict[str, str]:
@@ -258,7 +277,9 @@ def annotation_files(scenes: list[Scene]) -> dict[str, str]:
     files = {f"Annotations/{scene.stem}.xml": voc_xml(scene) for scene in scenes}
     files["ImageSets/Main/test.txt"] = "".join(f"{scene.stem}\n" for scene in scenes)
     for name in CLASSES:
-        files[f"ImageSets/Main/{name}_test.txt"] = "".join(f"{scene.stem} {presence(scene, name):2d}\n" for scene in scenes)
+        files[f"ImageSets/Main/{name}_test.txt"] = "".join(
+            f"{scene.stem} {presence(scene, name):2d}\n" for scene in scenes
+        )
     files["instances_test.json"] = coco_json(scenes)
     return files
 
@@ -302,7 +323,12 @@ def voc_xml(scene: Scene) -> str:
 
 def coco_json(scenes: list[Scene]) -> str:
     images = [
-        {"id": scene.image_id, "file_name": f"{scene.stem}.jpg", "width": scene.width, "height": scene.height}
+        {
+            "id": scene.image_id,
+            "file_name": f"{scene.stem}.jpg",
+            "width": scene.width,
+            "height": scene.height,
+        }
         for scene in scenes
     ]
     shapes = [(scene, shape) for scene in scenes for shape in scene.shapes]
@@ -327,24 +353,30 @@ def coco_json(scenes: list[Scene]) -> str:
 
 def json_lines(records: list[dict]) -> str:
     """A JSON list with one record per line: compact, yet diffs stay readable."""
-    return "[\n" + ",\n".join(json.dumps(record, separators=(",", ":")) for record in records) + "\n]"
+    return (
+        "[\n" + ",\n".join(json.dumps(record, separators=(",", ":")) for record in records) + "\n]"
+    )
 
 
-# ---- detector 1: contours ----------------------------------------------------------------------------------
+# ---- detector 1: contours
+# ----------------------------------------------------------------------------------
 
 
 class ContourDetector:
-    """Segment, take contours, and compare each one's geometry with that of ideal drawings of the classes.
+    """Segment, take contours, and compare each one's geometry with that of ideal drawings of the
+    classes.
 
-    Several segmentations of the image and of a degraded copy are pooled, so one shape is often proposed
-    more than once, with slightly different boxes and scores.
+    Several segmentations of the image and of a degraded copy are pooled, so one shape is often
+    proposed more than once, with slightly different boxes and scores.
     """
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
         samples = [[self.ideal_geometry(name, rng) for _ in range(60)] for name in CLASSES]
         self.means = np.mean(samples, axis=1)
-        self.deviations = np.std(samples, axis=1).mean(axis=0) + 0.04  # the floor stands for pixel noise
+        self.deviations = (
+            np.std(samples, axis=1).mean(axis=0) + 0.04
+        )  # the floor stands for pixel noise
 
     def __call__(self, image: Array) -> list[Detection]:
         height, width = image.shape[:2]
@@ -352,7 +384,9 @@ class ContourDetector:
         noise = np.random.default_rng(0).normal(0, 10, small.shape)
         noisy = np.clip(small + noise, 0, 255).astype(np.uint8)
         degraded = cv2.resize(noisy, (width, height), interpolation=cv2.INTER_LINEAR)
-        return suppress([one for view in (image, degraded) for one in self.detect(view)], overlap=0.6)
+        return suppress(
+            [one for view in (image, degraded) for one in self.detect(view)], overlap=0.6
+        )
 
     def detect(self, image: Array) -> Iterator[Detection]:
         height, width = image.shape[:2]
@@ -368,7 +402,10 @@ class ContourDetector:
                     continue
                 columns, rows = contour[:, 0, 0], contour[:, 0, 1]
                 slope = float(slopes[rows, columns].mean())
-                edge, size = slope / (slope + 3), area / (area + 80)  # faint or tiny contours say little
+                edge, size = (
+                    slope / (slope + 3),
+                    area / (area + 80),
+                )  # faint or tiny contours say little
                 scores = np.sqrt(edge * size * self.fits(geometry(contour)))
                 for k in np.argsort(-scores)[:3]:
                     if scores[k] > max(0.22, 0.35 * scores.max()):
@@ -384,24 +421,33 @@ class ContourDetector:
             yield cv2.morphologyEx((distance > threshold).astype(np.uint8), cv2.MORPH_OPEN, kernel)
         for colour in range(COLOURS):  # areas of like colour, which tells overlapping shapes apart
             yield cv2.morphologyEx((labels == colour).astype(np.uint8), cv2.MORPH_OPEN, kernel)
-        yield cv2.dilate((slopes < 7).astype(np.uint8), kernel)  # areas between edges, grown over the edges
+        yield cv2.dilate(
+            (slopes < 7).astype(np.uint8), kernel
+        )  # areas between edges, grown over the edges
 
     @staticmethod
     def ideal_geometry(name: str, rng: np.random.Generator) -> Array:
-        points = outline(name, rng.uniform(16, 90), rng.uniform(0, 2 * np.pi), random_squash(name, rng)) + 50
+        points = (
+            outline(name, rng.uniform(16, 90), rng.uniform(0, 2 * np.pi), random_squash(name, rng))
+            + 50
+        )
         mask = cv2.medianBlur(coverage([points], 100, 100), 7)
         binary = (mask > 127).astype(np.uint8)
         return geometry(cv2.findContours(binary, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0][0])
 
     def fits(self, measured: Array) -> Array:
-        """For each class, how well the geometry agrees with it; less where other classes agree as well."""
+        """For each class, how well the geometry agrees with it; less where other classes agree
+        as well.
+        """
         fits = np.exp(-0.25 * np.mean(((measured - self.means) / self.deviations) ** 2, axis=1))
         return fits * fits / (fits.sum() + 1e-9)
 
 
 def geometry(contour: Array) -> Array:
     """Scale and rotation invariant measures of a contour."""
-    smooth = cv2.approxPolyDP(contour, 1.0, True)  # the staircase of pixels would lengthen the perimeter
+    smooth = cv2.approxPolyDP(
+        contour, 1.0, True
+    )  # the staircase of pixels would lengthen the perimeter
     area, perimeter = cv2.contourArea(contour), cv2.arcLength(smooth, True)
     hull = cv2.convexHull(contour)
     sides = cv2.minAreaRect(contour)[1]
@@ -424,12 +470,16 @@ def cluster(residual: Array) -> Array:
     """Label each pixel with one of COLOURS colours found by k-means."""
     cv2.setRNGSeed(1)
     criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 12, 0.5)
-    labels = cv2.kmeans(residual.reshape(-1, 3), COLOURS, None, criteria, 1, cv2.KMEANS_PP_CENTERS)[1]
+    labels = cv2.kmeans(residual.reshape(-1, 3), COLOURS, None, criteria, 1, cv2.KMEANS_PP_CENTERS)[
+        1
+    ]
     return labels.reshape(residual.shape[:2])
 
 
 def smooth_surface(lab: Array) -> Array:
-    """Background estimate: a quadratic surface per channel, refitted to the pixels that lie close to it."""
+    """Background estimate: a quadratic surface per channel, refitted to the pixels that lie
+    close to it.
+    """
     height, width = lab.shape[:2]
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j].reshape(2, -1)
     terms = np.stack([np.ones_like(x), x, y, x * y, x * x, y * y], axis=1)
@@ -442,7 +492,8 @@ def smooth_surface(lab: Array) -> Array:
     return (terms @ weights).reshape(lab.shape).astype(np.float32)
 
 
-# ---- detector 2: template ----------------------------------------------------------------------------------
+# ---- detector 2: template
+# ----------------------------------------------------------------------------------
 
 
 class TemplateDetector:
@@ -462,7 +513,10 @@ class TemplateDetector:
         for category, name in enumerate(CLASSES, start=1):
             for step in range(self.ROTATIONS[name]):
                 angle = 2 * np.pi * step / self.ROTATIONS[name] / self.PERIODS[name]
-                points = outline(name, self.SIZE, angle, 0.63 if name == "ellipse" else 0.95) + (side - 1) / 2
+                points = (
+                    outline(name, self.SIZE, angle, 0.63 if name == "ellipse" else 0.95)
+                    + (side - 1) / 2
+                )
                 mask = coverage([points], side, side)
                 self.templates.append((category, mask, extents(mask > 127)))
 
@@ -474,7 +528,9 @@ class TemplateDetector:
     def detect(self, grey: Array, scale: float) -> Iterator[Detection]:
         height, width = grey.shape
         size = (round(width / scale), round(height / scale))
-        level = cv2.resize(grey, size, interpolation=cv2.INTER_AREA if scale > 1 else cv2.INTER_LINEAR)
+        level = cv2.resize(
+            grey, size, interpolation=cv2.INTER_AREA if scale > 1 else cv2.INTER_LINEAR
+        )
         for category, mask, drawn in self.templates:
             if min(level.shape) < max(mask.shape):
                 continue
@@ -483,17 +539,23 @@ class TemplateDetector:
             peaks = (match > 0.72) & (match == cv2.dilate(match, np.ones((7, 7))))
             for row, column in np.argwhere(peaks):
                 x, y = round((column + drawn.x) * scale), round((row + drawn.y) * scale)
-                w, h = min(round(drawn.w * scale), width - x), min(round(drawn.h * scale), height - y)
+                w, h = (
+                    min(round(drawn.w * scale), width - x),
+                    min(round(drawn.h * scale), height - y),
+                )
                 yield Detection(round(float(match[row, column]), 4), category, Box(x, y, w, h))
 
 
-# ---- detections --------------------------------------------------------------------------------------------
+# ---- detections
+# --------------------------------------------------------------------------------------------
 
 
 def suppress(found: list[Detection], overlap: float) -> list[Detection]:
     """Non-maximum suppression within each class; the best first, at most MAX_DETECTIONS."""
     kept: list[Detection] = []
-    for new in sorted(found, key=lambda detection: (-detection.score, detection.category, detection.box)):
+    for new in sorted(
+        found, key=lambda detection: (-detection.score, detection.category, detection.box)
+    ):
         if len(kept) == MAX_DETECTIONS:
             break
         if all(new.category != old.category or iou(new.box, old.box) <= overlap for old in kept):
@@ -518,7 +580,8 @@ def detection_files(detector: str, found: dict[int, list[Detection]]) -> dict[st
     return files
 
 
-# ---- command -----------------------------------------------------------------------------------------------
+# ---- command
+# -----------------------------------------------------------------------------------------------
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -547,7 +610,9 @@ def run_detector(name: str, detect: Detector, root: Path) -> dict[int, list[Dete
 
 
 def progress(task: str, done: int, total: int) -> None:
-    print(f"\r{task} {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+    print(
+        f"\r{task} {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True
+    )
 
 
 def differences(root: Path, files: dict[str, str]) -> list[str]:
@@ -557,7 +622,11 @@ def differences(root: Path, files: dict[str, str]) -> list[str]:
         for pattern in ("Annotations/*", "ImageSets/Main/*", "instances_test.json")
         for path in root.glob(pattern)
     }
-    stale = {name for name in on_disk & files.keys() if (root / name).read_bytes() != files[name].encode()}
+    stale = {
+        name
+        for name in on_disk & files.keys()
+        if (root / name).read_bytes() != files[name].encode()
+    }
     return sorted(stale | (on_disk ^ files.keys()))
 
 
@@ -565,8 +634,12 @@ def main() -> int:
     shapes = Path(__file__).resolve().parents[1] / "datasets" / "shapes"
     parser = argparse.ArgumentParser(description="Make the sample data set of drawn shapes.")
     parser.add_argument("--out", type=Path, default=shapes, metavar="DIR", help="folder to write")
-    parser.add_argument("--seed", type=int, default=2012, help="seed of the random generators (%(default)s)")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if annotations differ")
+    parser.add_argument(
+        "--seed", type=int, default=2012, help="seed of the random generators (%(default)s)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if annotations differ"
+    )
     options = parser.parse_args()
 
     cv2.setNumThreads(1)  # sums in a fixed order give the same scores on every run

@@ -1,8 +1,8 @@
 """Write made-up COCO files with the statistics of a real detector's output, for measurements.
 
-    python tools/workloads.py W1                        # into the cache folder, skipped when it is there
-    python tools/workloads.py W1 --detections 10000000  # the same images, more of them
-    python tools/workloads.py W3 --boxes ../shared/data/coco-val2017-boxes
+    python tools/workloads.py W1                        # into the cache folder, skipped when it is
+    there python tools/workloads.py W1 --detections 10000000  # the same images, more of them python
+    tools/workloads.py W3 --boxes ../shared/data/coco-val2017-boxes
 
 | name | images | objects | detections | classes | |
 |------|-------:|--------:|-----------:|--------:|-|
@@ -11,10 +11,11 @@
 | W3 | 4,952 | 36,781 | 735,000 | 80 | the real boxes of COCO val2017 as truth |
 | W4 | 200 | 200,000 | 600,000 | 5 | crowds: 1,000 objects an image |
 
-What a detector does: it finds most objects, the large ones better; boxes pile up around an object, the best of them with the
-highest score, some under a wrong class; and a long tail of background boxes has low scores. Scores have 5 decimals and
-coordinates 3, so that scores tie. The files are as Python's ``json.dump`` writes them. Beside them is `detections.npy`:
-(D, 7) float64 ``image_id, x, y, w, h, score, category_id``, bit for bit the numbers in the file.
+What a detector does: it finds most objects, the large ones better; boxes pile up around an
+object, the best of them with the highest score, some under a wrong class; and a long tail of
+background boxes has low scores. Scores have 5 decimals and coordinates 3, so that scores tie.
+The files are as Python's ``json.dump`` writes them. Beside them is `detections.npy`: (D, 7)
+float64 ``image_id, x, y, w, h, score, category_id``, bit for bit the numbers in the file.
 """
 
 from __future__ import annotations
@@ -68,7 +69,12 @@ class Workload:
     def scaled(self, detections: int) -> Workload:
         """The same statistics of an image, and as many images as hold that many detections."""
         factor = detections / self.detections
-        return replace(self, images=round(self.images * factor), objects=round(self.objects * factor), detections=detections)
+        return replace(
+            self,
+            images=round(self.images * factor),
+            objects=round(self.objects * factor),
+            detections=detections,
+        )
 
 
 WORKLOADS = {
@@ -76,7 +82,14 @@ WORKLOADS = {
     "W2": Workload(images=40_000, objects=295_000, detections=2_400_000, classes=365, seed=2),
     "W3": Workload(images=4_952, objects=36_781, detections=735_000, classes=80, real=True, seed=3),
     "W4": Workload(
-        images=200, objects=200_000, detections=600_000, classes=5, median_size=40.0, zoom=4.0, evenness=200.0, seed=4
+        images=200,
+        objects=200_000,
+        detections=600_000,
+        classes=5,
+        median_size=40.0,
+        zoom=4.0,
+        evenness=200.0,
+        seed=4,
     ),
 }
 
@@ -119,20 +132,28 @@ class Boxes:
     score: Floats
 
 
-# --- truth -------------------------------------------------------------------------------------------------------------
+# --- truth ----------------------------------------------------------------------------------------
 
 
 def draw_objects(rng: np.random.Generator, load: Workload) -> Objects:
-    """Objects in clumps of one class, a few images empty, a few full; one class in three objects is the first."""
+    """Objects in clumps of one class, a few images empty, a few full; one class in three objects
+    is the first.
+    """
     image_ids = rng.permutation(np.arange(1, 7 * load.images))[: load.images] * 17
-    extent = (SIZES[rng.choice(len(SIZES), load.images, p=SIZE_SHARES)] * load.zoom).astype(np.int64)
+    extent = (SIZES[rng.choice(len(SIZES), load.images, p=SIZE_SHARES)] * load.zoom).astype(
+        np.int64
+    )
     crowding = rng.gamma(load.evenness, size=load.images)
     image = np.sort(rng.choice(load.images, load.objects, p=crowding / crowding.sum()))
     label = rng.choice(load.classes, load.objects, p=class_shares(load.classes))
     first = np.r_[True, image[1:] != image[:-1]] | (rng.random(load.objects) < 0.4)
-    label = label[np.maximum.accumulate(np.where(first, np.arange(load.objects), 0))]  # else that of the object before
+    label = label[
+        np.maximum.accumulate(np.where(first, np.arange(load.objects), 0))
+    ]  # else that of the object before
     boxes = np.round(place_boxes(rng, extent[image], load.median_size, 1.2), 2)
-    return shuffled(rng, Objects(image_ids, extent, category_ids(load.classes), image, label, boxes))
+    return shuffled(
+        rng, Objects(image_ids, extent, category_ids(load.classes), image, label, boxes)
+    )
 
 
 def read_objects(rng: np.random.Generator, folder: Path) -> Objects:
@@ -178,14 +199,18 @@ def place_boxes(rng: np.random.Generator, extent: Ints, median: float, spread: f
 def shuffled(rng: np.random.Generator, objects: Objects) -> Objects:
     """The objects in no order, as in COCO's files."""
     order = rng.permutation(len(objects.label))
-    return replace(objects, image=objects.image[order], label=objects.label[order], boxes=objects.boxes[order])
+    return replace(
+        objects, image=objects.image[order], label=objects.label[order], boxes=objects.boxes[order]
+    )
 
 
-# --- detections --------------------------------------------------------------------------------------------------------
+# --- detections -----------------------------------------------------------------------------------
 
 
 def detect(rng: np.random.Generator, objects: Objects, load: Workload) -> Boxes:
-    """What a detector makes of the objects: one good box for most, duplicates around them, background."""
+    """What a detector makes of the objects: one good box for most, duplicates around them,
+    background.
+    """
     size = np.sqrt(objects.boxes[:, 2] * objects.boxes[:, 3])
     ease = size / (size + 24.0)
     found = np.flatnonzero(rng.random(len(size)) < 0.25 + 0.72 * ease)[: load.detections // 2]
@@ -203,7 +228,9 @@ def detect(rng: np.random.Generator, objects: Objects, load: Workload) -> Boxes:
     label = np.where(wrong, (label + rng.integers(1, 4, len(source))) % load.classes, label)
     near = jitter(rng, objects.boxes[source], wobble)
 
-    weight = (3.0 + np.bincount(objects.image, minlength=load.images)) ** 0.4 * rng.lognormal(0.0, 0.15, load.images)
+    weight = (3.0 + np.bincount(objects.image, minlength=load.images)) ** 0.4 * rng.lognormal(
+        0.0, 0.15, load.images
+    )
     image = rng.choice(load.images, n_background, p=weight / weight.sum())
     far = place_boxes(rng, objects.extent[image], 0.9 * load.median_size, 1.0)
     far_label = background_labels(rng, objects, image, load.classes)
@@ -226,7 +253,9 @@ def jitter(rng: np.random.Generator, boxes: Floats, wobble: Floats) -> Floats:
     return np.concatenate([centre - sides / 2, sides], axis=1)
 
 
-def background_labels(rng: np.random.Generator, objects: Objects, image: Ints, classes: int) -> Ints:
+def background_labels(
+    rng: np.random.Generator, objects: Objects, image: Ints, classes: int
+) -> Ints:
     """A class that is on the image for half of the background, any for the rest."""
     n_objects = np.bincount(objects.image, minlength=len(objects.image_ids))
     begin = np.cumsum(n_objects) - n_objects
@@ -244,45 +273,67 @@ def clipped(boxes: Floats, extent: Ints) -> Floats:
     return np.round(np.concatenate([low, high - low], axis=1), 3)
 
 
-# --- files -------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def instances(rng: np.random.Generator, objects: Objects) -> Iterator[str]:
     """The text of the truth file, piece by piece."""
-    head = {"info": {"description": "made-up objects for measurements", "version": "1.0"}, "licenses": []}
+    head = {
+        "info": {"description": "made-up objects for measurements", "version": "1.0"},
+        "licenses": [],
+    }
     yield json.dumps(head)[:-1] + ', "images": ['
     images = zip(objects.image_ids.tolist(), *objects.extent.T.tolist(), strict=True)
     yield ", ".join(
-        f'{{"file_name": "{i:012d}.jpg", "height": {height}, "width": {width}, "id": {i}}}' for i, width, height in images
+        f'{{"file_name": "{i:012d}.jpg", "height": {height}, "width": {width}, "id": {i}}}'
+        for i, width, height in images
     )
     yield '], "annotations": ['
     ids = rng.permutation(np.arange(1, 4 * len(objects.label)))[: len(objects.label)]
     for begin in range(0, len(objects.label), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
         yield (", " if begin else "") + ", ".join(records(rng, objects, ids, rows))
-    names = [{"supercategory": "thing", "id": i, "name": f"class {i}"} for i in objects.category_ids.tolist()]
+    names = [
+        {"supercategory": "thing", "id": i, "name": f"class {i}"}
+        for i in objects.category_ids.tolist()
+    ]
     yield '], "categories": ' + json.dumps(names) + "}"
 
 
 def records(rng: np.random.Generator, objects: Objects, ids: Ints, rows: slice) -> Iterator[str]:
-    """The records of some objects: a polygon of 10 to 20 corners in the box, one in a hundred a crowd with run lengths."""
+    """The records of some objects: a polygon of 10 to 20 corners in the box, one in a hundred a
+    crowd with run lengths.
+    """
     boxes, image = objects.boxes[rows], objects.image[rows]
     n = len(boxes)
     corners = rng.integers(10, 21, n)
     angle = 2 * np.pi * np.arange(20) / corners[:, None]
     radius = rng.uniform(0.36, 0.5, (n, 20, 1)) * boxes[:, None, 2:]
     centre = (boxes[:, :2] + boxes[:, 2:] / 2)[:, None]
-    outline = np.round(centre + radius * np.stack([np.cos(angle), np.sin(angle)], axis=2), 2).reshape(n, 40)
+    outline = np.round(
+        centre + radius * np.stack([np.cos(angle), np.sin(angle)], axis=2), 2
+    ).reshape(n, 40)
     area = boxes[:, 2] * boxes[:, 3] * rng.uniform(0.45, 0.75, n)
     crowd = rng.random(n) < 0.01
     columns = (
-        outline, corners, area, crowd, objects.image_ids[image], objects.extent[image], boxes,
-        objects.category_ids[objects.label[rows]], ids[rows],
-    )  # fmt: skip
+        outline,
+        corners,
+        area,
+        crowd,
+        objects.image_ids[image],
+        objects.extent[image],
+        boxes,
+        objects.category_ids[objects.label[rows]],
+        ids[rows],
+    )
     for points, k, a, c, image_id, (width, height), (x, y, w, h), category, i in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        shape = run_lengths(round(x), round(y), round(w), round(h), width, height) if c else f"[{points[: 2 * k]}]"
+        shape = (
+            run_lengths(round(x), round(y), round(w), round(h), width, height)
+            if c
+            else f"[{points[: 2 * k]}]"
+        )
         yield (
             f'{{"segmentation": {shape}, "area": {a}, "iscrowd": {int(c)}, "image_id": {image_id}, '
             f'"bbox": [{x}, {y}, {w}, {h}], "category_id": {category}, "id": {i}}}'
@@ -308,13 +359,17 @@ def results(boxes: Boxes) -> Iterator[str]:
         columns = (boxes.image_id, boxes.category_id, *boxes.boxes.T, boxes.score)
         yield (", " if begin else "") + ", ".join(
             f'{{"image_id": {i}, "category_id": {c}, "bbox": [{x}, {y}, {w}, {h}], "score": {s}}}'
-            for i, c, x, y, w, h, s in zip(*(column[rows].tolist() for column in columns), strict=True)
+            for i, c, x, y, w, h, s in zip(
+                *(column[rows].tolist() for column in columns), strict=True
+            )
         )
     yield "]"
 
 
 def write(name: str, load: Workload, folder: Path, real_boxes: Path) -> None:
-    """Make one workload in `folder`; the manifest comes last, so that its presence means the files are whole."""
+    """Make one workload in `folder`; the manifest comes last, so that its presence means the
+    files are whole.
+    """
     rng = np.random.default_rng(load.seed)
     objects = read_objects(rng, real_boxes) if load.real else draw_objects(rng, load)
     boxes = detect(rng, objects, load)
@@ -333,11 +388,19 @@ def write(name: str, load: Workload, folder: Path, real_boxes: Path) -> None:
 
 def main() -> None:
     """Write one workload, unless it is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name", choices=WORKLOADS, help="which workload")
-    parser.add_argument("--out", type=Path, default=CACHE, help=f"folder of all workloads (default {CACHE})")
-    parser.add_argument("--detections", type=int, metavar="N", help="more or fewer images, for N detections")
-    parser.add_argument("--boxes", type=Path, default=REAL_BOXES, help=f"folder of {REAL_FILE}, for W3")
+    parser.add_argument(
+        "--out", type=Path, default=CACHE, help=f"folder of all workloads (default {CACHE})"
+    )
+    parser.add_argument(
+        "--detections", type=int, metavar="N", help="more or fewer images, for N detections"
+    )
+    parser.add_argument(
+        "--boxes", type=Path, default=REAL_BOXES, help=f"folder of {REAL_FILE}, for W3"
+    )
     arguments = parser.parse_args()
     load, name = WORKLOADS[arguments.name], arguments.name
     if arguments.detections:
@@ -349,7 +412,9 @@ def main() -> None:
         print(f"{folder} is there")
         return
     write(name, load, folder, arguments.boxes)
-    print(f"{folder}: {load.images} images, {load.objects} objects, {load.detections} detections, {load.classes} classes")
+    print(
+        f"{folder}: {load.images} images, {load.objects} objects, {load.detections} detections, {load.classes} classes"
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
 
     Parameters
     ----------
-    path : a COCO instances JSON file, or a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations`` and ``ImageSets``)
+    path : a COCO instances JSON file, or a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations``
+        and ``ImageSets``)
     split : of a VOC folder; ``test`` where present, else ``val``, when left out
     format : "coco" or "voc", to override what the path looks like
 
@@ -34,7 +35,11 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
         if _format(path, format) == "voc":
             return voc.read_truth(path, split)
         if split is not None:
-            raise DataError(str(path), f"split {split!r} given for a COCO file", "a COCO file holds one split; leave it out")
+            raise DataError(
+                str(path),
+                f"split {split!r} given for a COCO file",
+                "a COCO file holds one split; leave it out",
+            )
         return coco.read_truth(path)
 
 
@@ -69,7 +74,9 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
-            raise DataError(str(path), "not a text file", "write one image a line, in UTF-8") from None
+            raise DataError(
+                str(path), "not a text file", "write one image a line, in UTF-8"
+            ) from None
     places = {i: line.strip() for i, line in enumerate(lines, start=1) if line.strip()}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
@@ -77,9 +84,15 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), found.tolist(), strict=True):
         if image < 0:
-            raise DataError(f"{path}: line {line}", f"no image {name!r} in {truth.source}", "name images by stem or id")
+            raise DataError(
+                f"{path}: line {line}",
+                f"no image {name!r} in {truth.source}",
+                "name images by stem or id",
+            )
         if image in seen:
-            raise DataError(f"{path}: line {line}", f"image {name!r} is there twice", "name each image once")
+            raise DataError(
+                f"{path}: line {line}", f"image {name!r} is there twice", "name each image once"
+            )
         seen.add(image)
     return found
 
@@ -90,8 +103,11 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(str(error.filename or path), f"cannot be read: {error.strerror}",
-                        "check the path and its permissions") from None  # fmt: skip
+        raise DataError(
+            str(error.filename or path),
+            f"cannot be read: {error.strerror}",
+            "check the path and its permissions",
+        ) from None
 
 
 def _format(path: Path, wanted: str | None) -> str:
@@ -102,6 +118,9 @@ def _format(path: Path, wanted: str | None) -> str:
     looks = "voc" if path.is_dir() else "coco"
     if wanted not in (None, looks):
         kinds = {"voc": "a folder", "coco": "a file"}
-        raise DataError(str(path), f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}",
-                        f"give {kinds[wanted or looks]}, or leave the format out")  # fmt: skip
+        raise DataError(
+            str(path),
+            f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}",
+            f"give {kinds[wanted or looks]}, or leave the format out",
+        )
     return looks

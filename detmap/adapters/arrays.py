@@ -13,9 +13,15 @@ from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth, posit
 
 
 def truth_from_arrays(
-    image_id: ArrayLike, category_id: ArrayLike, boxes: ArrayLike, *, area: ArrayLike | None = None,
-    crowd: ArrayLike | None = None, images: ArrayLike | None = None, categories: dict[int, str] | None = None,
-) -> Truth:  # fmt: skip
+    image_id: ArrayLike,
+    category_id: ArrayLike,
+    boxes: ArrayLike,
+    *,
+    area: ArrayLike | None = None,
+    crowd: ArrayLike | None = None,
+    images: ArrayLike | None = None,
+    categories: dict[int, str] | None = None,
+) -> Truth:
     """Ground truth from arrays, boxes as COCO's x, y, width, height.
 
     Parameters
@@ -25,39 +31,67 @@ def truth_from_arrays(
     boxes : (G, 4) pixels: x, y, width, height
     area : (G,) square pixels; width times height when left out
     crowd : (G,) bool; none when left out
-    images : ids of all images of the split; those of `image_id` when left out, and then an image without objects is
-        unknown
+    images : ids of all images of the split; those of `image_id` when left out, and then an image
+        without objects is unknown
     categories : id to name; the ids of `category_id`, named by their number, when left out
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, ids that `images` or `categories` lack
+    DataError : shapes that differ, negative or non-finite numbers, ids that `images` or
+        `categories` lack
     """
     where = "truth arrays"
-    image_ids, category_ids = _ids(where, "image_id", image_id), _ids(where, "category_id", category_id)
+    image_ids, category_ids = (
+        _ids(where, "image_id", image_id),
+        _ids(where, "category_id", category_id),
+    )
     xywh = _boxes(where, boxes, len(image_ids))
     known = np.unique(image_ids if images is None else _ids(where, "images", images))
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
     class_ids = np.sort(_ids(where, "categories", list(names)))
     if class_ids.dtype.kind != "i":
-        raise DataError(f"{where}: categories", "keys are strings", "give a dict from category id to name")
+        raise DataError(
+            f"{where}: categories", "keys are strings", "give a dict from category id to name"
+        )
     areas = xywh[:, 2] * xywh[:, 3] if area is None else _numbers(where, "area", area)
     crowds = np.zeros(len(xywh), dtype=bool) if crowd is None else np.asarray(crowd, dtype=bool)
     _same_length(where, len(xywh), category_id=category_ids, area=areas, crowd=crowds)
-    _refuse(where, "area", areas, ~(np.isfinite(areas) & (areas >= 0)), "is negative or not a finite number")
-    for field, ids, listed in (("image_id", image_ids, known), ("category_id", category_ids, class_ids)):
+    _refuse(
+        where,
+        "area",
+        areas,
+        ~(np.isfinite(areas) & (areas >= 0)),
+        "is negative or not a finite number",
+    )
+    for field, ids, listed in (
+        ("image_id", image_ids, known),
+        ("category_id", category_ids, class_ids),
+    ):
         if len(ids) and len(listed) and ids.dtype.kind != listed.dtype.kind:
-            raise DataError(f"{where}: {field}[0]", f"{ids[0].item()!r}, but known ids are such as {listed[0].item()!r}",
-                            "give integers or strings in both")  # fmt: skip
+            raise DataError(
+                f"{where}: {field}[0]",
+                f"{ids[0].item()!r}, but known ids are such as {listed[0].item()!r}",
+                "give integers or strings in both",
+            )
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
     _refuse(where, "image_id", image_ids, image < 0, "is unknown", "list every id in images=")
-    _refuse(where, "category_id", category_ids, label < 0, "is unknown", "list every id in categories=")
+    _refuse(
+        where, "category_id", category_ids, label < 0, "is unknown", "list every id in categories="
+    )
     unknown = np.full(len(known), np.nan)
     return Truth(
-        Images(known, ("",) * len(known), unknown, unknown), Categories(class_ids, tuple(names[int(i)] for i in class_ids)),
-        image, label, xywh, areas, crowds, difficult=np.zeros(len(xywh), dtype=bool), box_format="xywh", family="coco",
+        Images(known, ("",) * len(known), unknown, unknown),
+        Categories(class_ids, tuple(names[int(i)] for i in class_ids)),
+        image,
+        label,
+        xywh,
+        areas,
+        crowds,
+        difficult=np.zeros(len(xywh), dtype=bool),
+        box_format="xywh",
+        family="coco",
         source=where,
-    )  # fmt: skip
+    )
 
 
 def detections_from_arrays(
@@ -77,7 +111,10 @@ def detections_from_arrays(
     DataError : shapes that differ, negative or non-finite numbers, images that the truth lacks
     """
     where = "detection arrays"
-    image_ids, category_ids = _ids(where, "image_id", image_id), _ids(where, "category_id", category_id)
+    image_ids, category_ids = (
+        _ids(where, "image_id", image_id),
+        _ids(where, "category_id", category_id),
+    )
     xywh = _boxes(where, boxes, len(image_ids))
     scores = _numbers(where, "score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
@@ -95,13 +132,17 @@ def _ids(where: str, field: str, values: ArrayLike) -> NDArray[Any]:
     except ValueError as error:
         raise DataError(f"{where}: {field}", str(error), "one id a box") from None
     if ids.ndim != 1:
-        raise DataError(f"{where}: {field}", f"shape {ids.shape} where (n,) is needed", "one id a box")
+        raise DataError(
+            f"{where}: {field}", f"shape {ids.shape} where (n,) is needed", "one id a box"
+        )
     if ids.size == 0:
         return ids.astype(np.int64)
     if ids.dtype.kind == "U":
         return ids
     if ids.dtype.kind not in "iuf":
-        raise DataError(f"{where}: {field}", f"dtype {ids.dtype}", "ids are whole numbers or strings")
+        raise DataError(
+            f"{where}: {field}", f"dtype {ids.dtype}", "ids are whole numbers or strings"
+        )
     if ids.dtype.kind != "i":
         broken = np.logical_or(ids != np.floor(ids), ~(np.abs(ids) < 2.0**63))
         _refuse(where, field, ids, broken, "is not a whole number of 64 bits")
@@ -115,14 +156,20 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:
-        raise DataError(f"{where}: boxes", f"shape {array.shape} where ({n_rows}, 4) is needed",
-                        "one row of x, y, width, height for each image id")  # fmt: skip
+        raise DataError(
+            f"{where}: boxes",
+            f"shape {array.shape} where ({n_rows}, 4) is needed",
+            "one row of x, y, width, height for each image id",
+        )
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
     row = find_bad_box(array, joining.MAX_PIXEL)
     if row >= 0:
-        raise DataError(f"{where}: boxes[{row}]", f"{array[row].tolist()!r} has a negative size or a non-finite number",
-                        "a box is x, y, width, height in pixels")  # fmt: skip
+        raise DataError(
+            f"{where}: boxes[{row}]",
+            f"{array[row].tolist()!r} has a negative size or a non-finite number",
+            "a box is x, y, width, height in pixels",
+        )
     return array
 
 
@@ -134,7 +181,12 @@ def _numbers(where: str, field: str, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _refuse(
-    where: str, field: str, values: NDArray[Any], bad: NDArray[np.bool_], what: str, fix: str = "correct or remove the row"
+    where: str,
+    field: str,
+    values: NDArray[Any],
+    bad: NDArray[np.bool_],
+    what: str,
+    fix: str = "correct or remove the row",
 ) -> None:
     """An error on the first bad row, if there is one."""
     if bad.any():
@@ -145,4 +197,8 @@ def _refuse(
 def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:
     for name, column in columns.items():
         if column.shape != (n_rows,):
-            raise DataError(f"{where}: {name}", f"shape {column.shape} where ({n_rows},) is needed", "one value a box")
+            raise DataError(
+                f"{where}: {name}",
+                f"shape {column.shape} where ({n_rows},) is needed",
+                "one value a box",
+            )

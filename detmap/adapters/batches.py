@@ -1,7 +1,7 @@
 """Boxes as a training loop has them: a batch is a list of per-image dicts of small arrays.
 
-Arrays are those of numpy, or of whatever hands its numbers to numpy on the CPU (``__array__``, DLPack): torch, JAX, CuPy. None
-of those packages is imported.
+Arrays are those of numpy, or of whatever hands its numbers to numpy on the CPU (``__array__``,
+DLPack): torch, JAX, CuPy. None of those packages is imported.
 """
 
 from __future__ import annotations
@@ -20,11 +20,26 @@ from detmap.tables import BoxFormat
 
 Fields = Mapping[str, Any]
 
-FORMATS: tuple[str, ...] = ("xyxy", "xywh", "cxcywh", "voc", "normalized xyxy", "normalized xywh", "normalized cxcywh")
-"""Corners; left, top, width, height; center, width, height: in continuous pixels from 0, or in fractions of the image's
-sides. ``voc``: first and last pixel, counted from 1 and both inside the box."""
+FORMATS: tuple[str, ...] = (
+    "xyxy",
+    "xywh",
+    "cxcywh",
+    "voc",
+    "normalized xyxy",
+    "normalized xywh",
+    "normalized cxcywh",
+)
+"""Corners; left, top, width, height; center, width, height: in continuous pixels from 0, or in
+fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the
+box."""
 
-ON_CPU = (1, 3, 11)  # DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of ROCm
+ON_CPU = (
+    1,
+    3,
+    11,
+    # DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
+    # ROCm
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +66,8 @@ def table_format(box_format: str) -> BoxFormat:
 
 
 def batch(where: str, images: Any) -> list[Fields]:
-    """The images of a batch as dicts; objects with ``xyxy``, ``confidence`` and ``class_id`` (supervision) are taken apart.
+    """The images of a batch as dicts; objects with ``xyxy``, ``confidence`` and ``class_id``
+    (supervision) are taken apart.
 
     Raises
     ------
@@ -59,9 +75,14 @@ def batch(where: str, images: Any) -> list[Fields]:
     """
     if isinstance(images, Mapping) or not isinstance(images, Sequence) or isinstance(images, str):
         raise DataError(
-            where, f"a {type(images).__name__} where a list of images is needed", "give a list, one dict an image"
+            where,
+            f"a {type(images).__name__} where a list of images is needed",
+            "give a list, one dict an image",
         )
-    return [image if type(image) is dict else _fields(f"{where}[{i}]", image) for i, image in enumerate(images)]
+    return [
+        image if type(image) is dict else _fields(f"{where}[{i}]", image)
+        for i, image in enumerate(images)
+    ]
 
 
 def _fields(where: str, image: Any) -> Fields:
@@ -70,8 +91,11 @@ def _fields(where: str, image: Any) -> Fields:
     try:
         found = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
     except AttributeError:
-        raise DataError(where, f"a {type(image).__name__} where a dict is needed",
-                        "a dict has boxes, scores and labels, an object xyxy, confidence and class_id") from None  # fmt: skip
+        raise DataError(
+            where,
+            f"a {type(image).__name__} where a dict is needed",
+            "a dict has boxes, scores and labels, an object xyxy, confidence and class_id",
+        ) from None
     optional = {"scores": getattr(image, "confidence", None), **getattr(image, "metadata", {})}
     return {**{key: value for key, value in optional.items() if value is not None}, **found}
 
@@ -86,28 +110,38 @@ def identifier(where: str, image: Fields) -> int | str | None:
     value = image.get("image_id")
     if value is None or type(value) is int or type(value) is str:
         return value
-    plain = value if isinstance(value, str) else np.asarray(as_array(f"{where}.image_id", value)).ravel().tolist()
+    plain = (
+        value
+        if isinstance(value, str)
+        else np.asarray(as_array(f"{where}.image_id", value)).ravel().tolist()
+    )
     if isinstance(plain, list) and len(plain) == 1:
         plain = plain[0]
     if isinstance(plain, bool) or not isinstance(plain, int | str):
-        raise DataError(f"{where}.image_id", f"{value!r}", "an image id is one whole number or one string")
+        raise DataError(
+            f"{where}.image_id", f"{value!r}", "an image id is one whole number or one string"
+        )
     return plain
 
 
-def read_rows(where: str, images: Sequence[Fields], box_format: str, keys: Mapping[str, Any]) -> Rows:
+def read_rows(
+    where: str, images: Sequence[Fields], box_format: str, keys: Mapping[str, Any]
+) -> Rows:
     """The columns of a batch.
 
     Parameters
     ----------
     where : name of the batch, for messages
-    images : B dicts with ``boxes`` (n, 4), ``labels`` (n,), and ``orig_size`` (height, width) where boxes are normalized
+    images : B dicts with ``boxes`` (n, 4), ``labels`` (n,), and ``orig_size`` (height, width) where
+        boxes are normalized
     box_format : one of `FORMATS`
-    keys : further keys of each image with (n,) numbers, and what stands for a key that an image lacks; a key with None has
-        to be there
+    keys : further keys of each image with (n,) numbers, and what stands for a key that an image
+        lacks; a key with None has to be there
 
     Raises
     ------
-    DataError : a key is missing, lengths differ, a box has a negative side or is not finite, labels are not whole numbers
+    DataError : a key is missing, lengths differ, a box has a negative side or is not finite,
+        labels are not whole numbers
     """
     boxes, count = _column(where, images, "boxes", None)
     columns = {}
@@ -116,7 +150,9 @@ def read_rows(where: str, images: Sequence[Fields], box_format: str, keys: Mappi
         if lengths != count:
             i = next(i for i in range(len(count)) if lengths[i] != count[i])
             raise DataError(
-                f"{where}[{i}].{key}", f"{lengths[i]} values for {count[i]} boxes", f"give one of the {key} a box"
+                f"{where}[{i}].{key}",
+                f"{lengths[i]} values for {count[i]} boxes",
+                f"give one of the {key} a box",
             )
     label = columns.pop("labels")
     if label.dtype.kind not in "iu":
@@ -128,8 +164,11 @@ def read_rows(where: str, images: Sequence[Fields], box_format: str, keys: Mappi
         bad = ~(np.abs(xywh) <= MAX_PIXEL).all(axis=1) | (sides < 0).any(axis=1)
         i, row = place_of(counts, bad)
         value = as_array(where, images[i]["boxes"])[row].tolist()
-        raise DataError(f"{where}[{i}].boxes[{row}]", f"{value} has a negative size or a number that is not finite",
-                        f"boxes are {box_format} here; set box_format= if they are not")  # fmt: skip
+        raise DataError(
+            f"{where}[{i}].boxes[{row}]",
+            f"{value} has a negative size or a number that is not finite",
+            f"boxes are {box_format} here; set box_format= if they are not",
+        )
     return Rows(counts, xywh, label.astype(np.int64, copy=False), columns)
 
 
@@ -162,10 +201,15 @@ def as_array(where: str, value: Any) -> NDArray[Any]:
         except TypeError:
             if not hasattr(value, "float"):
                 raise
-            return np.asarray(value.float())  # torch's bfloat16, which numpy does not know; float32 holds the same numbers
+            return np.asarray(
+                value.float()
+            )  # torch's bfloat16, which numpy does not know; float32 holds the same numbers
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        raise DataError(where, f"not an array of numbers on the CPU ({error})",
-                        "give arrays of numpy, torch, JAX or CuPy; .cpu() moves a tensor") from None  # fmt: skip
+        raise DataError(
+            where,
+            f"not an array of numbers on the CPU ({error})",
+            "give arrays of numpy, torch, JAX or CuPy; .cpu() moves a tensor",
+        ) from None
 
 
 def _column(
@@ -177,22 +221,37 @@ def _column(
     except KeyError:
         lacking = next(i for i, image in enumerate(images) if key not in image)
         if missing is None:
-            raise DataError(f"{where}[{lacking}]", f"no {key!r}", f"every image needs {key}") from None
-        arrays = [image.get(key, np.full(n, missing)) for image, n in zip(images, count, strict=True)]
-    arrays = [each if type(each) is np.ndarray else as_array(f"{where}[{i}].{key}", each) for i, each in enumerate(arrays)]
+            raise DataError(
+                f"{where}[{lacking}]", f"no {key!r}", f"every image needs {key}"
+            ) from None
+        arrays = [
+            image.get(key, np.full(n, missing)) for image, n in zip(images, count, strict=True)
+        ]
+    arrays = [
+        each if type(each) is np.ndarray else as_array(f"{where}[{i}].{key}", each)
+        for i, each in enumerate(arrays)
+    ]
     columns = 4 if key == "boxes" else 1
     try:
         whole = np.concatenate(arrays) if arrays else np.zeros((0, columns))
-        if whole.size == whole.shape[0] * columns and whole.ndim == 1 + (columns > 1) and whole.dtype.kind in "fiub":
+        if (
+            whole.size == whole.shape[0] * columns
+            and whole.ndim == 1 + (columns > 1)
+            and whole.dtype.kind in "fiub"
+        ):
             return whole, [len(each) for each in arrays]
     except ValueError:  # shapes that differ
         pass
     arrays = [_shaped(f"{where}[{i}].{key}", each, columns) for i, each in enumerate(arrays)]
-    return np.concatenate([each for each in arrays if each.size] or arrays[:1]), [len(each) for each in arrays]
+    return np.concatenate([each for each in arrays if each.size] or arrays[:1]), [
+        len(each) for each in arrays
+    ]
 
 
 def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
-    """An array as it should be: nothing at all may have any shape, and numpy need not know the kind of float."""
+    """An array as it should be: nothing at all may have any shape, and numpy need not know the
+    kind of float.
+    """
     if array.size == 0:
         array = np.zeros((0, 4) if columns == 4 else 0, dtype=array.dtype)
     if array.dtype.kind == "V":  # JAX's bfloat16 and smaller floats
@@ -202,7 +261,9 @@ def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
         raise DataError(where, f"dtype {array.dtype}", "give numbers")
     wanted = "(n, 4)" if columns == 4 else "(n,)"
     if array.ndim != (2 if columns == 4 else 1) or array.size != len(array) * columns:
-        raise DataError(where, f"shape {array.shape} where {wanted} is needed", "give one row a box")
+        raise DataError(
+            where, f"shape {array.shape} where {wanted} is needed", "give one row a box"
+        )
     return array
 
 
@@ -211,20 +272,34 @@ def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray
     kinds = [as_array(where, image["labels"]) for image in images]
     for i, each in enumerate(kinds):
         if each.size and each.dtype.kind not in "iu":
-            raise DataError(f"{where}[{i}].labels", f"dtype {each.dtype}", "labels are class ids, whole numbers")
+            raise DataError(
+                f"{where}[{i}].labels", f"dtype {each.dtype}", "labels are class ids, whole numbers"
+            )
     return label.astype(np.int64)
 
 
 def _in_pixels(
-    where: str, images: Sequence[Fields], given: NDArray[Any], count: NDArray[np.int64], box_format: str
+    where: str,
+    images: Sequence[Fields],
+    given: NDArray[Any],
+    count: NDArray[np.int64],
+    box_format: str,
 ) -> NDArray[np.float64]:
-    """(n, 4) boxes as tables hold them, each corner and side one rounding away from the given numbers at most."""
+    """(n, 4) boxes as tables hold them, each corner and side one rounding away from the given
+    numbers at most.
+    """
     boxes = np.ascontiguousarray(given.reshape(-1, 4), dtype=np.float64)
     for i, image in enumerate(images):
         if image.get("box_format", box_format) != box_format:
-            raise DataError(f"{where}[{i}]", f"boxes are {image['box_format']}, not {box_format}", "leave box_format= out")
+            raise DataError(
+                f"{where}[{i}]",
+                f"boxes are {image['box_format']}, not {box_format}",
+                "leave box_format= out",
+            )
     kind, _, corners = box_format.rpartition(" ")
-    with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are told of by the caller
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # numbers that are not finite are told of by the caller
         if kind == "normalized":
             boxes *= np.repeat(_sizes(where, images), count, axis=0)
         if corners == "xyxy":
@@ -241,9 +316,16 @@ def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
         try:
             height, width = as_array(f"{where}[{i}].orig_size", image["orig_size"]).ravel().tolist()
         except (KeyError, ValueError):
-            raise DataError(f"{where}[{i}].orig_size", "missing, or not two numbers",
-                            "normalized boxes need the height and width of their image") from None  # fmt: skip
+            raise DataError(
+                f"{where}[{i}].orig_size",
+                "missing, or not two numbers",
+                "normalized boxes need the height and width of their image",
+            ) from None
         if not (0 < width < MAX_PIXEL and 0 < height < MAX_PIXEL):
-            raise DataError(f"{where}[{i}].orig_size", f"{[height, width]}", "height and width are positive pixels")
+            raise DataError(
+                f"{where}[{i}].orig_size",
+                f"{[height, width]}",
+                "height and width are positive pixels",
+            )
         sizes[i] = width, height, width, height
     return sizes

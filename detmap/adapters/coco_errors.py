@@ -1,4 +1,6 @@
-"""What is wrong with a COCO file: it is read again with the standard library, record by record, for a precise error."""
+"""What is wrong with a COCO file: it is read again with the standard library, record by record,
+for a precise error.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def short(value: Any) -> str:
 
 
 def place(path: Path, group: str, row: int) -> str:
-    """The place of a record: ``truth.json: annotations[7]``, and ``results.json[7]`` where the file itself is the list."""
+    """The place of a record: ``truth.json: annotations[7]``, and ``results.json[7]`` where the
+    file itself is the list.
+    """
     return f"{path}: {group}[{row}]" if group else f"{path}[{row}]"
 
 
@@ -101,15 +105,17 @@ ANNOTATION: Fields = {
     "area": (_is_positive, False, "square pixels, or leave it out"),
     "iscrowd": (_is_flag, False, "0 or 1, or leave it out"),
     "id": (_is_id, False, "an integer, or leave it out"),
-}  # fmt: skip
+}
 DETECTION: Fields = {
     "image_id": (_is_id, True, "the id of one of the truth's images"),
     "category_id": (_is_id, True, "the id of one of the truth's categories"),
     "bbox": (_is_box, True, _BOX_FIX),
     "score": (_is_number, True, "a finite number, higher is surer"),
 }
-INSTANCES: tuple[str, dict[str, Fields]] = ("an instances file is an object with images, annotations and categories",
-              {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY})  # fmt: skip
+INSTANCES: tuple[str, dict[str, Fields]] = (
+    "an instances file is an object with images, annotations and categories",
+    {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY},
+)
 RESULTS: tuple[str, dict[str, Fields]] = (
     "a results file is a list of records with image_id, category_id, bbox and score",
     {"annotations": DETECTION},
@@ -125,7 +131,9 @@ def record_error(where: str, record: Any, fields: Fields) -> DataError:
 
 def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataError]:
     if not isinstance(record, dict):
-        yield DataError(where, f"{short(record)} is not an object", f"a record has {', '.join(fields)}")
+        yield DataError(
+            where, f"{short(record)} is not an object", f"a record has {', '.join(fields)}"
+        )
         return
     for name, (check, required, fix) in fields.items():
         if name not in record or (record[name] is None and not required):
@@ -135,7 +143,9 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
             yield DataError(f"{where}.{name}", wrong, fix)
 
 
-def explain(path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], refused: Exception) -> DataError:
+def explain(
+    path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], refused: Exception
+) -> DataError:
     """What is wrong with a file that the decoder refused."""
     shape, groups = expected
     if not data.strip():
@@ -144,15 +154,25 @@ def explain(path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], re
         tree = json.loads(data.decode())
     except json.JSONDecodeError as error:
         end = not error.doc[error.pos :].strip()
-        fix = "the file ends in the middle; write or copy it again" if end else "write it with a JSON library"
-        return DataError(f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix)
+        fix = (
+            "the file ends in the middle; write or copy it again"
+            if end
+            else "write it with a JSON library"
+        )
+        return DataError(
+            f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix
+        )
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return DataError(f"{path}: line {line}", f"not UTF-8: {error.reason}", "write the file as UTF-8")
+        return DataError(
+            f"{path}: line {line}", f"not UTF-8: {error.reason}", "write the file as UTF-8"
+        )
     except RecursionError:
         return DataError(str(path), "nested too deeply", shape)
     except ValueError as error:  # a whole number of thousands of digits
-        return DataError(str(path), f"a number is too long: {error}", "write numbers of ordinary length")
+        return DataError(
+            str(path), f"a number is too long: {error}", "write numbers of ordinary length"
+        )
     if isinstance(tree, list) and len(groups) == 1:
         tree = {"": tree}
         groups = {"": next(iter(groups.values()))}
@@ -167,11 +187,18 @@ def explain(path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], re
         for i, record in enumerate(tree[group]):
             for wrong in _record_errors(place(path, group, i), record, fields):
                 if fields is DETECTION and "images" in tree:
-                    return DataError(wrong.where, wrong.what, f"this looks like an instances file, which is truth; {shape}")
+                    return DataError(
+                        wrong.where,
+                        wrong.what,
+                        f"this looks like an instances file, which is truth; {shape}",
+                    )
                 return wrong
     for where, value in _constants(tree):
-        return DataError(f"{path}{where}" if "" in tree else f"{path}: {where[1:]}", f"{short(value)} is not JSON",
-                         "leave the field out or write a number")  # fmt: skip
+        return DataError(
+            f"{path}{where}" if "" in tree else f"{path}: {where[1:]}",
+            f"{short(value)} is not JSON",
+            "leave the field out or write a number",
+        )
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
 
 
@@ -183,6 +210,9 @@ def _constants(tree: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if isinstance(value, float) and not math.isfinite(value):
             yield where if len(where) <= 100 else where[:97] + "...", value
         elif isinstance(value, dict):
-            open_ends += [(f"{where}.{key}" if key else where, inner) for key, inner in reversed(value.items())]
+            open_ends += [
+                (f"{where}.{key}" if key else where, inner)
+                for key, inner in reversed(value.items())
+            ]
         elif isinstance(value, list):
             open_ends += [(f"{where}[{i}]", inner) for i, inner in reversed(list(enumerate(value)))]

@@ -1,9 +1,10 @@
 """The fast lane for large plain COCO files: a compiled scanner, in parallel over byte ranges.
 
-It either returns exactly what the decoder in `detmap.adapters.coco` would, or None for a file that is not plain; then that
-decoder, the authority on every legal file and every error, reads it. A range is cut where a record probably begins; the
-guess is verified, because the scan of each range must end exactly where the next one began. The file is read piece by piece
-and not mapped, so that nothing happens to a reader whose file is cut short behind its back.
+It either returns exactly what the decoder in `detmap.adapters.coco` would, or None for a file
+that is not plain; then that decoder, the authority on every legal file and every error, reads
+it. A range is cut where a record probably begins; the guess is verified, because the scan of
+each range must end exactly where the next one began. The file is read piece by piece and not
+mapped, so that nothing happens to a reader whose file is cut short behind its back.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from detmap import memory
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
-READ_MEANWHILE = 128 << 20  # up to here the other lane is faster than the compiler, on the first run ever
+READ_MEANWHILE = (
+    128 << 20
+)  # up to here the other lane is faster than the compiler, on the first run ever
 PIECE = 4 << 20
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
 USUAL_RECORD = 100  # bytes; those of a row in memory
@@ -39,7 +42,7 @@ def key(name: str) -> int:
     return int(getattr(json_scan, name.upper()))
 
 
-class NotPlain(Exception):  # noqa: N818 - not an error: the file is for the other lane
+class NotPlain(Exception):  # noqa: N818
     """The scanner does not understand the file."""
 
 
@@ -79,7 +82,9 @@ class OpenFile:
         return np.frombuffer(os.pread(self.descriptor, size, at), dtype=np.uint8)
 
     def byte(self, at: int) -> tuple[int, int]:
-        """The position from `at` on that is not white space, and the byte there; -1 behind the end of the file."""
+        """The position from `at` on that is not white space, and the byte there; -1 behind the
+        end of the file.
+        """
         from detmap.kernels.json_scan import skip_space
 
         while at < self.size:
@@ -142,7 +147,11 @@ def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -
             if byte != ord("["):
                 return None
             columns, at = scan_list(file, at + 1, wanted, (locate_image, locate_category))
-            if file.byte(at)[1] != -1 or not (columns.seen == wanted).all() or not _all_known(columns):
+            if (
+                file.byte(at)[1] != -1
+                or not (columns.seen == wanted).all()
+                or not _all_known(columns)
+            ):
                 return None
             return columns
     except NotPlain:
@@ -155,7 +164,8 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
     Parameters
     ----------
     path : a JSON file
-    decode : for ``images`` and ``categories``, what to call with the text of the list; it returns the look-up of its ids
+    decode : for ``images`` and ``categories``, what to call with the text of the list; it
+        returns the look-up of its ids
     """
     from detmap.kernels import json_scan as scan
 
@@ -192,8 +202,10 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
             if file.byte(at + 1)[1] != -1 or len(located) < 2 or columns is None:
                 return None
             columns = replace(
-                columns, image=located["images"](columns.image), category=located["categories"](columns.category)
-            )  # fmt: skip
+                columns,
+                image=located["images"](columns.image),
+                category=located["categories"](columns.category),
+            )
             if not (columns.seen & required == required).all() or not _all_known(columns):
                 return None
             return columns
@@ -203,8 +215,9 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
 
 def scan_list(
     file: OpenFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
-) -> tuple[Columns, int]:  # fmt: skip
-    """The records of the list whose opening bracket is just before `at`, and the position after its closing bracket.
+) -> tuple[Columns, int]:
+    """The records of the list whose opening bracket is just before `at`, and the position after its
+    closing bracket.
 
     Images and categories are positions, or int64 ids where nothing says how to `locate` them.
     """
@@ -213,7 +226,9 @@ def scan_list(
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
     most = (file.size - at) // SHORTEST_RECORD + 1
-    whole = _empty(most, np.int32 if locate else np.int64)  # memory that is never touched costs nothing
+    whole = _empty(
+        most, np.int32 if locate else np.int64
+    )  # memory that is never touched costs nothing
     if byte == ord("]"):
         return _cut(whole, 0), at + 1
     rooms: SimpleQueue[_Room] = SimpleQueue()  # those of pieces that have been copied
@@ -228,8 +243,19 @@ def scan_list(
         room.state[:] = 0
         end = stop
         if first != stop:
-            end = scan.scan_records(text, first, stop if stop >= 0 else len(text), wanted, room.image, room.category, room.number,
-                                    room.boxes, room.value, room.seen, room.state)  # fmt: skip
+            end = scan.scan_records(
+                text,
+                first,
+                stop if stop >= 0 else len(text),
+                wanted,
+                room.image,
+                room.category,
+                room.number,
+                room.boxes,
+                room.value,
+                room.seen,
+                room.state,
+            )
         n, last = room.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise NotPlain
@@ -256,15 +282,23 @@ class _Room:
 
     def __init__(self, n: int) -> None:
         self.image, self.category, self.number = np.empty((3, n), dtype=np.int64)
-        self.boxes, self.value, self.seen = np.empty((n, 4)), np.empty(n), np.empty(n, dtype=np.uint8)
+        self.boxes, self.value, self.seen = (
+            np.empty((n, 4)),
+            np.empty(n),
+            np.empty(n, dtype=np.uint8),
+        )
         self.state = np.empty(2, dtype=np.int64)
 
 
 def _empty(n: int, ids: Any) -> Columns:
     return Columns(
-        np.empty(n, dtype=ids), np.empty(n, dtype=ids), np.empty(n, dtype=np.int64), np.empty((n, 4)), np.empty(n),
+        np.empty(n, dtype=ids),
+        np.empty(n, dtype=ids),
+        np.empty(n, dtype=np.int64),
+        np.empty((n, 4)),
+        np.empty(n),
         np.empty(n, dtype=np.uint8),
-    )  # fmt: skip
+    )
 
 
 def _cut(columns: Columns, n: int) -> Columns:
@@ -296,8 +330,18 @@ def is_ready() -> bool:
 
     text, room = np.empty(0, dtype=np.uint8), _Room(0)
     return scan_records.is_ready(
-        text, 0, 0, 0, room.image, room.category, room.number, room.boxes, room.value, room.seen, room.state
-    )  # fmt: skip
+        text,
+        0,
+        0,
+        0,
+        room.image,
+        room.category,
+        room.number,
+        room.boxes,
+        room.value,
+        room.seen,
+        room.state,
+    )
 
 
 def skip_nothing() -> None:
@@ -306,6 +350,18 @@ def skip_nothing() -> None:
 
     text, room = np.empty(0, dtype=np.uint8), _Room(0)
     room.state[:] = 0
-    scan.scan_records(text, 0, 0, 0, room.image, room.category, room.number, room.boxes, room.value, room.seen, room.state)
+    scan.scan_records(
+        text,
+        0,
+        0,
+        0,
+        room.image,
+        room.category,
+        room.number,
+        room.boxes,
+        room.value,
+        room.seen,
+        room.state,
+    )
     for kernel in (scan.find_record, scan.skip_space, scan.skip_string, scan.skip_value):
         kernel(text, 0)

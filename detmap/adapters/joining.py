@@ -1,4 +1,5 @@
-"""How the images and classes that detections name are found in the truth, also across families of files.
+"""How the images and classes that detections name are found in the truth, also across families of
+files.
 
 Images are joined by id or by file stem, classes by id or by name:
 
@@ -40,12 +41,19 @@ class Origin(NamedTuple):
 
 
 def joined(
-    truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], boxes: NDArray[np.float64], score: NDArray[np.float64],
-    *, box_format: BoxFormat, origin: Origin,
-) -> Detections:  # fmt: skip
+    truth: Truth,
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    boxes: NDArray[np.float64],
+    score: NDArray[np.float64],
+    *,
+    box_format: BoxFormat,
+    origin: Origin,
+) -> Detections:
     """Detections from positions in the truth, -1 where it has no such image or class.
 
-    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and counted.
+    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and
+    counted.
     """
     lost = np.flatnonzero(image < 0).tolist()
     if lost:
@@ -67,7 +75,11 @@ def joined(
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     outside = _outside(truth, image, boxes_as(boxes, box_format, "xywh"))
     if outside:
-        notes += (Note("box-outside", "detections lie wholly outside their image", outside, origin.source),)
+        notes += (
+            Note(
+                "box-outside", "detections lie wholly outside their image", outside, origin.source
+            ),
+        )
     return Detections(image, label, boxes, score, box_format, origin.source, notes)
 
 
@@ -83,7 +95,9 @@ def _shown(values: Sequence[Any]) -> str:
 
 
 def images_by_id(truth: Truth, given: NDArray[Any], first: str) -> NDArray[np.int32]:
-    """Positions of images that a JSON file names by id, -1 where there is none; `first` is the first one's place."""
+    """Positions of images that a JSON file names by id, -1 where there is none; `first` is the
+    first one's place.
+    """
     ids = truth.images.ids
     if not len(ids) or not len(given):
         return np.full(len(given), -1, dtype=np.int32)
@@ -114,7 +128,9 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
 
 
 def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
-    """Positions of images that text names by file stem, or by the id of a COCO truth; -1 where there is no such image."""
+    """Positions of images that text names by file stem, or by the id of a COCO truth; -1 where
+    there is no such image.
+    """
     by_stem: dict[str, int] = {}
     twice: set[str] = set()
     for place, stem in enumerate(truth.images.stems):
@@ -124,19 +140,34 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     by_stem.pop("", None)
     by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
     names = dict.fromkeys(given)
-    table = by_stem if all(name in by_stem for name in names) or not any(name in by_id for name in names) else by_id
+    table = (
+        by_stem
+        if all(name in by_stem for name in names) or not any(name in by_id for name in names)
+        else by_id
+    )
     for name in names:
         if table is by_stem and name in twice:
-            raise DataError(source, f"two images of {truth.source} have the file stem {name!r}",
-                            "name the images by their ids")  # fmt: skip
+            raise DataError(
+                source,
+                f"two images of {truth.source} have the file stem {name!r}",
+                "name the images by their ids",
+            )
     return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
 
 
 def classes_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.int32]:
-    """Positions of classes that a JSON file names by id (integers) or by name (strings); -1 where there is no such class."""
+    """Positions of classes that a JSON file names by id (integers) or by name (strings); -1
+    where there is no such class.
+    """
     if given.dtype.kind == "i":
         return positions(truth.categories.ids, given)
     by_name = {name: place for place, name in enumerate(truth.categories.names)}
     if len(by_name) < len(truth.categories):
-        raise DataError(source, f"names classes, but the class names of {truth.source} are not unique", "use category ids")
-    return np.fromiter((by_name.get(name, -1) for name in given.tolist()), dtype=np.int32, count=len(given))
+        raise DataError(
+            source,
+            f"names classes, but the class names of {truth.source} are not unique",
+            "use category ids",
+        )
+    return np.fromiter(
+        (by_name.get(name, -1) for name in given.tolist()), dtype=np.int32, count=len(given)
+    )

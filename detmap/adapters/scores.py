@@ -1,7 +1,9 @@
-"""Truth and scores of an image-level classifier: two CSV files, or a VOC folder and a folder of its classification results.
+"""Truth and scores of an image-level classifier: two CSV files, or a VOC folder and a folder of its
+classification results.
 
-A CSV file has a header, the sample id in its first column, and one column a class: 0 or 1 in the truth, a score in the
-scores. The two files are joined by class name and sample id; the truth decides the order.
+A CSV file has a header, the sample id in its first column, and one column a class: 0 or 1 in the
+truth, a score in the scores. The two files are joined by class name and sample id; the truth
+decides the order.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> 
 
     Parameters
     ----------
-    truth, scores : two CSV files; or a VOC folder (``VOCdevkit/VOC2007``) and a folder of ``comp1_cls_<split>_<class>.txt``
+    truth, scores : two CSV files; or a VOC folder (``VOCdevkit/VOC2007``) and a folder of
+        ``comp1_cls_<split>_<class>.txt``
     split : of a VOC folder; ``test`` where present, else ``val``, when left out
 
     Raises
@@ -38,12 +41,19 @@ def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> 
         if not path.exists():
             raise DataError(str(path), "no such file or folder", "check the path")
     if truth.is_dir() != scores.is_dir():
-        raise DataError(str(scores), f"not {'a folder' if truth.is_dir() else 'a file'}, while {truth} is one",
-                        "give two CSV files, or two folders of the VOC kind")  # fmt: skip
+        raise DataError(
+            str(scores),
+            f"not {'a folder' if truth.is_dir() else 'a file'}, while {truth} is one",
+            "give two CSV files, or two folders of the VOC kind",
+        )
     if truth.is_dir():
         return voc_cls.read(truth, scores, split)
     if split is not None:
-        raise DataError(str(truth), f"split {split!r} given for a CSV file", "a CSV file holds one split; leave it out")
+        raise DataError(
+            str(truth),
+            f"split {split!r} given for a CSV file",
+            "a CSV file holds one split; leave it out",
+        )
     return _join(_sheet(truth), _sheet(scores))
 
 
@@ -65,23 +75,38 @@ def _join(truth: _Sheet, scores: _Sheet) -> Classified:
     bad = (truth.values != 0) & (truth.values != 1)
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
-        raise DataError(truth.place(row, column), f"{truth.values[row, column]:g} is neither 0 nor 1",
-                        "the truth has 1 where the sample shows the class, else 0")  # fmt: skip
+        raise DataError(
+            truth.place(row, column),
+            f"{truth.values[row, column]:g} is neither 0 nor 1",
+            "the truth has 1 where the sample shows the class, else 0",
+        )
     bad = ~(scores.values < np.inf)
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
-        raise DataError(scores.place(row, column), f"{scores.values[row, column]} is not a score",
-                        "write a number, or -inf for no prediction")  # fmt: skip
+        raise DataError(
+            scores.place(row, column),
+            f"{scores.values[row, column]} is not a score",
+            "write a number, or -inf for no prediction",
+        )
     columns = _positions("class", truth, truth.classes, scores, scores.classes)
     rows = _positions("sample", truth, truth.ids, scores, scores.ids)
     aligned = scores.values if columns is None else scores.values[:, columns]
     aligned = aligned if rows is None else aligned[rows]
-    return Classified(tuple(truth.ids), tuple(truth.classes), truth.values == 1, np.ascontiguousarray(aligned),
-                      source=str(truth.path))  # fmt: skip
+    return Classified(
+        tuple(truth.ids),
+        tuple(truth.classes),
+        truth.values == 1,
+        np.ascontiguousarray(aligned),
+        source=str(truth.path),
+    )
 
 
-def _positions(kind: str, truth: _Sheet, wanted: list[str], scores: _Sheet, given: list[str]) -> list[int] | None:
-    """Where the scores have what the truth names; None where the order is the same. Both must name the same."""
+def _positions(
+    kind: str, truth: _Sheet, wanted: list[str], scores: _Sheet, given: list[str]
+) -> list[int] | None:
+    """Where the scores have what the truth names; None where the order is the same. Both must
+    name the same.
+    """
     if wanted == given:
         return None
     place = {name: i for i, name in enumerate(given)}
@@ -91,7 +116,11 @@ def _positions(kind: str, truth: _Sheet, wanted: list[str], scores: _Sheet, give
     if missing or extra:
         sides = [f"lacks {_some(kind, missing)} of {truth.path}"] if missing else []
         sides += [f"has {_some(kind, extra)} that {truth.path} lacks"] if extra else []
-        raise DataError(str(scores.path), " and ".join(sides), f"both files name the same, in any order: {kind} by {kind}")
+        raise DataError(
+            str(scores.path),
+            " and ".join(sides),
+            f"both files name the same, in any order: {kind} by {kind}",
+        )
     return [place[name] for name in wanted]
 
 
@@ -101,7 +130,7 @@ def _some(kind: str, names: Sequence[str]) -> str:
     return f"{kind} {shown}" if len(names) == 1 else f"{len(names)} {plural} ({shown})"
 
 
-# --- one file --------------------------------------------------------------------------------------------------------
+# --- one file -------------------------------------------------------------------------------------
 
 
 def _sheet(path: Path) -> _Sheet:
@@ -109,9 +138,13 @@ def _sheet(path: Path) -> _Sheet:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _parse(path, file)
     except OSError as error:
-        raise DataError(str(path), f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise DataError(
+            str(path), f"cannot be read: {error.strerror}", "check its permissions"
+        ) from None
     except UnicodeDecodeError as error:
-        raise DataError(str(path), f"not UTF-8 text: {error.reason}", "write the file as CSV text") from None
+        raise DataError(
+            str(path), f"not UTF-8 text: {error.reason}", "write the file as CSV text"
+        ) from None
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "write the file as CSV text") from None
 
@@ -125,8 +158,11 @@ def _parse(path: Path, file: Iterable[str]) -> _Sheet:
         if len(row) != width:
             if not row:
                 continue
-            raise DataError(f"{path}: line {reader.line_num}", f"{len(row)} columns, the header has {width}",
-                            "one column for the sample id and one for each class")  # fmt: skip
+            raise DataError(
+                f"{path}: line {reader.line_num}",
+                f"{len(row)} columns, the header has {width}",
+                "one column for the sample id and one for each class",
+            )
         try:
             values.extend(map(float, islice(row, 1, None)))
         except ValueError:
@@ -135,18 +171,29 @@ def _parse(path: Path, file: Iterable[str]) -> _Sheet:
         lines.append(reader.line_num)
     if not ids:
         raise DataError(str(path), "holds no sample", "the header is followed by one line a sample")
-    _unique(ids, [f"{path}: line {line}" for line in lines] if len(set(ids)) < len(ids) else [], "sample")
-    return _Sheet(path, ids, classes, np.frombuffer(values, dtype=np.float64).reshape(len(ids), -1), lines)
+    _unique(
+        ids,
+        [f"{path}: line {line}" for line in lines] if len(set(ids)) < len(ids) else [],
+        "sample",
+    )
+    return _Sheet(
+        path, ids, classes, np.frombuffer(values, dtype=np.float64).reshape(len(ids), -1), lines
+    )
 
 
 def _header(path: Path, row: list[str]) -> list[str]:
     classes = [name.strip() for name in row[1:]]
     if not classes:
-        raise DataError(f"{path}: line 1", f"the header {','.join(row)!r} names no class" if row else "the file is empty",
-                        "the header is the name of the id column, then one class a column, between commas")  # fmt: skip
+        raise DataError(
+            f"{path}: line 1",
+            f"the header {','.join(row)!r} names no class" if row else "the file is empty",
+            "the header is the name of the id column, then one class a column, between commas",
+        )
     for i, name in enumerate(classes):
         if not name:
-            raise DataError(f"{path}: line 1, column {i + 2}", "a class without a name", "name every column")
+            raise DataError(
+                f"{path}: line 1, column {i + 2}", "a class without a name", "name every column"
+            )
     _unique(classes, [f"{path}: line 1, column {i + 2}" for i in range(len(classes))], "class")
     return classes
 
@@ -155,7 +202,11 @@ def _unique(names: list[str], places: list[str], kind: str) -> None:
     seen: dict[str, int] = {}
     for i, name in enumerate(names if places else []):
         if name in seen:
-            raise DataError(places[i], f"{kind} {name} for the second time", f"the first is at {places[seen[name]]}")
+            raise DataError(
+                places[i],
+                f"{kind} {name} for the second time",
+                f"the first is at {places[seen[name]]}",
+            )
         seen[name] = i
 
 
@@ -164,5 +215,7 @@ def _not_a_number(where: str, classes: list[str], row: list[str]) -> DataError:
         try:
             float(cell)
         except ValueError:
-            return DataError(f"{where}, column {name}", f"{cell!r} is not a number", "write a plain number")
+            return DataError(
+                f"{where}, column {name}", f"{cell!r} is not a number", "write a plain number"
+            )
     raise AssertionError("called for a row of numbers")

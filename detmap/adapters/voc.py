@@ -42,12 +42,14 @@ class _Page(NamedTuple):
 def read_truth(path: Path, split: str | None = None) -> Truth:
     """A VOC folder: ``Annotations/*.xml`` of the images that ``ImageSets/Main/<split>.txt`` lists.
 
-    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of the lists
-    ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An object's area is that of its box.
+    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of
+    the lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An
+    object's area is that of its box.
 
     Raises
     ------
-    DataError : a folder, list or file that is missing or broken, an object without a box, a negative size
+    DataError : a folder, list or file that is missing or broken, an object without a box, a
+        negative size
     """
     root = folder_with(path, "Annotations")
     split = split or _default_split(root)
@@ -57,28 +59,45 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     names = sorted({*objects.name, *_listed_classes(root, split)})
     label_of = {name: label for label, name in enumerate(names)}
     unflagged = int((objects.difficult < 0).sum())
-    notes = (Note("difficult-missing", "objects do not say whether they are difficult: read as 0", unflagged, str(root)),)
+    notes = (
+        Note(
+            "difficult-missing",
+            "objects do not say whether they are difficult: read as 0",
+            unflagged,
+            str(root),
+        ),
+    )
     width, height = np.ascontiguousarray(objects.size.T)
     x1, y1, x2, y2 = objects.boxes.T
     return Truth(
         Images(np.array(stems, dtype=str), tuple(stems), width, height),
         Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
-        image=objects.page, label=np.array([label_of[name] for name in objects.name], dtype=np.int32), boxes=objects.boxes,
-        area=(x2 - x1 + 1) * (y2 - y1 + 1), crowd=np.zeros(len(objects.name), dtype=bool), difficult=objects.difficult > 0,
-        box_format="voc", family="voc", year=year, split=split, source=str(root), notes=notes if unflagged else (),
-    )  # fmt: skip
+        image=objects.page,
+        label=np.array([label_of[name] for name in objects.name], dtype=np.int32),
+        boxes=objects.boxes,
+        area=(x2 - x1 + 1) * (y2 - y1 + 1),
+        crowd=np.zeros(len(objects.name), dtype=bool),
+        difficult=objects.difficult > 0,
+        box_format="voc",
+        family="voc",
+        year=year,
+        split=split,
+        source=str(root),
+        notes=notes if unflagged else (),
+    )
 
 
 def read_detections(path: Path, truth: Truth) -> Detections:
-    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1 y1 x2 y2``.
+    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1
+    y1 x2 y2``.
 
-    Source: the VOC devkit's detection results format. Files are read in order of their names; equal scores of a class keep
-    the order of their lines.
+    Source: the VOC devkit's detection results format. Files are read in order of their names; equal
+    scores of a class keep the order of their lines.
 
     Raises
     ------
-    DataError : no such files, a class that the truth does not have, a line that is not six columns, images that the truth
-        lacks
+    DataError : no such files, a class that the truth does not have, a line that is not six columns,
+        images that the truth lacks
     """
     files = _detection_files(path, truth)
     detections = scan_files(path, files, truth) or decode_files(path, files, truth)
@@ -87,14 +106,18 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     if not missing:
         return detections
     text = f"classes have no file, so no detections: {', '.join(missing)}"
-    return replace(detections, notes=(*detections.notes, Note("file-missing", text, len(missing), str(path))))
+    return replace(
+        detections, notes=(*detections.notes, Note("file-missing", text, len(missing), str(path)))
+    )
 
 
-# --- two lanes -------------------------------------------------------------------------------------------------------
+# --- two lanes ------------------------------------------------------------------------------------
 
 
 def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
-    """The fast lane of annotation files: their objects and the year; None where a file is not plain."""
+    """The fast lane of annotation files: their objects and the year; None where a file is not
+    plain.
+    """
     objects = voc_scan.scan_pages(files)
     if objects is None:
         return None
@@ -107,10 +130,13 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
     objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
     return voc_scan.Objects(
         np.array([(page.width, page.height) for page in pages]),
-        np.array([p for p, _ in objects], dtype=np.int32), [obj.name for _, obj in objects],
+        np.array([p for p, _ in objects], dtype=np.int32),
+        [obj.name for _, obj in objects],
         np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4),
-        np.array([-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8),
-    ), _year(root, pages[0].folder)  # fmt: skip
+        np.array(
+            [-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8
+        ),
+    ), _year(root, pages[0].folder)
 
 
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
@@ -119,12 +145,16 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
         return None
     stems = voc_scan.stems_table(truth.images.stems)
     columns = []
-    for (_, label), rows in zip(files, in_order(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True):
+    for (_, label), rows in zip(
+        files, in_order(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True
+    ):
         if rows is None:
             return None
         columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
     labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return joining.joined(truth, image, labels, boxes, score, box_format="voc", origin=joining.Origin(str(path), str))
+    return joining.joined(
+        truth, image, labels, boxes, score, box_format="voc", origin=joining.Origin(str(path), str)
+    )
 
 
 def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections:
@@ -144,24 +174,36 @@ def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Det
 
     image = joining.images_by_stem(truth, named, str(path))
     return joining.joined(
-        truth, image, labels, np.ascontiguousarray(numbers[:, 1:]), np.ascontiguousarray(numbers[:, 0]),
-        box_format="voc", origin=joining.Origin(str(path), place, named),
-    )  # fmt: skip
+        truth,
+        image,
+        labels,
+        np.ascontiguousarray(numbers[:, 1:]),
+        np.ascontiguousarray(numbers[:, 0]),
+        box_format="voc",
+        origin=joining.Origin(str(path), place, named),
+    )
 
 
-# --- truth -----------------------------------------------------------------------------------------------------------
+# --- truth ----------------------------------------------------------------------------------------
 
 
-def folder_with(path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007") -> Path:
-    """The folder that holds `content`: the given one, or the only year inside a VOCdevkit folder."""
+def folder_with(
+    path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007"
+) -> Path:
+    """The folder that holds `content`: the given one, or the only year inside a VOCdevkit
+    folder.
+    """
     if (path / content).is_dir():
         return path
     years = sorted(inner for inner in path.iterdir() if (inner / content).is_dir())
     if len(years) == 1:
         return years[0]
     if years:
-        raise DataError(str(path), f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
-                        f"name one, such as {years[0]}")  # fmt: skip
+        raise DataError(
+            str(path),
+            f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
+            f"name one, such as {years[0]}",
+        )
     raise DataError(str(path), f"no folder {content}", fix)
 
 
@@ -170,24 +212,34 @@ def _default_split(root: Path) -> str:
     for split in ("test", "val"):
         if split in present:
             return split
-    raise DataError(str(root / "ImageSets" / "Main"), "neither test.txt nor val.txt",
-                    f"name the split; there are {', '.join(present) or 'no lists at all'}")  # fmt: skip
+    raise DataError(
+        str(root / "ImageSets" / "Main"),
+        "neither test.txt nor val.txt",
+        f"name the split; there are {', '.join(present) or 'no lists at all'}",
+    )
 
 
 def _splits(root: Path) -> list[str]:
-    return sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt") if "_" not in file.stem)
+    return sorted(
+        file.stem for file in (root / "ImageSets" / "Main").glob("*.txt") if "_" not in file.stem
+    )
 
 
 def _stems(root: Path, split: str) -> list[str]:
     """The split's image stems, ascending."""
     file = root / "ImageSets" / "Main" / f"{split}.txt"
     if not file.is_file():
-        raise DataError(str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}")
+        raise DataError(
+            str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}"
+        )
     line_of: dict[str, int] = {}
     for line, words in enumerate(map(str.split, _text(file).splitlines()), start=1):
         if words and words[0] in line_of:
-            raise DataError(f"{file}: line {line}", f"image {words[0]} is listed twice, first in line {line_of[words[0]]}",
-                            "list every image once")  # fmt: skip
+            raise DataError(
+                f"{file}: line {line}",
+                f"image {words[0]} is listed twice, first in line {line_of[words[0]]}",
+                "list every image once",
+            )
         if words:
             line_of[words[0]] = line
     if not line_of:
@@ -196,25 +248,40 @@ def _stems(root: Path, split: str) -> list[str]:
 
 
 def _listed_classes(root: Path, split: str) -> set[str]:
-    return {file.stem.removesuffix(f"_{split}") for file in (root / "ImageSets" / "Main").glob(f"*_{split}.txt")}
+    return {
+        file.stem.removesuffix(f"_{split}")
+        for file in (root / "ImageSets" / "Main").glob(f"*_{split}.txt")
+    }
 
 
 def _page(file: Path) -> _Page:
     try:
         data = file.read_bytes()
         if b"<!ENTITY" in data:
-            raise DataError(str(file), "defines XML entities, which no annotation needs", "write it without a DOCTYPE")
+            raise DataError(
+                str(file),
+                "defines XML entities, which no annotation needs",
+                "write it without a DOCTYPE",
+            )
         root = ElementTree.fromstring(data)
     except FileNotFoundError:
-        raise DataError(str(file), "missing, though the split lists it", "add the file or take it off the list") from None
+        raise DataError(
+            str(file), "missing, though the split lists it", "add the file or take it off the list"
+        ) from None
     except OSError as error:
-        raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise DataError(
+            str(file), f"cannot be read: {error.strerror}", "check its permissions"
+        ) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise DataError(str(file), f"not XML: {error}", "write or copy the file again") from None
     if root.tag != "annotation":
-        raise DataError(str(file), f"the top element is <{root.tag}>, not <annotation>", "give VOC annotations")
+        raise DataError(
+            str(file), f"the top element is <{root.tag}>, not <annotation>", "give VOC annotations"
+        )
     size = root.find("size")
-    width, height = (_number(file, f"size.{side}", size, side, np.nan) for side in ("width", "height"))
+    width, height = (
+        _number(file, f"size.{side}", size, side, np.nan) for side in ("width", "height")
+    )
     objects = [_object(file, f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
     return _Page((root.findtext("folder") or "").strip(), width, height, objects)
 
@@ -225,19 +292,39 @@ def _object(file: Path, where: str, node: ElementTree.Element) -> _Object:
         raise DataError(f"{file}: {where}.name", "missing", "every object names its class")
     box = node.find("bndbox")
     if box is None:
-        raise DataError(f"{file}: {where}.bndbox", "missing", "every object has a bndbox with xmin, ymin, xmax, ymax")
-    corners = [_number(file, f"{where}.bndbox.{side}", box, side) for side in ("xmin", "ymin", "xmax", "ymax")]
+        raise DataError(
+            f"{file}: {where}.bndbox",
+            "missing",
+            "every object has a bndbox with xmin, ymin, xmax, ymax",
+        )
+    corners = [
+        _number(file, f"{where}.bndbox.{side}", box, side)
+        for side in ("xmin", "ymin", "xmax", "ymax")
+    ]
     x1, y1, x2, y2 = corners
     if x2 - x1 + 1 < 0 or y2 - y1 + 1 < 0:
-        raise DataError(f"{file}: {where}.bndbox", f"{x1:g} {y1:g} {x2:g} {y2:g} has a negative width or height",
-                        "xmax and ymax are the last pixel, not less than xmin and ymin")  # fmt: skip
+        raise DataError(
+            f"{file}: {where}.bndbox",
+            f"{x1:g} {y1:g} {x2:g} {y2:g} has a negative width or height",
+            "xmax and ymax are the last pixel, not less than xmin and ymin",
+        )
     flag = (node.findtext("difficult") or "").strip()
     if flag not in ("", "0", "1"):
-        raise DataError(f"{file}: {where}.difficult", f"{flag!r} is neither 0 nor 1", "write 0 or 1, or leave it out")
+        raise DataError(
+            f"{file}: {where}.difficult",
+            f"{flag!r} is neither 0 nor 1",
+            "write 0 or 1, or leave it out",
+        )
     return _Object(name, (x1, y1, x2, y2), None if flag == "" else flag == "1")
 
 
-def _number(file: Path, where: str, parent: ElementTree.Element | None, tag: str, default: float | None = None) -> float:
+def _number(
+    file: Path,
+    where: str,
+    parent: ElementTree.Element | None,
+    tag: str,
+    default: float | None = None,
+) -> float:
     text = None if parent is None else parent.findtext(tag)
     if text is None or not text.strip():
         if default is not None:
@@ -248,12 +335,18 @@ def _number(file: Path, where: str, parent: ElementTree.Element | None, tag: str
     except ValueError:
         number = np.nan
     if not abs(number) <= joining.MAX_PIXEL:
-        raise DataError(f"{file}: {where}", f"{text.strip()!r} is not a finite number", "write pixels as plain numbers")
+        raise DataError(
+            f"{file}: {where}",
+            f"{text.strip()!r} is not a finite number",
+            "write pixels as plain numbers",
+        )
     return number
 
 
 def _year(root: Path, folder: str) -> int:
-    """The year in the folder's name, or in the annotations' own folder field; 0 where neither says."""
+    """The year in the folder's name, or in the annotations' own folder field; 0 where neither
+    says.
+    """
     for name in (root.absolute().name, root.resolve().name, folder):
         found = re.fullmatch(r"VOC(\d{4})", name)
         if found:
@@ -261,15 +354,18 @@ def _year(root: Path, folder: str) -> int:
     return 0
 
 
-# --- detections --------------------------------------------------------------------------------------------------------
+# --- detections -----------------------------------------------------------------------------------
 
 
 def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
     """The detection files of the truth's split, with the class that each is about."""
     files = sorted(file for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
     if not files:
-        raise DataError(str(path), "no files such as comp4_det_test_aeroplane.txt",
-                        "a folder of VOC detections has one text file a class")  # fmt: skip
+        raise DataError(
+            str(path),
+            "no files such as comp4_det_test_aeroplane.txt",
+            "a folder of VOC detections has one text file a class",
+        )
     found: list[tuple[Path, str, int]] = []
     for file in files:
         tail = file.name.split("_det_", 1)[1].removesuffix(".txt")
@@ -283,13 +379,19 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
     chosen = [(file, label) for file, split, label in found if split == wanted]
     if not chosen:
         lacking = f", not of {truth.split}" if truth.split else ""
-        raise DataError(str(path), f"holds detections of the splits {', '.join(splits)}{lacking}",
-                        "give a folder with the files of the truth's split only")  # fmt: skip
+        raise DataError(
+            str(path),
+            f"holds detections of the splits {', '.join(splits)}{lacking}",
+            "give a folder with the files of the truth's split only",
+        )
     seen: dict[int, Path] = {}
     for file, label in chosen:
         if label in seen:
-            raise DataError(str(file), f"a second file for class {truth.categories.names[label]}, beside {seen[label].name}",
-                            "keep the files of one detector in a folder")  # fmt: skip
+            raise DataError(
+                str(file),
+                f"a second file for class {truth.categories.names[label]}, beside {seen[label].name}",
+                "keep the files of one detector in a folder",
+            )
         seen[label] = file
     return chosen
 
@@ -299,9 +401,12 @@ def _unknown_class(file: Path, truth: Truth) -> DataError:
     name = matched["name"] if matched else file.stem
     close = difflib.get_close_matches(name, truth.categories.names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    return DataError(str(file), f"class {name!r} is not in {truth.source}",
-                     f"{hint}the classes are {', '.join(truth.categories.names)}; remove the file or list the class in "
-                     "ImageSets/Main/<class>_<split>.txt")  # fmt: skip
+    return DataError(
+        str(file),
+        f"class {name!r} is not in {truth.source}",
+        f"{hint}the classes are {', '.join(truth.categories.names)}; remove the file or list the class in "
+        "ImageSets/Main/<class>_<split>.txt",
+    )
 
 
 def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
@@ -309,11 +414,16 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
     rows = [line.split() for line in _text(file).splitlines()]
     wrong = next((i for i, row in enumerate(rows) if row and len(row) != 6), None)
     if wrong is not None:
-        raise DataError(f"{file}: line {wrong + 1}", f"{len(rows[wrong])} columns: {' '.join(rows[wrong])[:60]!r}",
-                        "a line is: image score x1 y1 x2 y2")  # fmt: skip
+        raise DataError(
+            f"{file}: line {wrong + 1}",
+            f"{len(rows[wrong])} columns: {' '.join(rows[wrong])[:60]!r}",
+            "a line is: image score x1 y1 x2 y2",
+        )
     numbered = [(i + 1, row) for i, row in enumerate(rows) if row]
     try:
-        numbers = np.array([[float(word) for word in row[1:]] for _, row in numbered]).reshape(-1, 5)
+        numbers = np.array([[float(word) for word in row[1:]] for _, row in numbered]).reshape(
+            -1, 5
+        )
     except ValueError:
         raise _not_a_number(file, numbered) from None
     if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
@@ -321,8 +431,11 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
     negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
     if negative.any():
         line, row = numbered[int(np.argmax(negative))]
-        raise DataError(f"{file}: line {line}", f"box {' '.join(row[2:])} has a negative width or height",
-                        "boxes are x1 y1 x2 y2, the last pixel not before the first")  # fmt: skip
+        raise DataError(
+            f"{file}: line {line}",
+            f"box {' '.join(row[2:])} has a negative width or height",
+            "boxes are x1 y1 x2 y2, the last pixel not before the first",
+        )
     return [line for line, _ in numbered], [row[0] for _, row in numbered], numbers
 
 
@@ -335,7 +448,9 @@ def _not_a_number(file: Path, numbered: list[tuple[int, list[str]]]) -> DataErro
                 number = np.nan
             if not abs(number) <= (sys.float_info.max if column == "score" else joining.MAX_PIXEL):
                 return DataError(
-                    f"{file}: line {line}, {column}", f"{word!r} is not a finite number", "write a plain number"
+                    f"{file}: line {line}, {column}",
+                    f"{word!r} is not a finite number",
+                    "write a plain number",
                 )
     raise AssertionError("called for a file whose numbers are all finite")
 
@@ -344,9 +459,13 @@ def _text(file: Path) -> str:
     try:
         data = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
-        raise DataError(str(file), f"cannot be read: {error.strerror}", "it should be a file that you may read") from None
+        raise DataError(
+            str(file), f"cannot be read: {error.strerror}", "it should be a file that you may read"
+        ) from None
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{file}: line {line}", f"not UTF-8: {error.reason}", "write the file as plain text") from None
+        raise DataError(
+            f"{file}: line {line}", f"not UTF-8: {error.reason}", "write the file as plain text"
+        ) from None

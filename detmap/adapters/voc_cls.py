@@ -1,8 +1,9 @@
 """PASCAL VOC classification: a devkit folder (truth) and comp1/comp2 text (scores).
 
-Source: the VOC devkit, VOCcode/VOCevalcls.m. A class's truth is its list ``ImageSets/Main/<class>_<split>.txt``, lines
-``image flag``: 1 shows the class, -1 does not, 0 shows it only as difficult objects, and the image is left out. Where there
-is no list the flags are made from the XML. An image that a result file does not name ranks last.
+Source: the VOC devkit, VOCcode/VOCevalcls.m. A class's truth is its list
+``ImageSets/Main/<class>_<split>.txt``, lines ``image flag``: 1 shows the class, -1 does not, 0
+shows it only as difficult objects, and the image is left out. Where there is no list the flags
+are made from the XML. An image that a result file does not name ranks last.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ FLAGS = {"1": 1, "+1": 1, "0": 0, "-1": -1}
 
 
 def read(path: Path, results: Path, split: str | None = None) -> Classified:
-    """A VOC folder and a folder of ``comp1_cls_<split>_<class>.txt`` or ``comp2_...`` files, lines ``image score``.
+    """A VOC folder and a folder of ``comp1_cls_<split>_<class>.txt`` or ``comp2_...`` files, lines
+    ``image score``.
 
-    The classes are those that have a list, in alphabetical order; without any list, those of the XML's objects. Each needs a
-    result file. A result file without a list takes its truth from the XML.
+    The classes are those that have a list, in alphabetical order; without any list, those of the
+    XML's objects. Each needs a result file. A result file without a list takes its truth from the
+    XML.
 
     Raises
     ------
-    DataError : a folder, list or file that is missing or broken, classes that differ, images that the truth lacks or a file
-        names twice
+    DataError : a folder, list or file that is missing or broken, classes that differ, images that
+        the truth lacks or a file names twice
     """
-    root = voc.folder_with(path, "ImageSets/Main", "name a VOC folder such as VOCdevkit/VOC2007, or CSV files")
+    root = voc.folder_with(
+        path, "ImageSets/Main", "name a VOC folder such as VOCdevkit/VOC2007, or CSV files"
+    )
     split = split or _default_split(root)
     files = _result_files(results, split)
     images, flags = _truth(root, split, files)
@@ -41,17 +46,35 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
     flag = np.column_stack([flags[name] for name in classes])
     difficult, unscored = int((flag == 0).sum()), int(np.isneginf(score[flag != 0]).sum())
     notes = (
-        Note("difficult", "labels are difficult: the image is left out of the class", difficult, str(root)),
-        Note("without-score", "labels have no score: the image ranks last in the class", unscored, str(results)),
+        Note(
+            "difficult",
+            "labels are difficult: the image is left out of the class",
+            difficult,
+            str(root),
+        ),
+        Note(
+            "without-score",
+            "labels have no score: the image ranks last in the class",
+            unscored,
+            str(results),
+        ),
     )
     year = re.fullmatch(r"VOC(\d{4})", root.name)
     return Classified(
-        tuple(images), tuple(classes), flag == 1, score, counted=flag != 0 if difficult else None, family="voc",
-        year=int(year[1]) if year else 0, split=split, source=str(root), notes=tuple(note for note in notes if note.count),
-    )  # fmt: skip
+        tuple(images),
+        tuple(classes),
+        flag == 1,
+        score,
+        counted=flag != 0 if difficult else None,
+        family="voc",
+        year=int(year[1]) if year else 0,
+        split=split,
+        source=str(root),
+        notes=tuple(note for note in notes if note.count),
+    )
 
 
-# --- truth -----------------------------------------------------------------------------------------------------------
+# --- truth ----------------------------------------------------------------------------------------
 
 
 def _default_split(root: Path) -> str:
@@ -62,7 +85,9 @@ def _default_split(root: Path) -> str:
     raise DataError(str(main), "no list of test or val", "name the split")
 
 
-def _truth(root: Path, split: str, files: dict[str, Path]) -> tuple[list[str], dict[str, NDArray[np.int8]]]:
+def _truth(
+    root: Path, split: str, files: dict[str, Path]
+) -> tuple[list[str], dict[str, NDArray[np.int8]]]:
     """Images in order of the lists, and each class's flags 1, 0, -1."""
     lists = sorted((root / "ImageSets" / "Main").glob(f"*_{split}.txt"))
     listed = {file.name.removesuffix(f"_{split}.txt"): _list(file) for file in lists}
@@ -71,19 +96,27 @@ def _truth(root: Path, split: str, files: dict[str, Path]) -> tuple[list[str], d
     for file, (name, marks) in zip(lists, listed.items(), strict=True):
         if list(marks) != images:
             if marks.keys() != set(images):
-                raise DataError(str(file), f"lists {len(marks)} images, not the {len(images)} of {lists[0].name}",
-                                "every class of a split lists the same images")  # fmt: skip
+                raise DataError(
+                    str(file),
+                    f"lists {len(marks)} images, not the {len(images)} of {lists[0].name}",
+                    "every class of a split lists the same images",
+                )
             flags[name] = np.array([marks[image] for image in images], dtype=np.int8)
     if not listed or files.keys() - listed.keys():
         drawn, flags_drawn = _from_xml(root, split)
         images = images or drawn
         place = {image: i for i, image in enumerate(drawn)}
         if place.keys() != set(images):
-            raise DataError(str(lists[0]), f"lists {len(images)} images, not the {len(drawn)} of {split}.txt",
-                            "every class of a split lists the same images")  # fmt: skip
+            raise DataError(
+                str(lists[0]),
+                f"lists {len(images)} images, not the {len(drawn)} of {split}.txt",
+                "every class of a split lists the same images",
+            )
         order = [place[image] for image in images]
         wanted = files.keys() if listed else flags_drawn.keys()
-        flags |= {name: flags_drawn[name][order] for name in wanted - listed.keys() if name in flags_drawn}
+        flags |= {
+            name: flags_drawn[name][order] for name in wanted - listed.keys() if name in flags_drawn
+        }
     return images, flags
 
 
@@ -92,15 +125,25 @@ def _list(file: Path) -> dict[str, int]:
     marks: dict[str, int] = {}
     for line, (image, mark) in _pairs(file, "image flag"):
         if mark not in FLAGS:
-            raise DataError(f"{file}: line {line}", f"flag {mark!r}", "1: shows the class; 0: difficult; -1: does not")
+            raise DataError(
+                f"{file}: line {line}",
+                f"flag {mark!r}",
+                "1: shows the class; 0: difficult; -1: does not",
+            )
         if image in marks:
-            raise DataError(f"{file}: line {line}", f"image {image} for the second time", "list every image once")
+            raise DataError(
+                f"{file}: line {line}",
+                f"image {image} for the second time",
+                "list every image once",
+            )
         marks[image] = FLAGS[mark]
     return marks
 
 
 def _from_xml(root: Path, split: str) -> tuple[list[str], dict[str, NDArray[np.int8]]]:
-    """The same flags from the objects: 1 for an ordinary one, else 0 for a difficult one, else -1."""
+    """The same flags from the objects: 1 for an ordinary one, else 0 for a difficult one, else
+    -1.
+    """
     truth = voc.read_truth(root, split)
     flag = np.full((len(truth.images), len(truth.categories)), -1, dtype=np.int8)
     flag[truth.image[truth.difficult], truth.label[truth.difficult]] = 0
@@ -109,7 +152,7 @@ def _from_xml(root: Path, split: str) -> tuple[list[str], dict[str, NDArray[np.i
     return list(truth.images.stems), {truth.categories.names[k]: flag[:, k] for k in drawn}
 
 
-# --- results ---------------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def _result_files(results: Path, split: str) -> dict[str, Path]:
@@ -121,13 +164,19 @@ def _result_files(results: Path, split: str) -> dict[str, Path]:
         if not name:
             continue
         if name[1] in found:
-            raise DataError(str(file), f"a second file for class {name[1]}, beside {found[name[1]].name}",
-                            "keep the files of one classifier in a folder")  # fmt: skip
+            raise DataError(
+                str(file),
+                f"a second file for class {name[1]}, beside {found[name[1]].name}",
+                "keep the files of one classifier in a folder",
+            )
         found[name[1]] = file
     if not found:
         there = f"; there is {files[0].name}" if files else ""
-        raise DataError(str(results), f"no files such as comp1_cls_{split}_cat.txt{there}",
-                        "a folder of VOC classification results has one text file a class of the split")  # fmt: skip
+        raise DataError(
+            str(results),
+            f"no files such as comp1_cls_{split}_cat.txt{there}",
+            "a folder of VOC classification results has one text file a class of the split",
+        )
     return found
 
 
@@ -136,7 +185,9 @@ def _same_classes(root: Path, results: Path, classes: list[str], files: dict[str
     if missing or extra:
         sides = [f"no results of {', '.join(missing)}"] if missing else []
         sides += [f"results of {', '.join(extra)}, not in {root}"] if extra else []
-        raise DataError(str(results), "; ".join(sides), f"one file for each of {', '.join(classes)}")
+        raise DataError(
+            str(results), "; ".join(sides), f"one file for each of {', '.join(classes)}"
+        )
 
 
 def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:
@@ -152,7 +203,9 @@ def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:
         except ValueError:
             value = np.nan
         if not value < np.inf:
-            raise DataError(where, f"{text!r} is not a score", "write a number, or -inf for no prediction")
+            raise DataError(
+                where, f"{text!r} is not a score", "write a number, or -inf for no prediction"
+            )
         if not np.isnan(score[place[image]]):
             raise DataError(where, f"image {image} for the second time", "give one score an image")
         score[place[image]] = value
@@ -164,11 +217,19 @@ def _pairs(file: Path, legal: str) -> list[tuple[int, list[str]]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DataError(str(file), f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise DataError(
+            str(file), f"cannot be read: {error.strerror}", "check its permissions"
+        ) from None
     except UnicodeDecodeError as error:
-        raise DataError(str(file), f"not UTF-8 text: {error.reason}", "write the file as plain text") from None
+        raise DataError(
+            str(file), f"not UTF-8 text: {error.reason}", "write the file as plain text"
+        ) from None
     pairs = [(i + 1, line.split()) for i, line in enumerate(text.splitlines()) if line.strip()]
     for line, words in pairs:
         if len(words) != 2:
-            raise DataError(f"{file}: line {line}", f"{len(words)} columns: {' '.join(words)[:60]!r}", f"a line is: {legal}")
+            raise DataError(
+                f"{file}: line {line}",
+                f"{len(words)} columns: {' '.join(words)[:60]!r}",
+                f"a line is: {legal}",
+            )
     return pairs

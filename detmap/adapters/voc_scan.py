@@ -1,7 +1,8 @@
-"""The fast lane for plain VOC files: compiled scanners over the bytes of all annotation files, and of each text file.
+"""The fast lane for plain VOC files: compiled scanners over the bytes of all annotation files, and
+of each text file.
 
-Each function returns exactly what `detmap.adapters.voc` would read, or None where a file is not plain; then that module, the
-authority on every legal file and every error, reads them.
+Each function returns exactly what `detmap.adapters.voc` would read, or None where a file is not
+plain; then that module, the authority on every legal file and every error, reads them.
 """
 
 from __future__ import annotations
@@ -60,10 +61,15 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
     off = np.concatenate([[0], np.cumsum([len(page) for page in texts])]).astype(np.int64)
     most = len(data) // SHORTEST_OBJECT + 1
     pages = scan.Pages(
-        np.empty((len(files), 2)), np.empty(most, dtype=np.int32), np.empty((most, 2), dtype=np.int64), np.empty((most, 4)),
+        np.empty((len(files), 2)),
+        np.empty(most, dtype=np.int32),
+        np.empty((most, 2), dtype=np.int64),
+        np.empty((most, 4)),
         np.empty(most, dtype=np.int8),
-    )  # fmt: skip
-    room = scan.PageRoom(np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64))
+    )
+    room = scan.PageRoom(
+        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    )
     n = scan.scan_pages(text, off, pages, room)
     if n < 0 or not _good(pages.box[:n]):
         return None
@@ -78,13 +84,19 @@ def stems_table(stems: Sequence[str]) -> Any:
     spelled = [stem.encode() for stem in stems]
     off = np.concatenate([[0], np.cumsum([len(stem) for stem in spelled])]).astype(np.int64)
     size = 1 << (2 * len(stems)).bit_length()
-    table = scan.Stems(np.frombuffer(b"".join(spelled), dtype=np.uint8), off, np.empty(size, dtype=np.int32))
+    table = scan.Stems(
+        np.frombuffer(b"".join(spelled), dtype=np.uint8), off, np.empty(size, dtype=np.int32)
+    )
     scan.fill_table(table)
     return table
 
 
-def scan_lines(file: Path, stems: Any) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Image positions, scores and boxes of one text file, or None where the other lane shall read it."""
+def scan_lines(
+    file: Path, stems: Any
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Image positions, scores and boxes of one text file, or None where the other lane shall
+    read it.
+    """
     from detmap.kernels import voc_scan as scan
 
     try:
@@ -124,8 +136,17 @@ def read_nothing() -> None:
     from detmap.kernels import voc_scan as scan
 
     text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
-    scan.scan_lines(text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4)))
-    pages = scan.Pages(size, np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int64), np.empty((0, 4)),
-                       np.empty(0, dtype=np.int8))  # fmt: skip
-    room = scan.PageRoom(np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64))
+    scan.scan_lines(
+        text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4))
+    )
+    pages = scan.Pages(
+        size,
+        np.empty(0, dtype=np.int32),
+        np.empty((0, 2), dtype=np.int64),
+        np.empty((0, 4)),
+        np.empty(0, dtype=np.int8),
+    )
+    room = scan.PageRoom(
+        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    )
     scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, room)

@@ -1,4 +1,6 @@
-"""`COCO`: pycocotools' class, which keeps columns of large plain files and makes dicts of them when they are asked for."""
+"""`COCO`: pycocotools' class, which keeps columns of large plain files and makes dicts of them
+when they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class COCO(Official):  # type: ignore[misc]
         print(f"Done (t={time.time() - begin:0.2f}s)")
         self.createIndex()
 
-    # --- what is made when it is first read; assigning any of these simply replaces it ---------------------------------------
+    # --- what is made when it is first read; assigning any of these simply replaces it
+    # ---------------------------------------
 
     @cached_property
     def dataset(self) -> Tree:
@@ -89,11 +92,17 @@ class COCO(Official):  # type: ignore[misc]
 
     def columns(self) -> Rows | None:
         """The annotations as columns, where nobody can have changed them; else None."""
-        if self._source is None or vars(self).keys() & {"dataset", "anns", "imgToAnns", "catToImgs"}:
+        if self._source is None or vars(self).keys() & {
+            "dataset",
+            "anns",
+            "imgToAnns",
+            "catToImgs",
+        }:
             return None
         return self._source.rows
 
-    # --- pycocotools' methods ------------------------------------------------------------------------------------------------
+    # --- pycocotools' methods ---------------------------------------------------------------------
+    # ---------------------------
 
     def createIndex(self) -> None:
         """Take up what was done to `dataset`."""
@@ -113,7 +122,9 @@ class COCO(Official):  # type: ignore[misc]
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
         """As pycocotools."""
-        found: list[Any] = Official.getCatIds(_of_dict({"categories": self._listed("categories")}), catNms, supNms, catIds)
+        found: list[Any] = Official.getCatIds(
+            _of_dict({"categories": self._listed("categories")}), catNms, supNms, catIds
+        )
         return found
 
     def loadRes(self, resFile: Any) -> COCO:
@@ -148,7 +159,9 @@ class COCO(Official):  # type: ignore[misc]
         return partial(dict, [(name, self.dataset[name]) for name in names])
 
     def _load_records(self, given: Any) -> COCO:
-        """Detections by pycocotools' own loadRes, without making dicts of the truth's annotations."""
+        """Detections by pycocotools' own loadRes, without making dicts of the truth's
+        annotations.
+        """
         truth = self
         if isinstance(self._source, Instances) and "dataset" not in vars(self):
             truth = _of_dict(self._source.head())

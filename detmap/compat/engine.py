@@ -1,4 +1,6 @@
-"""Columns and parameters to pycocotools' numbers, by way of detmap's tables, matching and curves."""
+"""Columns and parameters to pycocotools' numbers, by way of detmap's tables, matching and
+curves.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from numpy.typing import NDArray
 from detmap import protocol as protocols
 from detmap.compat.rows import Rows, Unusual
 from detmap.curves import sample
-from detmap.matching import Matches, match
+from detmap.matches import Matches
+from detmap.matching import match
 from detmap.parallel import each_largest_first
 from detmap.protocol import MAX_THRESHOLDS, Area, Grid, Limits, Protocol
 from detmap.tables import Categories, Detections, Images, Truth
@@ -28,7 +31,8 @@ class Rules:
     Parameters
     ----------
     image_ids : I ids
-    category_ids : ids of the categories to look at; K of them, or one class of them all where `together`
+    category_ids : ids of the categories to look at; K of them, or one class of them all where
+        `together`
     together : useCats is 0
     thresholds : (T,) float64, in any order
     areas : A pairs, both ends included
@@ -66,11 +70,18 @@ def read_rules(params: Any) -> Rules:
     except (TypeError, ValueError, IndexError):
         raise Unusual from None
     plain = (
-        params.useCats in (0, 1) and image_ids and category_ids and areas and limits
+        params.useCats in (0, 1)
+        and image_ids
+        and category_ids
+        and areas
+        and limits
         and all(isinstance(limit, int | np.integer) and 0 < limit < 2**62 for limit in limits)
-        and thresholds.ndim == 1 and len(thresholds) and (thresholds.dtype == np.float64 or thresholds.dtype.kind == "i")
-        and not np.isnan(thresholds).any() and not np.isnan(areas).any()
-    )  # fmt: skip
+        and thresholds.ndim == 1
+        and len(thresholds)
+        and (thresholds.dtype == np.float64 or thresholds.dtype.kind == "i")
+        and not np.isnan(thresholds).any()
+        and not np.isnan(areas).any()
+    )
     if not plain:
         raise Unusual
     return Rules(image_ids, category_ids, together, thresholds.astype(np.float64), areas, limits)
@@ -117,9 +128,16 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
     unknown = np.full(n_images, np.nan)
     truth = Truth(
         Images(np.arange(n_images), ("",) * n_images, unknown, unknown),
-        Categories(np.arange(n_classes), tuple(map(str, range(n_classes)))), image, label, objects.boxes, objects.area,
-        objects.crowd, np.zeros(len(objects), dtype=bool), box_format="xywh", family="coco",
-    )  # fmt: skip
+        Categories(np.arange(n_classes), tuple(map(str, range(n_classes)))),
+        image,
+        label,
+        objects.boxes,
+        objects.area,
+        objects.crowd,
+        np.zeros(len(objects), dtype=bool),
+        box_format="xywh",
+        family="coco",
+    )
     found, image, label = _placed(found, rules)
     detections = Detections(image, label, found.boxes, found.score, box_format="xywh")
     order = np.argsort(rules.thresholds, kind="stable")
@@ -130,9 +148,11 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
         parts.append(Part(where, matches))
     judged = Judged(rules, objects, found, truth, detections, parts)
     odd = (
-        rules.thresholds.min() <= 0 or (objects.ids == 0).any() or (found.ids <= 0).any()
+        rules.thresholds.min() <= 0
+        or (objects.ids == 0).any()
+        or (found.ids <= 0).any()
         or not np.array_equal(found.area, found.boxes[:, 2] * found.boxes[:, 3])
-    )  # fmt: skip
+    )
     return replace(judged, parts=[_rejudged(judged, part) for part in parts]) if odd else judged
 
 
@@ -144,7 +164,9 @@ def _placed(rows: Rows, rules: Rules) -> tuple[Rows, NDArray[np.int32], NDArray[
         off = np.searchsorted(rows.category[by_category], np.arange(len(rows.category_ids) + 1))
         code = {category: i for i, category in enumerate(rows.category_ids)}
         codes = [code[category] for category in rules.category_ids if category in code]
-        chosen = np.concatenate([by_category[:0], *(by_category[off[i] : off[i + 1]] for i in codes)])
+        chosen = np.concatenate(
+            [by_category[:0], *(by_category[off[i] : off[i + 1]] for i in codes)]
+        )
         chosen = chosen[image[chosen] >= 0]
         return rows.take(chosen), image[chosen], np.zeros(len(chosen), dtype=np.int32)
     label = _positions(rows.category_ids, rules.category_ids)[rows.category]
@@ -164,16 +186,19 @@ def _stock() -> Protocol:
 
 
 def _protocol(rules: Rules, where: NDArray[np.int64]) -> Protocol:
-    """coco-bbox with these thresholds, areas and the highest limit; built without the checks of a protocol file."""
+    """coco-bbox with these thresholds, areas and the highest limit; built without the checks of
+    a protocol file.
+    """
     stock = _stock()
     return replace(
-        stock, iou=replace(stock.iou, thresholds=Grid(tuple(rules.thresholds[where].tolist()))),
+        stock,
+        iou=replace(stock.iou, thresholds=Grid(tuple(rules.thresholds[where].tolist()))),
         areas=tuple(Area(str(a), low, high) for a, (low, high) in enumerate(rules.areas)),
         limits=Limits((int(rules.limits[-1]),)),
-    )  # fmt: skip
+    )
 
 
-# --- who took what ------------------------------------------------------------------------------------------------------
+# --- who took what --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,18 +210,24 @@ class Takings:
     thresholds: NDArray[np.float64]
 
     def of_class(self, k: int) -> NDArray[np.int32]:
-        """(n, A, T') the object that each of the class's detections takes, a row of the truth; -1 for none."""
+        """(n, A, T') the object that each of the class's detections takes, a row of the truth;
+        -1 for none.
+        """
         from detmap.kernels import take
 
         n_areas, n_thresholds = self.goods.counted.shape[1], len(self.thresholds)
-        taken = np.empty((self.takers.off[k + 1] - self.takers.off[k], n_areas, n_thresholds), dtype=np.int32)
+        taken = np.empty(
+            (self.takers.off[k + 1] - self.takers.off[k], n_areas, n_thresholds), dtype=np.int32
+        )
         room = take.counter(int(self.goods.off[k + 1] - self.goods.off[k]), n_areas, n_thresholds)
         take.take_objects(k, self.takers, self.goods, self.thresholds, room, taken)
         return taken
 
 
 def takings(judged: Judged, part: Part) -> Takings:
-    """What is needed to say which object a detection takes; detections beyond the limit are left out."""
+    """What is needed to say which object a detection takes; detections beyond the limit are left
+    out.
+    """
     from detmap.kernels import take
     from detmap.kernels.match import Objects
 
@@ -234,7 +265,9 @@ def _grouped(
 
 
 def _rejudged(judged: Judged, part: Part) -> Part:
-    """Verdicts by who took what, as pycocotools reads them: the object with id 0 is no object, areas are the records' own."""
+    """Verdicts by who took what, as pycocotools reads them: the object with id 0 is no object,
+    areas are the records' own.
+    """
     matches, table = part.matches, takings(judged, part)
     ids, area = judged.objects.ids, judged.found.area[matches.position]
     low, high = np.array(judged.rules.areas).T
@@ -260,7 +293,8 @@ def _rejudged(judged: Judged, part: Part) -> Part:
     return Part(part.where, replace(matches, tp=tp, ignored=ignored))
 
 
-# --- what pycocotools keeps -----------------------------------------------------------------------------------------------
+# --- what pycocotools keeps
+# -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,7 +304,8 @@ class Chosen:
     Parameters
     ----------
     points : (R,) float64 recall points, in any order
-    classes, areas, images : places among those that were evaluated; `images` is None for all of them
+    classes, areas, images : places among those that were evaluated; `images` is None for all of
+        them
     limits : within what was evaluated, in any order
     displaced : whether these places are of other ids or ranges than the parameters name
     """
@@ -286,7 +321,8 @@ class Chosen:
 def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
     """What the parameters of ``accumulate`` take of an evaluation under other parameters.
 
-    As pycocotools has it: an id that was evaluated stands for the result at its own place in the list, not for its result.
+    As pycocotools has it: an id that was evaluated stands for the result at its own place in the
+    list, not for its result.
 
     Raises
     ------
@@ -294,7 +330,9 @@ def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
     """
     try:
         points = np.asarray(params.recThrs)
-        category_ids, known = (params.catIds, set(rules.category_ids)) if params.useCats == 1 else ([-1], {-1})
+        category_ids, known = (
+            (params.catIds, set(rules.category_ids)) if params.useCats == 1 else ([-1], {-1})
+        )
         ranges = [tuple(pair) for pair in params.areaRng]
         known_ranges = [tuple(pair) for pair in evaluated.areaRng]
         classes = [place for place, value in enumerate(category_ids) if value in known]
@@ -306,23 +344,36 @@ def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
     except (TypeError, ValueError):
         raise Unusual from None
     plain = (
-        params.useCats in (0, 1) and (params.useCats == 0) == rules.together and n_thresholds == len(rules.thresholds)
-        and points.ndim == 1 and points.dtype.kind in "if" and not np.isnan(points).any()
-        and classes and areas and images and limits
-        and classes[-1] < rules.n_classes and areas[-1] < len(rules.areas) and images[-1] < len(rules.image_ids)
-    )  # fmt: skip
+        params.useCats in (0, 1)
+        and (params.useCats == 0) == rules.together
+        and n_thresholds == len(rules.thresholds)
+        and points.ndim == 1
+        and points.dtype.kind in "if"
+        and not np.isnan(points).any()
+        and classes
+        and areas
+        and images
+        and limits
+        and classes[-1] < rules.n_classes
+        and areas[-1] < len(rules.areas)
+        and images[-1] < len(rules.image_ids)
+    )
     if not plain:
         raise Unusual
     displaced = (
         (not rules.together and any(category_ids[k] != rules.category_ids[k] for k in classes))
-        or any(ranges[a] != known_ranges[a] for a in areas) or any(params.imgIds[i] != rules.image_ids[i] for i in images)
-    )  # fmt: skip
+        or any(ranges[a] != known_ranges[a] for a in areas)
+        or any(params.imgIds[i] != rules.image_ids[i] for i in images)
+    )
     whole = len(images) == len(rules.image_ids)
-    return Chosen(points.astype(np.float64), classes, areas, None if whole else images, limits, displaced)
+    return Chosen(
+        points.astype(np.float64), classes, areas, None if whole else images, limits, displaced
+    )
 
 
 def arrays(judged: Judged, chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
-    """The arrays precision and scores (T, R, K, A, M), recall (T, K, A, M), -1 where nothing is defined.
+    """The arrays precision and scores (T, R, K, A, M), recall (T, K, A, M), -1 where nothing is
+    defined.
 
     counts: T, R, K, A, M; what is chosen fills the first places of each axis.
     """
@@ -336,7 +387,9 @@ def arrays(judged: Judged, chosen: Chosen, counts: list[int]) -> dict[str, NDArr
         for name, array in found.items():
             shape = counts if name != "recall" else [counts[0], *counts[2:]]
             target = whole.setdefault(name, np.full(shape, -1.0))
-            target[part.where, ..., :n_classes, :n_areas, :n_limits] = array[..., chosen.classes, :, :][..., chosen.areas, :]
+            target[part.where, ..., :n_classes, :n_areas, :n_limits] = array[
+                ..., chosen.classes, :, :
+            ][..., chosen.areas, :]
     return whole
 
 
@@ -351,14 +404,17 @@ def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
             d, g = pairs.detections(k, i), pairs.objects(k, i)
             if len(d) and len(g):
                 crowd = judged.truth.crowd[g].astype(int).tolist()
-                found[image_id, category_id] = mask.iou(pairs.table.takers.boxes[d], judged.truth.boxes[g], crowd)
+                found[image_id, category_id] = mask.iou(
+                    pairs.table.takers.boxes[d], judged.truth.boxes[g], crowd
+                )
             else:
                 found[image_id, category_id] = []
     return found
 
 
 def image_results(judged: Judged, ranges: list[Any]) -> list[dict[str, Any] | None]:
-    """``evalImgs``: by category, then area range, then image; None where there is neither object nor detection.
+    """``evalImgs``: by category, then area range, then image; None where there is neither object
+    nor detection.
 
     ranges: the area ranges as they were given.
     """
@@ -368,22 +424,37 @@ def image_results(judged: Judged, ranges: list[Any]) -> list[dict[str, Any] | No
     found: list[dict[str, Any] | None] = []
     for k, category_id in enumerate(pairs.category_ids):
         taken = np.empty((*(each := tables[0].of_class(k)).shape[:2], len(where)), dtype=np.int32)
-        taken[:, :, where] = np.concatenate([each, *(table.of_class(k) for table in tables[1:])], axis=2)
+        taken[:, :, where] = np.concatenate(
+            [each, *(table.of_class(k) for table in tables[1:])], axis=2
+        )
         for a, bounds in enumerate(ranges):
             for i, image_id in enumerate(judged.rules.image_ids):
                 d, g = pairs.detections(k, i), pairs.objects(k, i)
                 if not len(d) and not len(g):
                     found.append(None)
                     continue
-                head = {"image_id": image_id, "category_id": category_id, "aRng": bounds, "maxDet": judged.rules.limits[-1]}
-                found.append(head | _image_result(judged, pairs, (d, g), a, taken[pairs.places(k, i), a]))
+                head = {
+                    "image_id": image_id,
+                    "category_id": category_id,
+                    "aRng": bounds,
+                    "maxDet": judged.rules.limits[-1],
+                }
+                found.append(
+                    head | _image_result(judged, pairs, (d, g), a, taken[pairs.places(k, i), a])
+                )
     return found
 
 
 def _image_result(
-    judged: Judged, pairs: _Pairs, chosen: tuple[NDArray[Any], NDArray[Any]], a: int, taken: NDArray[np.int32]
+    judged: Judged,
+    pairs: _Pairs,
+    chosen: tuple[NDArray[Any], NDArray[Any]],
+    a: int,
+    taken: NDArray[np.int32],
 ) -> dict[str, Any]:
-    """One entry of ``evalImgs``: detections and objects of an image and category, taken (D, T) in one area range."""
+    """One entry of ``evalImgs``: detections and objects of an image and category, taken (D, T)
+    in one area range.
+    """
     d, g = chosen
     matches = judged.parts[0].matches
     neutral = ~pairs.table.goods.counted[:, a]
@@ -396,26 +467,39 @@ def _image_result(
     rows = taken[n, t]
     pairs.place[g] = np.arange(len(g))
     hits[t, n], ignored[t, n] = judged.objects.ids[rows], neutral[rows]
-    gains[t, pairs.place[rows]] = own_ids[n]  # of several detections that take a crowd the last is the one it shows
+    gains[t, pairs.place[rows]] = own_ids[
+        n
+    ]  # of several detections that take a crowd the last is the one it shows
     area = judged.found.area[matches.position[d]]
     low, high = judged.rules.areas[a]
     return {
-        "dtIds": own_ids.tolist(), "gtIds": ids.tolist(), "dtMatches": hits, "gtMatches": gains,
-        "dtScores": matches.score[d].tolist(), "gtIgnore": np.array(neutral[g].astype(int).tolist()),
+        "dtIds": own_ids.tolist(),
+        "gtIds": ids.tolist(),
+        "dtMatches": hits,
+        "gtMatches": gains,
+        "dtScores": matches.score[d].tolist(),
+        "gtIgnore": np.array(neutral[g].astype(int).tolist()),
         "dtIgnore": ignored | ((hits == 0) & ((area < low) | (area > high))),
-    }  # fmt: skip
+    }
 
 
 class _Pairs:
-    """Rows of each category and image: of the matches' detections, best first, and of the truth's objects."""
+    """Rows of each category and image: of the matches' detections, best first, and of the
+    truth's objects.
+    """
 
     def __init__(self, judged: Judged) -> None:
         self.table = takings(judged, judged.parts[0])
         rules, n_images = judged.rules, len(judged.rules.image_ids)
         self.category_ids = [-1] if rules.together else rules.category_ids
         self.n_images = n_images
-        self.place = np.zeros(len(judged.truth), dtype=np.int64)  # of an object among those of its image; filled by the user
-        self._off = [_offsets(side.image[side.rows], side.off, n_images) for side in (self.table.takers, self.table.goods)]
+        self.place = np.zeros(
+            len(judged.truth), dtype=np.int64
+        )  # of an object among those of its image; filled by the user
+        self._off = [
+            _offsets(side.image[side.rows], side.off, n_images)
+            for side in (self.table.takers, self.table.goods)
+        ]
 
     def places(self, k: int, i: int) -> slice:
         """Of the detections among those of their category."""
@@ -426,7 +510,9 @@ class _Pairs:
     def detections(self, k: int, i: int) -> NDArray[np.int32]:
         """Rows of the matches."""
         cell = k * self.n_images + i
-        rows: NDArray[np.int32] = self.table.takers.rows[self._off[0][cell] : self._off[0][cell + 1]]
+        rows: NDArray[np.int32] = self.table.takers.rows[
+            self._off[0][cell] : self._off[0][cell + 1]
+        ]
         return rows
 
     def objects(self, k: int, i: int) -> NDArray[np.int32]:

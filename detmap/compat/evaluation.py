@@ -17,14 +17,18 @@ from detmap.compat.coco import COCO
 from detmap.compat.quirks import tell
 from detmap.compat.rows import Rows, Unusual, from_records
 
-STEPS = {name: getattr(Official, name) for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")}
+STEPS = {
+    name: getattr(Official, name)
+    for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
+}
 """The steps of an evaluation, which a subclass may have replaced."""
 LOOKUPS = {name: getattr(OfficialCOCO, name) for name in ("getAnnIds", "loadAnns")}
 """How annotations are looked up, which may have been replaced too."""
 
 
 class COCOeval(Official):  # type: ignore[misc]
-    """Detections held against annotations; see `detmap.compat` for what is inherited and what is not.
+    """Detections held against annotations; see `detmap.compat` for what is inherited and what is
+    not.
 
     Parameters
     ----------
@@ -38,7 +42,9 @@ class COCOeval(Official):  # type: ignore[misc]
 
     @property
     def evalImgs(self) -> Any:
-        """Results by category, area range and image. Once they were read, ``accumulate`` reads them too."""
+        """Results by category, area range and image. Once they were read, ``accumulate`` reads
+        them too.
+        """
         if self._eval_imgs is None and self._judged is not None:
             self._eval_imgs = engine.image_results(self._judged, self._paramsEval.areaRng)
         return self._eval_imgs
@@ -66,7 +72,10 @@ class COCOeval(Official):  # type: ignore[misc]
             if self._kind() != "bbox" or _replaced(self, STEPS):
                 raise Unusual
             rules = engine.read_rules(params)
-            objects, found = _rows(self.cocoGt, rules, scored=False), _rows(self.cocoDt, rules, scored=True)
+            objects, found = (
+                _rows(self.cocoGt, rules, scored=False),
+                _rows(self.cocoDt, rules, scored=True),
+            )
         except Unusual:
             super().evaluate()
             return
@@ -106,12 +115,18 @@ class COCOeval(Official):  # type: ignore[misc]
         if params.useCats != 1:
             params.catIds = [-1]
         counts = [
-            len(params.iouThrs), len(params.recThrs), len(params.catIds), len(params.areaRng), len(params.maxDets)
-        ]  # fmt: skip
+            len(params.iouThrs),
+            len(params.recThrs),
+            len(params.catIds),
+            len(params.areaRng),
+            len(params.maxDets),
+        ]
         self.eval = {
-            "params": params, "counts": counts, "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
+            "params": params,
+            "counts": counts,
+            "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
             **engine.arrays(judged, chosen, counts),
-        }  # fmt: skip
+        }
         print(f"DONE (t={time.time() - begin:0.2f}s).")
         if chosen.displaced:
             tell("subset-by-position")
@@ -129,17 +144,26 @@ class COCOeval(Official):  # type: ignore[misc]
 
 def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
     """Whether an object has other methods than pycocotools wrote."""
-    return any(getattr(type(owner), name, None) is not method or name in vars(owner) for name, method in methods.items())
+    return any(
+        getattr(type(owner), name, None) is not method or name in vars(owner)
+        for name, method in methods.items()
+    )
 
 
 def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
-    """The annotations as columns: as they were read, or of the dicts that pycocotools would look up."""
+    """The annotations as columns: as they were read, or of the dicts that pycocotools would look
+    up.
+    """
     replaced = _replaced(coco, LOOKUPS)
     rows = coco.columns() if isinstance(coco, COCO) and not replaced else None
     if rows is not None:
         return rows
-    category_ids = [] if rules.together else rules.category_ids if replaced else set(rules.category_ids)
-    return from_records(coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids)), scored=scored)
+    category_ids = (
+        [] if rules.together else rules.category_ids if replaced else set(rules.category_ids)
+    )
+    return from_records(
+        coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids)), scored=scored
+    )
 
 
 def _quirks(judged: engine.Judged, objects: Rows, found: Rows, truth: Any) -> Iterator[str]:

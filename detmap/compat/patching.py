@@ -32,7 +32,10 @@ class Patch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.restore()
 
@@ -40,13 +43,15 @@ class Patch:
 def patch_pycocotools() -> Patch:
     """Put detmap's classes in the place of pycocotools' `COCO` and `COCOeval`.
 
-    ``patch = patch_pycocotools()`` until ``patch.restore()``, or ``with patch_pycocotools(): ...``. Patches may be nested.
+    ``patch = patch_pycocotools()`` until ``patch.restore()``, or ``with patch_pycocotools(): ...``.
+    Patches may be nested.
 
-    Replaced are ``pycocotools.coco.COCO`` and ``pycocotools.cocoeval.COCOeval``, and in every module that is loaded by now each
-    global name that holds one of them, so that ``from pycocotools.coco import COCO`` anywhere before is reached too. Not
-    reached are objects and subclasses that exist already, and names that are no globals of a module: attributes of classes,
-    default arguments, items of containers. A module that is first imported under the patch, and binds the names then, keeps
-    detmap's classes afterwards.
+    Replaced are ``pycocotools.coco.COCO`` and ``pycocotools.cocoeval.COCOeval``, and in every
+    module that is loaded by now each global name that holds one of them, so that ``from
+    pycocotools.coco import COCO`` anywhere before is reached too. Not reached are objects and
+    subclasses that exist already, and names that are no globals of a module: attributes of
+    classes, default arguments, items of containers. A module that is first imported under the
+    patch, and binds the names then, keeps detmap's classes afterwards.
     """
     changes: list[tuple[ModuleType, str, type, type]] = []
     for module_name, module in list(sys.modules.items()):

@@ -1,4 +1,6 @@
-"""The wrong behaviours of pycocotools that the drop-in imitates, and the one warning that each of them gives."""
+"""The wrong behaviours of pycocotools that the drop-in imitates, and the one warning that each
+of them gives.
+"""
 
 from __future__ import annotations
 

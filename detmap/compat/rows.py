@@ -15,7 +15,7 @@ MOST_CATEGORIES = 1 << 16
 """Category ids below this are their own codes."""
 
 
-class Unusual(Exception):  # noqa: N818 - not an error: pycocotools itself takes over
+class Unusual(Exception):  # noqa: N818
     """The engine does not take such input."""
 
 
@@ -50,9 +50,16 @@ class Rows:
     def take(self, rows: NDArray[Any]) -> Rows:
         """Some of the rows, in another order."""
         return Rows(
-            self.image_ids, self.category_ids, self.image[rows], self.category[rows], self.boxes[rows], self.area[rows],
-            self.score[rows], self.crowd[rows], self.ids[rows],
-        )  # fmt: skip
+            self.image_ids,
+            self.category_ids,
+            self.image[rows],
+            self.category[rows],
+            self.boxes[rows],
+            self.area[rows],
+            self.score[rows],
+            self.crowd[rows],
+            self.ids[rows],
+        )
 
     def ids_twice(self) -> bool:
         """Whether two rows share an id."""
@@ -74,12 +81,18 @@ def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool) -> Rows:
         if not all(type(box) in (list, np.ndarray) and len(box) == 4 for box in boxes):
             raise Unusual
         return Rows(
-            image_ids, category_ids, image, category, good_boxes(np.array(boxes, dtype=np.float64).reshape(-1, 4)),
+            image_ids,
+            category_ids,
+            image,
+            category,
+            good_boxes(np.array(boxes, dtype=np.float64).reshape(-1, 4)),
             area=_numbers([record["area"] for record in records]),
             score=_numbers([record["score"] for record in records]) if scored else np.zeros(n),
-            crowd=np.zeros(n, dtype=bool) if scored else _flags([record["iscrowd"] for record in records]),
+            crowd=np.zeros(n, dtype=bool)
+            if scored
+            else _flags([record["iscrowd"] for record in records]),
             ids=_whole([record["id"] for record in records]),
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, ValueError, OverflowError):
         raise Unusual from None
 
@@ -93,13 +106,17 @@ def good_boxes(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _codes(values: list[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     known: dict[Any, int] = {}
-    codes = np.fromiter((known.setdefault(value, len(known)) for value in values), dtype=np.int32, count=len(values))
+    codes = np.fromiter(
+        (known.setdefault(value, len(known)) for value in values), dtype=np.int32, count=len(values)
+    )
     return list(known), codes
 
 
 def _array(values: list[Any], kinds: str) -> NDArray[Any]:
     array = np.array(values)
-    if len(values) and (array.ndim != 1 or array.dtype.kind not in kinds or array.dtype.itemsize > 8):
+    if len(values) and (
+        array.ndim != 1 or array.dtype.kind not in kinds or array.dtype.itemsize > 8
+    ):
         raise Unusual
     return array
 

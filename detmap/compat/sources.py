@@ -1,4 +1,6 @@
-"""Where a `COCO` has its annotations from while nobody has asked for dicts: columns at once, dicts when asked."""
+"""Where a `COCO` has its annotations from while nobody has asked for dicts: columns at once,
+dicts when asked.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Tree = dict[str, Any]
 
 
 class KeptFile:
-    """A file that can be read again later, also when its name is gone by then. Pickled, it takes its text along."""
+    """A file that can be read again later, also when its name is gone by then. Pickled, it takes
+    its text along.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -55,7 +59,11 @@ class KeptFile:
             file.seek(0)
             text = file.read()
         if self._state() != self.state:
-            raise DataError(self.path, "was written to after it was loaded", "load it again, or read its dicts before")
+            raise DataError(
+                self.path,
+                "was written to after it was loaded",
+                "load it again, or read its dicts before",
+            )
         return text
 
 
@@ -70,7 +78,9 @@ class Instances:
     image_ids : in file order
     """
 
-    def __init__(self, file: KeptFile, rows: Rows, texts: dict[str, bytes], image_ids: list[int]) -> None:
+    def __init__(
+        self, file: KeptFile, rows: Rows, texts: dict[str, bytes], image_ids: list[int]
+    ) -> None:
         self.file, self.rows, self.texts, self.image_ids = file, rows, texts, image_ids
 
     @cached_property
@@ -129,30 +139,46 @@ class Results:
         for number, annotation in enumerate(annotations, start=1):
             left, top, width, height = annotation["bbox"]
             right, bottom = left + width, top + height
-            annotation.setdefault("segmentation", [[left, top, left, bottom, right, bottom, right, top]])
+            annotation.setdefault(
+                "segmentation", [[left, top, left, bottom, right, bottom, right, top]]
+            )
             annotation.update(area=width * height, id=number, iscrowd=0)
         return {
-            "info": copy.deepcopy(self.head().get("info", {})), "images": self.images, "categories": self.categories,
+            "info": copy.deepcopy(self.head().get("info", {})),
+            "images": self.images,
+            "categories": self.categories,
             "annotations": annotations,
-        }  # fmt: skip
+        }
 
     def _records(self) -> list[Tree]:
         rows = self.rows
-        image_ids, category_ids = np.array(rows.image_ids)[rows.image], np.array(rows.category_ids)[rows.category]
-        columns = image_ids.tolist(), rows.boxes.tolist(), rows.score.tolist(), category_ids.tolist()
+        image_ids, category_ids = (
+            np.array(rows.image_ids)[rows.image],
+            np.array(rows.category_ids)[rows.category],
+        )
+        columns = (
+            image_ids.tolist(),
+            rows.boxes.tolist(),
+            rows.score.tolist(),
+            category_ids.tolist(),
+        )
         names = "image_id", "bbox", "score", "category_id"
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def open_instances(path: str | Path) -> Instances | None:
-    """A large plain instances file whose annotations have all the fields that pycocotools asks for; None for any other."""
+    """A large plain instances file whose annotations have all the fields that pycocotools asks
+    for; None for any other.
+    """
     texts: dict[str, bytes] = {}
     listed: dict[str, list[int]] = {}
 
     def read_list(name: str) -> Callable[[bytes], coco_scan.Locate]:
         def read(text: bytes) -> coco_scan.Locate:
             try:
-                listed[name] = [record.id for record in msgspec.json.decode(text, type=list[_Record])]
+                listed[name] = [
+                    record.id for record in msgspec.json.decode(text, type=list[_Record])
+                ]
                 ids = np.unique(np.array(listed[name], dtype=np.int64))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
                 raise coco_scan.NotPlain from None
@@ -163,7 +189,9 @@ def open_instances(path: str | Path) -> Instances | None:
 
     try:
         file = KeptFile(path)
-        columns = coco_scan.scan_instances(Path(path), {name: read_list(name) for name in ("images", "categories")})
+        columns = coco_scan.scan_instances(
+            Path(path), {name: read_list(name) for name in ("images", "categories")}
+        )
     except (OSError, TypeError, ValueError):
         return None
     wanted = coco_scan.key("area") | coco_scan.key("iscrowd") | coco_scan.key("id")
@@ -171,9 +199,16 @@ def open_instances(path: str | Path) -> Instances | None:
         return None
     image_ids = list(dict.fromkeys(listed["images"]))
     rows = Rows(
-        sorted(image_ids), _codes(columns.category), columns.image, columns.category, columns.boxes, columns.value,
-        np.zeros(len(columns.seen)), (columns.seen & coco_scan.key("crowd")) != 0, columns.number,
-    )  # fmt: skip
+        sorted(image_ids),
+        _codes(columns.category),
+        columns.image,
+        columns.category,
+        columns.boxes,
+        columns.value,
+        np.zeros(len(columns.seen)),
+        (columns.seen & coco_scan.key("crowd")) != 0,
+        columns.number,
+    )
     return None if rows.ids_twice() else Instances(file, rows, texts, image_ids)
 
 
@@ -193,10 +228,20 @@ def open_results(path: str, image_ids: list[Any], head: Callable[[], Tree]) -> R
     return Results(head, rows, file)
 
 
-def results_of_array(table: NDArray[np.float64], image_ids: list[Any], head: Callable[[], Tree]) -> Results | None:
-    """Rows of image_id, x, y, width, height, score, category_id on known images; None for any other array."""
+def results_of_array(
+    table: NDArray[np.float64], image_ids: list[Any], head: Callable[[], Tree]
+) -> Results | None:
+    """Rows of image_id, x, y, width, height, score, category_id on known images; None for any
+    other array.
+    """
     known = _integers(image_ids)
-    if known is None or table.ndim != 2 or table.shape[1] != 7 or not len(table) or table.dtype != np.float64:
+    if (
+        known is None
+        or table.ndim != 2
+        or table.shape[1] != 7
+        or not len(table)
+        or table.dtype != np.float64
+    ):
         return None
     if not (np.abs(table[:, [0, 6]]) < 2.0**63).all() or np.isnan(table[:, 5]).any():
         return None
@@ -213,12 +258,24 @@ def results_of_array(table: NDArray[np.float64], image_ids: list[Any], head: Cal
 
 
 def _detections(
-    known: NDArray[np.int64], image: NDArray[np.int32], category: NDArray[np.int32], boxes: NDArray[np.float64],
+    known: NDArray[np.int64],
+    image: NDArray[np.int32],
+    category: NDArray[np.int32],
+    boxes: NDArray[np.float64],
     score: NDArray[np.float64],
-) -> Rows:  # fmt: skip
+) -> Rows:
     n = len(score)
-    return Rows(known.tolist(), _codes(category), image, category, boxes, boxes[:, 2] * boxes[:, 3], score,
-                np.zeros(n, dtype=bool), np.arange(1, n + 1))  # fmt: skip
+    return Rows(
+        known.tolist(),
+        _codes(category),
+        image,
+        category,
+        boxes,
+        boxes[:, 2] * boxes[:, 3],
+        score,
+        np.zeros(n, dtype=bool),
+        np.arange(1, n + 1),
+    )
 
 
 def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:

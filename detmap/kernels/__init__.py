@@ -1,8 +1,9 @@
 """The compiled loops. The only folder that imports numba, and the machine code that numba made.
 
-A kernel is only the loop: it takes checked arrays, writes preallocated output, and knows no file, thread or error. It
-allocates nothing. numba compiles it on its first call ever and `store` keeps the object code; from then on the code is loaded
-without numba, whose import would cost more time and memory than most evaluations.
+A kernel is only the loop: it takes checked arrays, writes preallocated output, and knows no
+file, thread or error. It allocates nothing. numba compiles it on its first call ever and `store`
+keeps the object code; from then on the code is loaded without numba, whose import would cost
+more time and memory than most evaluations.
 """
 
 from __future__ import annotations
@@ -25,15 +26,20 @@ PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class Kernel(Generic[P, R]):
-    """A loop that is compiled for the types of its first arguments, and for further ones as they come.
+    """A loop that is compiled for the types of its first arguments, and for further ones as they
+    come.
 
-    From Python its arguments are C-contiguous arrays, named tuples of them, and numbers; inside another kernel it is called
-    like any function.
+    From Python its arguments are C-contiguous arrays, named tuples of them, and numbers; inside
+    another kernel it is called like any function.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
-        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self.__doc__, self.__name__, self.__module__ = (
+            function.__doc__,
+            function.__name__,
+            function.__module__,
+        )
         self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._dispatcher: Any = None
 
@@ -62,22 +68,31 @@ class Kernel(Generic[P, R]):
     def dispatcher(self) -> Any:
         """The numba function, with the kernels that it calls as numba functions too.
 
-        nogil: classes run on a thread pool. fastmath stays off, so additions keep their order and no multiply-add is fused:
-        the results are those of the reference, bit for bit. error_model numpy: a division by zero is an inf, not a branch.
-        Without numba's runtime (_nrt) a kernel cannot allocate, and its machine code stands on its own. It needs no wrapper:
-        Python calls the C function that `store` puts around it.
+        nogil: classes run on a thread pool. fastmath stays off, so additions keep their order
+        and no multiply-add is fused: the results are those of the reference, bit for bit.
+        error_model numpy: a division by zero is an inf, not a branch. Without numba's runtime
+        (_nrt) a kernel cannot allocate, and its machine code stands on its own. It needs no
+        wrapper: Python calls the C function that `store` puts around it.
         """
         if self._dispatcher is None:
             import numba
 
             plain = cast(FunctionType, self.function)
             names = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
-            inner = {name: value.dispatcher() for name, value in names.items() if isinstance(value, Kernel)}
+            inner = {
+                name: value.dispatcher()
+                for name, value in names.items()
+                if isinstance(value, Kernel)
+            }
             copy = FunctionType(plain.__code__, {**plain.__globals__, **inner}, plain.__name__)
             options: dict[str, Any] = {
-                "nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False,
-                "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
-            }  # fmt: skip
+                "nogil": True,
+                "fastmath": False,
+                "error_model": "numpy",
+                "_nrt": False,
+                "no_cpython_wrapper": True,
+                "no_cfunc_wrapper": True,
+            }
             self._dispatcher = numba.njit(**options)(copy)
         return self._dispatcher
 
@@ -108,7 +123,9 @@ def _flatten(arg: Any, shape: list[Any], flat: list[Any]) -> None:
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
-    """Where an array's numbers lie; by the buffer protocol where that is allowed, which takes a fifth of the time."""
+    """Where an array's numbers lie; by the buffer protocol where that is allowed, which takes a
+    fifth of the time.
+    """
     if array.flags.writeable and array.size:
         return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
     return int(array.ctypes.data)

@@ -1,7 +1,8 @@
-"""Ranked verdicts of detection classes to precision-recall curves, kept at their true positives only, and to AP.
+"""Ranked verdicts of detection classes to precision-recall curves, kept at their true positives
+only, and to AP.
 
-Recall rises only at a true positive, and between two of them precision only falls; so the curve's envelope, and every
-integral over recall, is decided at the true positives.
+Recall rises only at a true positive, and between two of them precision only falls; so the
+curve's envelope, and every integral over recall, is decided at the true positives.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from detmap.kernels.ranked import recall_precision
 
 
 class Ranked(NamedTuple):
-    """Verdicts by class, best score first: off (K + 1,), tp and ignored (D, A) words, rank (D,) in image and class."""
+    """Verdicts by class, best score first: off (K + 1,), tp and ignored (D, A) words, rank (D,)
+    in image and class.
+    """
 
     off: NDArray[np.int64]
     tp: NDArray[np.unsignedinteger[Any]]
@@ -26,10 +29,11 @@ class Ranked(NamedTuple):
 
 
 class TruePositives(NamedTuple):
-    """The curves of one class, with room for P true positives, at least as many as there are objects to find.
+    """The curves of one class, with room for P true positives, at least as many as there are
+    objects to find.
 
-    false_before (A, T, P), false positives ranked before each true positive; row (A, T, P), its row among those of the class;
-    n_tp, n_fp (A, T); plain (A,) is room.
+    false_before (A, T, P), false positives ranked before each true positive; row (A, T, P), its
+    row among those of the class; n_tp, n_fp (A, T); plain (A,) is room.
     """
 
     false_before: NDArray[np.int32]
@@ -40,7 +44,9 @@ class TruePositives(NamedTuple):
 
 
 class Integrator(NamedTuple):
-    """How AP is taken: the code of the rule, its recall points (R,), epsilon in the denominator of precision."""
+    """How AP is taken: the code of the rule, its recall points (R,), epsilon in the denominator
+    of precision.
+    """
 
     code: int
     points: NDArray[np.float64]
@@ -48,7 +54,9 @@ class Integrator(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is kept of each class: terms (K, A, T, R), whose mean is AP; n_tp, n_fp (K, A, T); n_within (K, M, A, T)."""
+    """What is kept of each class: terms (K, A, T, R), whose mean is AP; n_tp, n_fp (K, A, T);
+    n_within (K, M, A, T).
+    """
 
     terms: NDArray[np.float64]
     n_tp: NDArray[np.int64]
@@ -60,14 +68,19 @@ def true_positives_room(n_areas: int, n_thresholds: int, most: int) -> TruePosit
     """Room for the curves of a class with up to `most` true positives."""
     shape = (n_areas, n_thresholds)
     return TruePositives(
-        np.empty((*shape, most), np.int32), np.empty((*shape, most), np.int32), np.empty(shape, np.int64),
-        np.empty(shape, np.int64), np.empty(n_areas, np.int64),
-    )  # fmt: skip
+        np.empty((*shape, most), np.int32),
+        np.empty((*shape, most), np.int32),
+        np.empty(shape, np.int64),
+        np.empty(shape, np.int64),
+        np.empty(n_areas, np.int64),
+    )
 
 
 @kernel
 def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
-    """Where the true positives of each of a class's curves stand in the ranked list; rows of rank `limit` or more are out."""
+    """Where the true positives of each of a class's curves stand in the ranked list; rows of
+    rank `limit` or more are out.
+    """
     n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - n_thresholds)
@@ -101,7 +114,9 @@ def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
 
 @kernel
 def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
-    """True positives of a class within each detection limit. limits (M,) int64, ascending; out: n_within (M, A, T) int64."""
+    """True positives of a class within each detection limit. limits (M,) int64, ascending; out:
+    n_within (M, A, T) int64.
+    """
     n_limits, n_areas, n_thresholds = n_within.shape
     n_within[:] = 0
     for r in range(ranked.off[k], ranked.off[k + 1]):
@@ -124,20 +139,35 @@ def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
 
 
 @kernel
-def curve_at_true_positives(false_before: Any, n_tp: Any, n_objects: Any, epsilon: Any, recall: Any, precision: Any) -> None:
-    """Recall and precision at the true positives of one curve; out: recall, precision (n_tp or more,)."""
+def curve_at_true_positives(
+    false_before: Any, n_tp: Any, n_objects: Any, epsilon: Any, recall: Any, precision: Any
+) -> None:
+    """Recall and precision at the true positives of one curve; out: recall, precision (n_tp or
+    more,).
+    """
     for i in range(n_tp):
-        recall[i], precision[i] = recall_precision(float(i + 1), float(false_before[i]), float(n_objects), epsilon)
+        recall[i], precision[i] = recall_precision(
+            float(i + 1), float(false_before[i]), float(n_objects), epsilon
+        )
 
 
 @kernel
 def score_classes(
-    classes: Any, ranked: Any, n_objects: Any, limits: Any, rule: Any, curves: Any, recall: Any, precision: Any, summary: Any
-) -> None:  # fmt: skip
+    classes: Any,
+    ranked: Any,
+    n_objects: Any,
+    limits: Any,
+    rule: Any,
+    curves: Any,
+    recall: Any,
+    precision: Any,
+    summary: Any,
+) -> None:
     """Integrate all curves of some classes.
 
-    classes (n,) int32; n_objects (K, A) int64 to find; limits (M,) int64, ascending; curves, recall and precision (P,) are
-    room; the terms of an area without objects are left as they are.
+    classes (n,) int32; n_objects (K, A) int64 to find; limits (M,) int64, ascending; curves,
+    recall and precision (P,) are room; the terms of an area without objects are left as they
+    are.
     """
     for c in range(classes.size):
         k = classes[c]
@@ -148,8 +178,17 @@ def score_classes(
                 n = curves.n_tp[a, t]
                 summary.n_tp[k, a, t], summary.n_fp[k, a, t] = n, curves.n_fp[a, t]
                 if n_objects[k, a] > 0:
-                    curve_at_true_positives(curves.false_before[a, t], n, n_objects[k, a], rule.epsilon, recall, precision)
-                    integrate(rule.code, recall[:n], precision[:n], rule.points, summary.terms[k, a, t])
+                    curve_at_true_positives(
+                        curves.false_before[a, t],
+                        n,
+                        n_objects[k, a],
+                        rule.epsilon,
+                        recall,
+                        precision,
+                    )
+                    integrate(
+                        rule.code, recall[:n], precision[:n], rule.points, summary.terms[k, a, t]
+                    )
 
 
 class Samples(NamedTuple):
@@ -171,16 +210,27 @@ def first_within(k: Any, ranked: Any, limit: Any) -> Any:
 
 @kernel
 def sample_classes(
-    classes: Any, ranked: Any, score: Any, n_objects: Any, limits: Any, rule: Any, curves: Any, recall: Any, precision: Any,
+    classes: Any,
+    ranked: Any,
+    score: Any,
+    n_objects: Any,
+    limits: Any,
+    rule: Any,
+    curves: Any,
+    recall: Any,
+    precision: Any,
     samples: Any,
-) -> None:  # fmt: skip
-    """Precision, score and recall of all curves of some classes at each recall point and within each detection limit.
+) -> None:
+    """Precision, score and recall of all curves of some classes at each recall point and within
+    each detection limit.
 
-    Source: COCOeval.accumulate. Recall 0 is reached by the first detection, whatever its verdict. From the first point on that
-    is not reached, precision and score are 0: in ascending points none is reached behind it.
+    Source: COCOeval.accumulate. Recall 0 is reached by the first detection, whatever its verdict.
+    From the first point on that is not reached, precision and score are 0: in ascending points none
+    is reached behind it.
 
-    classes (n,) int32; score (D,) float64; n_objects (K, A) int64; limits (M,) int64; rule: an `Integrator`, of which the points
-    and epsilon are used; curves, recall and precision (P,) are room; out: `samples`, where there is an object to find.
+    classes (n,) int32; score (D,) float64; n_objects (K, A) int64; limits (M,) int64; rule: an
+    `Integrator`, of which the points and epsilon are used; curves, recall and precision (P,) are
+    room; out: `samples`, where there is an object to find.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     points = rule.points
@@ -194,7 +244,14 @@ def sample_classes(
                     continue
                 for t in range(n_thresholds):
                     n = curves.n_tp[a, t]
-                    curve_at_true_positives(curves.false_before[a, t], n, n_objects[k, a], rule.epsilon, recall, precision)
+                    curve_at_true_positives(
+                        curves.false_before[a, t],
+                        n,
+                        n_objects[k, a],
+                        rule.epsilon,
+                        recall,
+                        precision,
+                    )
                     envelop(precision[:n])
                     samples.recall[t, k, a, m] = float(n) / float(n_objects[k, a])
                     i, reached = 0, first >= 0
@@ -204,10 +261,14 @@ def sample_classes(
                         while i < n and recall[i] < points[r]:
                             i += 1
                         reached = reached and (i < n or points[r] <= 0.0)
-                        samples.precision[t, r, k, a, m] = precision[i] if reached and i < n else 0.0
+                        samples.precision[t, r, k, a, m] = (
+                            precision[i] if reached and i < n else 0.0
+                        )
                         if not reached:
                             samples.score[t, r, k, a, m] = 0.0
                         elif points[r] <= 0.0:
                             samples.score[t, r, k, a, m] = score[first]
                         else:
-                            samples.score[t, r, k, a, m] = score[ranked.off[k] + curves.row[a, t, i]]
+                            samples.score[t, r, k, a, m] = score[
+                                ranked.off[k] + curves.row[a, t, i]
+                            ]

@@ -1,7 +1,8 @@
 """Decimal text to the nearest double, exactly as ``float()`` reads it.
 
-Source: D. Lemire, "Number parsing at a gigabyte per second" (2021), and N. Mushtak and D. Lemire, "Fast number parsing
-without fallback" (2023): the product of the digits with a 128-bit power of five decides the double.
+Source: D. Lemire, "Number parsing at a gigabyte per second" (2021), and N. Mushtak and D.
+Lemire, "Fast number parsing without fallback" (2023): the product of the digits with a 128-bit
+power of five decides the double.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ LEAST_EXPONENT, GREATEST_EXPONENT = -100, 60  # decimal exponents outside are no
 
 
 def _powers_of_five() -> Any:
-    """(n, 2) uint64: 5**q for every exponent, normalised to 128 bits: truncated, or rounded up where q is negative."""
+    """(n, 2) uint64: 5**q for every exponent, normalised to 128 bits: truncated, or rounded up
+    where q is negative.
+    """
     rows = []
     for q in range(LEAST_EXPONENT, GREATEST_EXPONENT + 1):
         if q >= 0:
@@ -56,7 +59,9 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
     """
     if digits == np.uint64(0):
         return 0.0
-    if digits <= np.uint64(1 << 53) and -22 <= exponent <= 22:  # both factors are exact, so one operation rounds right
+    if (
+        digits <= np.uint64(1 << 53) and -22 <= exponent <= 22
+    ):  # both factors are exact, so one operation rounds right
         if exponent < 0:
             return float(digits) / POWERS_OF_TEN[-exponent]
         return float(digits) * POWERS_OF_TEN[exponent]
@@ -70,7 +75,9 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
             zeros += shift
     row = exponent - LEAST_EXPONENT
     high, low = multiply(word, POWERS_OF_FIVE[row, 0])
-    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the 64 bits of the power are too few to decide
+    if high & np.uint64(0x1FF) == np.uint64(
+        0x1FF
+    ):  # the 64 bits of the power are too few to decide
         more, _ = multiply(word, POWERS_OF_FIVE[row, 1])
         low += more
         if more > low:
@@ -79,8 +86,12 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
     shift_right = top + np.uint64(9)
     mantissa = high >> shift_right  # 54 bits: one more than a double has, to round by
     power = ((217706 * exponent) >> 16) + 63 + np.int64(top) - zeros
-    exact_half = low <= np.uint64(1) and -4 <= exponent <= 23 and mantissa & np.uint64(3) == np.uint64(1)
+    exact_half = (
+        low <= np.uint64(1) and -4 <= exponent <= 23 and mantissa & np.uint64(3) == np.uint64(1)
+    )
     if exact_half and mantissa << shift_right == high:
         mantissa &= ~np.uint64(1)
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
-    return float(mantissa) * POWERS_OF_TWO[power - 52 - LEAST_POWER]  # exact: 53 bits, and no subnormal is in reach
+    return (
+        float(mantissa) * POWERS_OF_TWO[power - 52 - LEAST_POWER]
+    )  # exact: 53 bits, and no subnormal is in reach

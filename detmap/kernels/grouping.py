@@ -35,7 +35,9 @@ SHORT = 64  # rows
 
 
 class Sorter(NamedTuple):
-    """Room to sort up to n rows in: keys and their next order, rows in their next order, counts of digits."""
+    """Room to sort up to n rows in: keys and their next order, rows in their next order, counts
+    of digits.
+    """
 
     keys: NDArray[np.uint64]
     next_keys: NDArray[np.uint64]
@@ -45,16 +47,22 @@ class Sorter(NamedTuple):
 
 def sorter(n: int) -> Sorter:
     """Room for `rank_by_score` of up to n rows."""
-    return Sorter(np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int32), np.empty((8, 256), np.int64))
+    return Sorter(
+        np.empty(n, np.uint64),
+        np.empty(n, np.uint64),
+        np.empty(n, np.int32),
+        np.empty((8, 256), np.int64),
+    )
 
 
 @kernel
 def rank_by_score(bits: Any, order: Any, room: Any) -> None:
     """Sort `order` in place by descending score; rows of equal score keep their order.
 
-    bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the order that ties shall have;
-    room: `sorter` of n or more. Radix sort, least digit first: as stable as the merge sort of the references, and linear;
-    insertion sort where the counting of digits would take longer.
+    bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the
+    order that ties shall have; room: `sorter` of n or more. Radix sort, least digit first: as
+    stable as the merge sort of the references, and linear; insertion sort where the counting of
+    digits would take longer.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)
@@ -100,8 +108,8 @@ def rank_by_score(bits: Any, order: Any, room: Any) -> None:
 def count_within(key: Any, rows: Any, off: Any, limit: int, seen: Any, kept: Any) -> None:
     """Rows of each class that are left when the rows of each image are cut to `limit`.
 
-    key (N,) int32, the image of each row; rows (n,) int32, grouped by class; off (K + 1,) int64; seen (I,) int32, room;
-    out: kept (K,) int64.
+    key (N,) int32, the image of each row; rows (n,) int32, grouped by class; off (K + 1,) int64;
+    seen (I,) int32, room; out: kept (K,) int64.
     """
     seen[:] = 0
     for k in range(kept.size):

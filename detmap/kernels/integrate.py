@@ -1,7 +1,7 @@
 """The AP integrators: tiny functions of (recall, precision).
 
-A curve is given by its points in ranked order: recall (n,) float64 never falling, precision (n,) float64, which some rules
-overwrite by its envelope. No points: AP 0.
+A curve is given by its points in ranked order: recall (n,) float64 never falling, precision (n,)
+float64, which some rules overwrite by its envelope. No points: AP 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def envelop(precision: Any) -> None:
 
 @kernel
 def eleven_point(recall: Any, precision: Any, points: Any) -> float:
-    """Sum over the points of a divided highest precision at that recall or more. Source: VOCevaldet.m, VOC 2007."""
+    """Sum over the points of a divided highest precision at that recall or more. Source:
+    VOCevaldet.m, VOC 2007.
+    """
     ap = 0.0
     for p in range(points.size):
         highest = 0.0
@@ -35,14 +37,17 @@ def eleven_point(recall: Any, precision: Any, points: Any) -> float:
 
 @kernel
 def all_points(recall: Any, precision: Any) -> float:
-    """Area under the precision envelope, a rectangle wherever recall changes. Source: VOCap.m, VOC 2010 to 2012."""
+    """Area under the precision envelope, a rectangle wherever recall changes. Source: VOCap.m,
+    VOC 2010 to 2012.
+    """
     envelop(precision)
     return step(recall, precision)
 
 
 @kernel
 def grid_envelope(recall: Any, precision: Any, points: Any, samples: Any) -> None:
-    """The precision envelope read at each recall point; their mean is AP. Source: COCOeval.accumulate.
+    """The precision envelope read at each recall point; their mean is AP. Source:
+    COCOeval.accumulate.
 
     points (R,) ascending; out: samples (R,). A point that recall never reaches reads 0.
     """
@@ -56,7 +61,9 @@ def grid_envelope(recall: Any, precision: Any, points: Any, samples: Any) -> Non
 
 @kernel
 def step(recall: Any, precision: Any) -> float:
-    """Un-interpolated sum of precision times the step of recall. Source: the definition of average precision."""
+    """Un-interpolated sum of precision times the step of recall. Source: the definition of
+    average precision.
+    """
     ap, before = 0.0, 0.0
     for i in range(recall.size):
         ap += (recall[i] - before) * precision[i]
@@ -66,7 +73,9 @@ def step(recall: Any, precision: Any) -> float:
 
 @kernel
 def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -> None:
-    """The numbers whose mean is the AP: the samples of `grid_envelope`, for the other rules the AP itself in terms[0]."""
+    """The numbers whose mean is the AP: the samples of `grid_envelope`, for the other rules the
+    AP itself in terms[0].
+    """
     if code == 0:
         terms[0] = eleven_point(recall, precision, points)
     elif code == 1:
@@ -78,7 +87,11 @@ def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -
 
 
 @kernel
-def integrate_lists(code: Any, recall: Any, precision: Any, off: Any, points: Any, terms: Any) -> None:
+def integrate_lists(
+    code: Any, recall: Any, precision: Any, off: Any, points: Any, terms: Any
+) -> None:
     """`integrate` of C curves stored one after the other; off (C + 1,) int64; out: terms (C, R)."""
     for c in range(terms.shape[0]):
-        integrate(code, recall[off[c] : off[c + 1]], precision[off[c] : off[c + 1]], points, terms[c])
+        integrate(
+            code, recall[off[c] : off[c + 1]], precision[off[c] : off[c + 1]], points, terms[c]
+        )

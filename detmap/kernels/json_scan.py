@@ -1,8 +1,9 @@
 """A strict scanner of plain JSON: flat records of boxes, straight into columns.
 
-It accepts less than JSON is: printable ASCII without escapes, ids as plain integers, numbers of at most 19 digits. Whatever
-else occurs, or is wrong, ends the scan with a negative position, and the caller hands the file to the decoder that knows
-every legal file and every error. No byte outside ``text`` is read: every look-up is behind a comparison with its size.
+It accepts less than JSON is: printable ASCII without escapes, ids as plain integers, numbers of
+at most 19 digits. Whatever else occurs, or is wrong, ends the scan with a negative position, and
+the caller hands the file to the decoder that knows every legal file and every error. No byte
+outside ``text`` is read: every look-up is behind a comparison with its size.
 """
 
 from __future__ import annotations
@@ -83,7 +84,14 @@ def skip_word(text: Any, at: int) -> int:
             return at + 4
         if a == 110 and b == 117 and c == 108 and d == 108:
             return at + 4
-        if a == 102 and b == 97 and c == 108 and d == 115 and at + 5 <= text.size and text[at + 4] == 101:
+        if (
+            a == 102
+            and b == 97
+            and c == 108
+            and d == 115
+            and at + 5 <= text.size
+            and text[at + 4] == 101
+        ):
             return at + 5
     return NOT_PLAIN
 
@@ -116,7 +124,9 @@ def skip_value(text: Any, at: int) -> int:
             at = skip_space(text, at + 1)
             if at >= text.size:
                 return NOT_PLAIN
-            if text[at] != (125 if objects & np.uint64(1) else 93):  # not empty: on to the first element
+            if text[at] != (
+                125 if objects & np.uint64(1) else 93
+            ):  # not empty: on to the first element
                 if objects & np.uint64(1):
                     if text[at] != 34:
                         return NOT_PLAIN
@@ -132,7 +142,8 @@ def skip_value(text: Any, at: int) -> int:
             at = skip_word(text, at)
         if at < 0:
             return NOT_PLAIN
-        while True:  # a value has ended, or an empty list is about to: close what closes, or go on after a comma
+        # a value has ended, or an empty list is about to: close what closes, or go on after a comma
+        while True:
             if depth == 0:
                 return at
             at = skip_space(text, at)
@@ -186,7 +197,9 @@ def read_number(text: Any, at: int) -> Any:
             begin += 1
             if begin == at:
                 break
-        if at - begin > (20 if begin < at + exponent < at else 19):  # nineteen digits, and the point where it is among them
+        if at - begin > (
+            20 if begin < at + exponent < at else 19
+        ):  # nineteen digits, and the point where it is among them
             return 0.0, NOT_PLAIN
     if at < text.size and (text[at] == 69 or text[at] == 101):
         whole = False
@@ -230,7 +243,9 @@ def read_integer(text: Any, at: int) -> Any:
 
 @kernel
 def read_box(text: Any, at: int, box: Any) -> int:
-    """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the position after it."""
+    """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
+    position after it.
+    """
     if at >= text.size or text[at] != 91:
         return NOT_PLAIN
     at += 1
@@ -249,7 +264,7 @@ def read_box(text: Any, at: int, box: Any) -> int:
 @kernel
 def equals(text: Any, at: int, word: Any) -> bool:
     """Whether the text at `at` is the word, of which `at` is known to leave room."""
-    for i in range(word.size):  # noqa: SIM110 - all() is slow in compiled code
+    for i in range(word.size):  # noqa: SIM110
         if text[at + i] != word[i]:
             return False
     return True
@@ -269,7 +284,9 @@ def begins(text: Any, at: int, word: Any) -> bool:
 
 @kernel
 def read_key(text: Any, at: int) -> Any:
-    """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and the position after it."""
+    """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and
+    the position after it.
+    """
     c = text[at] if at < text.size else np.uint8(0)
     if c == 105:  # i
         if begins(text, at, WORD_IMAGE_ID):
@@ -305,15 +322,26 @@ def find_record(text: Any, at: int) -> int:
 
 @kernel
 def scan_records(
-    text: Any, at: int, stop: int, wanted: int, image: Any, category: Any, number: Any, boxes: Any, value: Any, seen: Any,
+    text: Any,
+    at: int,
+    stop: int,
+    wanted: int,
+    image: Any,
+    category: Any,
+    number: Any,
+    boxes: Any,
+    value: Any,
+    seen: Any,
     state: Any,
-) -> int:  # fmt: skip
-    """Records of a list, from the one that begins at `at` to the one that begins at `stop`, or to the list's end.
+) -> int:
+    """Records of a list, from the one that begins at `at` to the one that begins at `stop`, or to
+    the list's end.
 
-    text (n,) uint8; wanted: bits of the keys to read, others are passed over;
-    out: image, category (N,) int64; number (N,) int64, the record's own id; boxes (N, 4) float64; value (N,) float64, score
-    or area; seen (N,) uint8, bits of the keys that were there; state (2,) int64: rows written, 1 if the list has ended.
-    Returns the position reached (`stop`, or behind the closing bracket), or a negative one where the text is not plain.
+    text (n,) uint8; wanted: bits of the keys to read, others are passed over; out: image,
+    category (N,) int64; number (N,) int64, the record's own id; boxes (N, 4) float64; value (N,)
+    float64, score or area; seen (N,) uint8, bits of the keys that were there; state (2,) int64:
+    rows written, 1 if the list has ended. Returns the position reached (`stop`, or behind the
+    closing bracket), or a negative one where the text is not plain.
     """
     row = 0
     while True:

@@ -1,6 +1,8 @@
-"""From boxes to verdicts: classes are ranked and walked, and each detection is judged by one of two rules.
+"""From boxes to verdicts: classes are ranked and walked, and each detection is judged by one of two
+rules.
 
-`best_free` is the rule of COCO, `best_any` that of VOC; nothing else differs between the two families.
+`best_free` is the rule of COCO, `best_any` that of VOC; nothing else differs between the two
+families.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ CROWDED = 24  # objects of a class in an image, from which on sorting them pays
 
 
 class Found(NamedTuple):
-    """Detections: rows by class, then by image; the same rows by class in the order of ties; the columns they point into."""
+    """Detections: rows by class, then by image; the same rows by class in the order of ties; the
+    columns they point into.
+    """
 
     rows: NDArray[np.int32]
     ranked_from: NDArray[np.int32]
@@ -29,7 +33,9 @@ class Found(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """Ground truth: rows grouped by class, then by image, and the columns that they point into; counted (G, A) bool."""
+    """Ground truth: rows grouped by class, then by image, and the columns that they point into;
+    counted (G, A) bool.
+    """
 
     rows: NDArray[np.int32]
     off: NDArray[np.int64]
@@ -40,7 +46,9 @@ class Objects(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The protocol in numbers: thresholds (T,), areas (A, 2) with both ends included, pixel of `find_edges`, the limit."""
+    """The protocol in numbers: thresholds (T,), areas (A, 2) with both ends included, pixel of
+    `find_edges`, the limit.
+    """
 
     limit: int
     pixel: float
@@ -49,7 +57,9 @@ class Rules(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """The output: rows by class, best score first; off (K + 1,); tp, ignored (D, A) words, bit t for threshold t."""
+    """The output: rows by class, best score first; off (K + 1,); tp, ignored (D, A) words, bit t
+    for threshold t.
+    """
 
     off: NDArray[np.int64]
     image: NDArray[np.int32]
@@ -85,18 +95,31 @@ def room(n_images: int, n_objects: int, n_areas: int, n_detections: int) -> Room
     """Room for classes of up to these sizes."""
     left = np.empty(n_objects)
     return Room(
-        seen=np.zeros(n_images, np.int32), place=np.empty(n_images, np.int32), members=np.empty(n_detections, np.int32),
-        edges=np.empty((n_objects, 5)), image=np.empty(n_objects, np.int32), left=left, left_bits=left.view(np.uint64),
-        by_left=np.empty(n_objects, np.int32), right_from=np.empty(n_objects), absorb=np.empty(n_objects, np.bool_),
-        counted=np.empty((n_objects, n_areas), np.bool_), taken=np.empty((n_objects, n_areas), np.uint64),
-        best=np.empty(n_objects), who=np.empty(n_objects, np.int32), reach=np.empty(n_objects, np.uint64),
-        order=np.empty(n_detections, np.int32), sorter=sorter(max(n_detections, n_objects)),
-    )  # fmt: skip
+        seen=np.zeros(n_images, np.int32),
+        place=np.empty(n_images, np.int32),
+        members=np.empty(n_detections, np.int32),
+        edges=np.empty((n_objects, 5)),
+        image=np.empty(n_objects, np.int32),
+        left=left,
+        left_bits=left.view(np.uint64),
+        by_left=np.empty(n_objects, np.int32),
+        right_from=np.empty(n_objects),
+        absorb=np.empty(n_objects, np.bool_),
+        counted=np.empty((n_objects, n_areas), np.bool_),
+        taken=np.empty((n_objects, n_areas), np.uint64),
+        best=np.empty(n_objects),
+        who=np.empty(n_objects, np.int32),
+        reach=np.empty(n_objects, np.uint64),
+        order=np.empty(n_detections, np.int32),
+        sorter=sorter(max(n_detections, n_objects)),
+    )
 
 
 @kernel
 def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
-    """Lay out a class: its objects with their edges, its detections ranked, and regrouped by image, still best first."""
+    """Lay out a class: its objects with their edges, its detections ranked, and regrouped by
+    image, still best first.
+    """
     begin = objects.off[k]
     for g in range(objects.off[k + 1] - begin):
         row = objects.rows[begin + g]
@@ -131,10 +154,12 @@ def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room
 
 @kernel
 def open_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any, room: Any) -> Any:
-    """The image of the class's i-th run of detections: its number of members and of detections, and its objects' range.
+    """The image of the class's i-th run of detections: its number of members and of detections, and
+    its objects' range.
 
-    first: where to look for its objects, those of earlier images being passed. In a crowded image the objects are sorted by
-    their left edge, so that a detection meets only those beside it.
+    first: where to look for its objects, those of earlier images being passed. In a crowded
+    image the objects are sorted by their left edge, so that a detection meets only those beside
+    it.
     """
     image = found.image[found.rows[found.off[k] + i]]
     n = room.seen[image]
@@ -170,12 +195,15 @@ def skip_right(first: Any, last: Any, right: Any, room: Any) -> Any:
 
 @kernel
 def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
-    """Judge all detections of some classes: each takes, at each threshold, the best object that is still free.
+    """Judge all detections of some classes: each takes, at each threshold, the best object that is
+    still free.
 
-    Source: COCOeval.evaluateImg. Of the free objects whose overlap reaches the threshold a detection takes the one with the
-    largest, of equal overlaps the later object; a neutral object only where no other will do. An absorbing object is never
-    used up. A detection that took nothing is IGNORED where its own area is out of range. All thresholds are walked at once,
-    a bit each: visiting candidates best first, a candidate gives the detection those of its bits that are still open.
+    Source: COCOeval.evaluateImg. Of the free objects whose overlap reaches the threshold a
+    detection takes the one with the largest, of equal overlaps the later object; a neutral object
+    only where no other will do. An absorbing object is never used up. A detection that took nothing
+    is IGNORED where its own area is out of range. All thresholds are walked at once, a bit each:
+    visiting candidates best first, a candidate gives the detection those of its bits that are still
+    open.
 
     classes (n,) int32; the other arguments are described with their types.
     """
@@ -188,23 +216,31 @@ def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any,
         open_class(k, found, objects, rules, verdicts, room)
         i, last = 0, 0
         while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = open_image(i, k, found, objects, rules, last, room)
+            n_members, n_detections, first, last = open_image(
+                i, k, found, objects, rules, last, room
+            )
             for m in range(i, i + n_members):
                 at = room.members[m]
                 left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
                 n_best = 0
                 crowded = last - first >= CROWDED
-                for j in range(skip_right(first, last, right + pixel, room) if crowded else first, last):
+                for j in range(
+                    skip_right(first, last, right + pixel, room) if crowded else first, last
+                ):
                     g = j
                     if crowded:
                         if room.right_from[j] + pixel <= left:
                             break
                         g = room.by_left[j]
-                    iou = overlap(left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g])
+                    iou = overlap(
+                        left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g]
+                    )
                     if iou < lowest:
                         continue
                     place = n_best
-                    while place > 0 and (best[place - 1] < iou or (best[place - 1] == iou and who[place - 1] < g)):
+                    while place > 0 and (
+                        best[place - 1] < iou or (best[place - 1] == iou and who[place - 1] < g)
+                    ):
                         best[place], who[place] = best[place - 1], who[place - 1]
                         place -= 1
                     best[place], who[place] = iou, g
@@ -214,7 +250,10 @@ def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any,
                 for a in range(rules.areas.shape[0]):
                     out_of_range = area < rules.areas[a, 0] or area > rules.areas[a, 1]
                     if n_best == 0:  # most detections
-                        verdicts.tp[at, a], verdicts.ignored[at, a] = zero, full if out_of_range else zero
+                        verdicts.tp[at, a], verdicts.ignored[at, a] = (
+                            zero,
+                            full if out_of_range else zero,
+                        )
                         continue
                     hit, excused, still_open = zero, zero, full
                     for j in range(n_best):
@@ -243,9 +282,10 @@ def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any,
 def best_any(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
     """Judge all detections of some classes: each by the best object of all, taken or not.
 
-    Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest overlap, of equal overlaps
-    the first. Where that overlap reaches the threshold: IGNORED if the object is neutral (it is never used up), TP if it is
-    free, FP if it is taken. A detection that took nothing is IGNORED where its own area is out of range.
+    Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest
+    overlap, of equal overlaps the first. Where that overlap reaches the threshold: IGNORED if the
+    object is neutral (it is never used up), TP if it is free, FP if it is taken. A detection that
+    took nothing is IGNORED where its own area is out of range.
 
     Arguments as in `best_free`.
     """
@@ -257,19 +297,25 @@ def best_any(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, 
         open_class(k, found, objects, rules, verdicts, room)
         i, last = 0, 0
         while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = open_image(i, k, found, objects, rules, last, room)
+            n_members, n_detections, first, last = open_image(
+                i, k, found, objects, rules, last, room
+            )
             for m in range(i, i + n_members):
                 at = room.members[m]
                 left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
                 best, who = 0.0, -1
                 crowded = last - first >= CROWDED
-                for j in range(skip_right(first, last, right + pixel, room) if crowded else first, last):
+                for j in range(
+                    skip_right(first, last, right + pixel, room) if crowded else first, last
+                ):
                     g = j
                     if crowded:
                         if room.right_from[j] + pixel <= left:
                             break
                         g = room.by_left[j]
-                    iou = overlap(left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g])
+                    iou = overlap(
+                        left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g]
+                    )
                     if iou > best or (iou == best and iou > 0.0 and g < who):
                         best, who = iou, g
                 reach = reached(best, rules.thresholds) if who >= 0 else zero

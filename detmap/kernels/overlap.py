@@ -11,9 +11,10 @@ from detmap.kernels import kernel
 def edges_of(boxes: Any, row: Any, pixel: Any) -> Any:
     """Left, top, right, bottom and area of one box.
 
-    boxes (N, 4) float64. pixel 0.0: x, y, width, height. Source: bbIou in pycocotools' maskApi.c, which adds the width to the
-    left edge and takes the area from the sides as given. pixel 1.0: x1, y1, x2, y2, and the last pixel belongs to the box.
-    Source: VOCevaldet.m of the VOC devkit.
+    boxes (N, 4) float64. pixel 0.0: x, y, width, height. Source: bbIou in pycocotools'
+    maskApi.c, which adds the width to the left edge and takes the area from the sides as given.
+    pixel 1.0: x1, y1, x2, y2, and the last pixel belongs to the box. Source: VOCevaldet.m of the
+    VOC devkit.
     """
     a, b, c, d = boxes[row, 0], boxes[row, 1], boxes[row, 2], boxes[row, 3]
     if pixel == 0.0:
@@ -23,12 +24,21 @@ def edges_of(boxes: Any, row: Any, pixel: Any) -> Any:
 
 @kernel
 def overlap(
-    left: Any, top: Any, right: Any, bottom: Any, area: Any, edges: Any, g: Any, pixel: Any, absorb: Any
-) -> Any:  # fmt: skip
-    """Intersection over union of a detection and the g-th object; over the detection's own area where the object absorbs.
+    left: Any,
+    top: Any,
+    right: Any,
+    bottom: Any,
+    area: Any,
+    edges: Any,
+    g: Any,
+    pixel: Any,
+    absorb: Any,
+) -> Any:
+    """Intersection over union of a detection and the g-th object; over the detection's own area
+    where the object absorbs.
 
-    left to area: of the detection; edges (n, 5) of the objects; pixel as in `edges_of`. The order of operations is that of
-    bbIou (maskApi.c) and of VOCevaldet.m, which agree.
+    left to area: of the detection; edges (n, 5) of the objects; pixel as in `edges_of`. The
+    order of operations is that of bbIou (maskApi.c) and of VOCevaldet.m, which agree.
     """
     width = min(right, edges[g, 2]) - max(left, edges[g, 0]) + pixel
     if width <= 0:
@@ -59,7 +69,8 @@ def count_outside(image: Any, boxes: Any, width: Any, height: Any) -> int:
 
 @kernel
 def find_bad_box(boxes: Any, most: Any) -> int:
-    """The first box x, y, width, height with a negative side, or a number that is NaN or beyond `most`; -1 if there is none.
+    """The first box x, y, width, height with a negative side, or a number that is NaN or beyond
+    `most`; -1 if there is none.
 
     boxes (n, 4) float64; most float.
     """

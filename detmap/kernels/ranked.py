@@ -1,7 +1,8 @@
-"""Ranked verdicts to recall and precision: the one place where rows are counted in order of score and divided.
+"""Ranked verdicts to recall and precision: the one place where rows are counted in order of score
+and divided.
 
-Lists are stored one after the other: off (L + 1,) int64 is where each begins, so that one loop serves a class, a whole
-matrix, or a thousand short queries.
+Lists are stored one after the other: off (L + 1,) int64 is where each begins, so that one loop
+serves a class, a whole matrix, or a thousand short queries.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from detmap.kernels.grouping import rank_by_score
 def recall_precision(found: float, false: float, n_objects: float, epsilon: float) -> Any:
     """Recall and precision once `found` of `n_objects` and `false` other rows are in.
 
-    epsilon is added to the denominator of precision. Without objects recall is NaN; before any row precision is 0.
+    epsilon is added to the denominator of precision. Without objects recall is NaN; before any
+    row precision is 0.
     """
     entered = false + found + epsilon
     recall = found / n_objects if n_objects > 0 else np.nan
@@ -30,7 +32,8 @@ def recall_precision(found: float, false: float, n_objects: float, epsilon: floa
 def rank_lists(bits: Any, off: Any, order: Any, room: Any) -> None:
     """Sort the rows of each list by descending score, ties in the order they have.
 
-    bits (n,) uint64, the scores' bit patterns; in and out: order (n,) int32 rows; room: a `Sorter` of the longest list.
+    bits (n,) uint64, the scores' bit patterns; in and out: order (n,) int32 rows; room: a
+    `Sorter` of the longest list.
     """
     for i in range(off.size - 1):
         rank_by_score(bits, order[off[i] : off[i + 1]], room)
@@ -38,14 +41,22 @@ def rank_lists(bits: Any, off: Any, order: Any, room: Any) -> None:
 
 @kernel
 def count_lists(
-    score: Any, positive: Any, weight: Any, off: Any, together: bool, tp: Any, fp: Any, threshold: Any, point_off: Any
-) -> None:  # fmt: skip
+    score: Any,
+    positive: Any,
+    weight: Any,
+    off: Any,
+    together: bool,
+    tp: Any,
+    fp: Any,
+    threshold: Any,
+    point_off: Any,
+) -> None:
     """True and false positives at or above each threshold of ranked lists.
 
-    score (n,) float64, falling in each list; positive (n,) bool; weight (n,) float64, or (0,) where every row weighs 1;
-    together: rows of equal score enter at once, else every row is a threshold of its own;
-    out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, where the thresholds of each list begin. Of n places
-    point_off[L] are filled.
+    score (n,) float64, falling in each list; positive (n,) bool; weight (n,) float64, or (0,)
+    where every row weighs 1; together: rows of equal score enter at once, else every row is a
+    threshold of its own; out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, where
+    the thresholds of each list begin. Of n places point_off[L] are filled.
     """
     at = 0
     for i in range(off.size - 1):
@@ -65,10 +76,13 @@ def count_lists(
 
 
 @kernel
-def curves_of_lists(tp: Any, fp: Any, off: Any, n_objects: Any, epsilon: float, recall: Any, precision: Any) -> None:
+def curves_of_lists(
+    tp: Any, fp: Any, off: Any, n_objects: Any, epsilon: float, recall: Any, precision: Any
+) -> None:
     """`recall_precision` at every threshold.
 
-    tp, fp (P,) and off (L + 1,) as from `count_lists`; n_objects (L,) float64; out: recall, precision (P,) float64.
+    tp, fp (P,) and off (L + 1,) as from `count_lists`; n_objects (L,) float64; out: recall,
+    precision (P,) float64.
     """
     for i in range(off.size - 1):
         for at in range(off[i], off[i + 1]):
@@ -77,10 +91,12 @@ def curves_of_lists(tp: Any, fp: Any, off: Any, n_objects: Any, epsilon: float, 
 
 @kernel
 def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
-    """Area under the ROC curve of each list: trapezoids between thresholds, so equal scores count half.
+    """Area under the ROC curve of each list: trapezoids between thresholds, so equal scores count
+    half.
 
-    tp, fp (P,) and off (L + 1,) as from `count_lists`; out: area (L,) float64, NaN without positives or negatives.
-    Doubled areas are summed before the one division: whole weights give the number of won pairs exactly.
+    tp, fp (P,) and off (L + 1,) as from `count_lists`; out: area (L,) float64, NaN without
+    positives or negatives. Doubled areas are summed before the one division: whole weights give
+    the number of won pairs exactly.
     """
     for i in range(off.size - 1):
         doubled, found, false = 0.0, 0.0, 0.0
@@ -91,10 +107,14 @@ def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
 
 
 @kernel
-def top_of_lists(positive: Any, order: Any, off: Any, k: int, n_found: Any, precisions: Any) -> None:
-    """Positives among the first k rows of each ranked list, and the precision at each of them, summed.
+def top_of_lists(
+    positive: Any, order: Any, off: Any, k: int, n_found: Any, precisions: Any
+) -> None:
+    """Positives among the first k rows of each ranked list, and the precision at each of them,
+    summed.
 
-    positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_found, precisions (L,) float64.
+    positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_found,
+    precisions (L,) float64.
     """
     for i in range(off.size - 1):
         found, total = 0.0, 0.0

@@ -1,8 +1,10 @@
-"""Machine code on disk: one file a kernel and types of arguments, compiled once for a machine and a version of the loops.
+"""Machine code on disk: one file a kernel and types of arguments, compiled once for a machine and a
+version of the loops.
 
-The folder is $DETMAP_CACHE_DIR, else detmap in the user's cache folder. Files appear whole or not at all, and a process
-that compiles a kernel leaves a claim beside its place, so processes that start at once share the work; a damaged file is
-compiled anew. Where no folder can be written, kernels are compiled in every process, and a warning says so.
+The folder is $DETMAP_CACHE_DIR, else detmap in the user's cache folder. Files appear whole or
+not at all, and a process that compiles a kernel leaves a claim beside its place, so processes
+that start at once share the work; a damaged file is compiled anew. Where no folder can be
+written, kernels are compiled in every process, and a warning says so.
 """
 
 from __future__ import annotations
@@ -35,8 +37,12 @@ _lock = threading.RLock()
 _said: set[str] = set()
 
 
-def entry(kernel: Kernel[Any, Any], args: tuple[Any, ...], key: tuple[Any, ...]) -> Callable[..., Any]:
-    """The C function of a kernel for arguments of these types: from disk, or compiled now and kept there."""
+def entry(
+    kernel: Kernel[Any, Any], args: tuple[Any, ...], key: tuple[Any, ...]
+) -> Callable[..., Any]:
+    """The C function of a kernel for arguments of these types: from disk, or compiled now and
+    kept there.
+    """
     with _lock:
         path = path_of(kernel, key)
         code = _load(path) or _from_other(path)
@@ -52,7 +58,9 @@ def entry(kernel: Kernel[Any, Any], args: tuple[Any, ...], key: tuple[Any, ...])
 def path_of(kernel: Kernel[Any, Any], key: tuple[Any, ...]) -> Path:
     """The file of a kernel for arguments of these types."""
     identity = repr((kernel.__module__, kernel.__name__, _spelled(key), fingerprint()))
-    return folder() / f"{kernel.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.kernel"
+    return (
+        folder() / f"{kernel.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}.kernel"
+    )
 
 
 def folder() -> Path:
@@ -70,26 +78,39 @@ def folder() -> Path:
 
 @cache
 def fingerprint() -> str:
-    """What machine code depends on beside the types: the loops' source, the compilers, the processor."""
+    """What machine code depends on beside the types: the loops' source, the compilers, the
+    processor.
+    """
     from importlib.metadata import version
 
     binding = _binding()
     source = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         source.update(path.read_bytes())
-    return "|".join((
-        source.hexdigest(), version("numba"), version("llvmlite"), version("numpy"), binding.get_host_cpu_name(),
-        binding.get_host_cpu_features().flatten(), sys.platform,
-    ))  # fmt: skip
+    return "|".join(
+        (
+            source.hexdigest(),
+            version("numba"),
+            version("llvmlite"),
+            version("numpy"),
+            binding.get_host_cpu_name(),
+            binding.get_host_cpu_features().flatten(),
+            sys.platform,
+        )
+    )
 
 
-# --- compiling -------------------------------------------------------------------------------------------------------
+# --- compiling ------------------------------------------------------------------------------------
 
 
 def _compile(kernel: Kernel[Any, Any], args: tuple[Any, ...]) -> tuple[dict[str, Any], bytes]:
-    """A C function around the kernel, as object code: each array is a pointer and its sides, each number itself."""
+    """A C function around the kernel, as object code: each array is a pointer and its sides,
+    each number itself.
+    """
     _say(COMPILING)
-    numba: Any = import_module("numba")  # untyped where it matters: the typed part stops at the dispatcher
+    numba: Any = import_module(
+        "numba"
+    )  # untyped where it matters: the typed part stops at the dispatcher
     types: Any = import_module("numba.core.types")
 
     names: dict[str, Any] = {"carray": numba.carray, "kernel": kernel.dispatcher()}
@@ -117,16 +138,27 @@ def _compile(kernel: Kernel[Any, Any], args: tuple[Any, ...]) -> tuple[dict[str,
     result = str(kernel.function.__annotations__["return"])
     c_result = {"None": types.void, "float": types.float64, "int": types.int64}[result]
     compiled = numba.cfunc(c_result(*c_types), nopython=True, error_model="numpy")(names["entry"])
-    letters = "".join("f" if c_type is types.float64 else "i" if c_type is types.int64 else "p" for c_type in c_types)
-    outside = {f.name for f in compiled._library._final_module.functions if f.is_declaration and f.name[:5] != "llvm."}
-    strange = sorted(name for name in outside - {*C_FUNCTIONS, *NEVER_CALLED} if not name.startswith("Py"))
+    letters = "".join(
+        "f" if c_type is types.float64 else "i" if c_type is types.int64 else "p"
+        for c_type in c_types
+    )
+    outside = {
+        f.name
+        for f in compiled._library._final_module.functions
+        if f.is_declaration and f.name[:5] != "llvm."
+    }
+    strange = sorted(
+        name for name in outside - {*C_FUNCTIONS, *NEVER_CALLED} if not name.startswith("Py")
+    )
     if strange:
-        raise AssertionError(f"kernel {kernel.__name__} calls {', '.join(strange)}, which is not there without numba")
+        raise AssertionError(
+            f"kernel {kernel.__name__} calls {', '.join(strange)}, which is not there without numba"
+        )
     header = {"symbol": compiled.native_name, "result": result, "parameters": letters}
     return header, compiled._library._get_compiled_object()
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def _save(path: Path, header: dict[str, Any], machine_code: bytes) -> None:
@@ -138,7 +170,9 @@ def _save(path: Path, header: dict[str, Any], machine_code: bytes) -> None:
             file.write(hashlib.sha256(content).digest() + content)
         os.replace(draft, path)
     except OSError as error:
-        _say(f"compiled kernels cannot be kept: {error}; set DETMAP_CACHE_DIR to a folder that can be written")
+        _say(
+            f"compiled kernels cannot be kept: {error}; set DETMAP_CACHE_DIR to a folder that can be written"
+        )
 
 
 def _load(path: Path) -> tuple[dict[str, Any], bytes] | None:
@@ -152,7 +186,8 @@ def _load(path: Path) -> tuple[dict[str, Any], bytes] | None:
     return json.loads(header), machine_code
 
 
-# --- several processes that compile at once ------------------------------------------------------------------------------
+# --- several processes that compile at once
+# ------------------------------------------------------------------------------
 
 PATIENCE = 120.0  # seconds after which the claim of another process is not believed any more
 
@@ -172,7 +207,9 @@ def _claimed(path: Path) -> Iterator[None]:
 
 
 def _from_other(path: Path) -> tuple[dict[str, Any], bytes] | None:
-    """The kernel that another process is compiling, once it is there; None where nobody is, or it gave up."""
+    """The kernel that another process is compiling, once it is there; None where nobody is, or
+    it gave up.
+    """
     claim = path.with_suffix(".claim")
     while True:
         try:
@@ -197,10 +234,11 @@ def _lives(process: int) -> bool:
 
 
 def share_the_work() -> bool:
-    """Have other processes compile the kernels of an evaluation, while this one goes on; False where it is alone.
+    """Have other processes compile the kernels of an evaluation, while this one goes on; False
+    where it is alone.
 
-    One begins with the matching, which takes longest, one with what comes before and after it. `detmap.warmup` knows what
-    there is.
+    One begins with the matching, which takes longest, one with what comes before and after it.
+    `detmap.warmup` knows what there is.
     """
     if os.environ.get("DETMAP_COMPILE_ALONE") or len(_processors()) < 2:
         return False
@@ -210,25 +248,32 @@ def share_the_work() -> bool:
         for first in ("match", "small"):
             with suppress(OSError):
                 helper = subprocess.Popen(
-                    [sys.executable, "-m", "detmap.warmup", first], env={**os.environ, "DETMAP_COMPILE_ALONE": "1"},
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                )  # fmt: skip
+                    [sys.executable, "-m", "detmap.warmup", first],
+                    env={**os.environ, "DETMAP_COMPILE_ALONE": "1"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
                 threading.Thread(target=helper.wait, daemon=True).start()
     return True
 
 
 def _processors() -> set[int] | range:
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return (
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
 
 
 def _say(text: str) -> None:
-    """Tell the user, once a process; shown on stderr unless the program configures logging otherwise."""
+    """Tell the user, once a process; shown on stderr unless the program configures logging
+    otherwise.
+    """
     if text not in _said:
         _said.add(text)
         LOG.warning("detmap: %s", text)
 
 
-# --- linking ---------------------------------------------------------------------------------------------------------
+# --- linking --------------------------------------------------------------------------------------
 
 
 @cache
@@ -247,9 +292,14 @@ def _binding() -> Any:
 
 C_FUNCTIONS = ("memset", "memcpy", "memmove")
 NEVER_CALLED = (  # by kernels, which raise nothing and allocate nothing
-    "NRT_Free", "NRT_MemInfo_call_dtor", "numba_do_raise", "numba_gil_ensure", "numba_gil_release",
-    "numba_runtime_build_excinfo_struct", "numba_unpickle",
-)  # fmt: skip
+    "NRT_Free",
+    "NRT_MemInfo_call_dtor",
+    "numba_do_raise",
+    "numba_gil_ensure",
+    "numba_gil_release",
+    "numba_runtime_build_excinfo_struct",
+    "numba_unpickle",
+)
 
 _engines: list[Any] = []  # an engine owns the code that it has linked
 

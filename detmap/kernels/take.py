@@ -1,4 +1,6 @@
-"""Who took what: the rule of `best_free` once more, with its outcome written out instead of packed into verdicts."""
+"""Who took what: the rule of `best_free` once more, with its outcome written out instead of
+packed into verdicts.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from detmap.kernels.overlap import edges_of, overlap
 
 
 class Takers(NamedTuple):
-    """Detections: rows by class, then by image, best first; off (K + 1,); the columns that the rows point into.
+    """Detections: rows by class, then by image, best first; off (K + 1,); the columns that the rows
+    point into.
 
     holds (D,) bool: whether an object that the detection takes is taken for the others.
     """
@@ -34,17 +37,22 @@ class Counter(NamedTuple):
 
 def counter(n_objects: int, n_areas: int, n_thresholds: int) -> Counter:
     """Room for a class of up to so many objects."""
-    return Counter(np.empty((n_objects, 5)), np.empty(n_objects), np.empty((n_objects, n_areas, n_thresholds), np.bool_))
+    return Counter(
+        np.empty((n_objects, 5)),
+        np.empty(n_objects),
+        np.empty((n_objects, n_areas, n_thresholds), np.bool_),
+    )
 
 
 @kernel
 def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, taken: Any) -> None:
     """The object that each detection of a class takes in each area range and at each threshold.
 
-    Source: COCOeval.evaluateImg, loop by loop: of the objects that are left the one with the largest overlap, of equal overlaps
-    the later; one that is not counted only where no other will do; one that absorbs is always left. Thresholds (T,) may stand
-    in any order and may be 0 or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the class's n
-    detections in their order here: a row of the objects' columns, or -1.
+    Source: COCOeval.evaluateImg, loop by loop: of the objects that are left the one with the
+    largest overlap, of equal overlaps the later; one that is not counted only where no other
+    will do; one that absorbs is always left. Thresholds (T,) may stand in any order and may be 0
+    or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the
+    class's n detections in their order here: a row of the objects' columns, or -1.
     """
     n_areas, n_thresholds = taken.shape[1], taken.shape[2]
     begin, n_objects = goods.off[k], goods.off[k + 1] - goods.off[k]
@@ -58,7 +66,9 @@ def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, ta
                 first += 1
             last = first
             while last < n_objects and goods.image[goods.rows[begin + last]] == image:
-                left, top, right, bottom, area = edges_of(goods.boxes, goods.rows[begin + last], 0.0)
+                left, top, right, bottom, area = edges_of(
+                    goods.boxes, goods.rows[begin + last], 0.0
+                )
                 room.edges[last, 0], room.edges[last, 1], room.edges[last, 2] = left, top, right
                 room.edges[last, 3], room.edges[last, 4] = bottom, area
                 room.gone[last] = False
@@ -73,7 +83,9 @@ def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, ta
                 for counted in range(1, -1, -1):
                     for g in range(first, last):
                         target = goods.rows[begin + g]
-                        if goods.counted[target, a] != (counted == 1) or (room.gone[g, a, t] and not goods.absorb[target]):
+                        if goods.counted[target, a] != (counted == 1) or (
+                            room.gone[g, a, t] and not goods.absorb[target]
+                        ):
                             continue
                         if room.overlaps[g] >= best:
                             best, who = room.overlaps[g], g

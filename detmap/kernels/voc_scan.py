@@ -1,6 +1,7 @@
 """Strict scanners of plain VOC files: annotation XML, and lines of detections.
 
-As with `detmap.kernels.json_scan`, they accept less than is legal; a negative result hands the files to the other lane.
+As with `detmap.kernels.json_scan`, they accept less than is legal; a negative result hands the
+files to the other lane.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ MAX_DEPTH = 8
 
 
 class Stems(NamedTuple):
-    """Image stems one after the other, text (n,) uint8 and off (I + 1,) int64; table (a power of two,) int32 for a hash."""
+    """Image stems one after the other, text (n,) uint8 and off (I + 1,) int64; table (a power of
+    two,) int32 for a hash.
+    """
 
     text: NDArray[np.uint8]
     off: NDArray[np.int64]
@@ -63,12 +66,14 @@ def find_stem(text: Any, begin: int, end: int, stems: Any) -> Any:
 def scan_lines(text: Any, stems: Any, image: Any, score: Any, boxes: Any) -> int:
     """Lines ``image score x1 y1 x2 y2``.
 
-    text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the number of rows, or a negative
-    number where the text is not plain or names an unknown image.
+    text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the
+    number of rows, or a negative number where the text is not plain or names an unknown image.
     """
     at, row = 0, 0
     while True:
-        while at < text.size and (text[at] == 32 or text[at] == 9 or text[at] == 10 or text[at] == 13):
+        while at < text.size and (
+            text[at] == 32 or text[at] == 9 or text[at] == 10 or text[at] == 13
+        ):
             at += 1
         if at == text.size:
             return row
@@ -103,12 +108,24 @@ def scan_lines(text: Any, stems: Any, image: Any, score: Any, boxes: Any) -> int
 
 
 WORDS = (
-    b"annotation", b"size", b"object", b"width", b"height", b"name", b"difficult", b"bndbox", b"xmin", b"ymin", b"xmax",
+    b"annotation",
+    b"size",
+    b"object",
+    b"width",
+    b"height",
+    b"name",
+    b"difficult",
+    b"bndbox",
+    b"xmin",
+    b"ymin",
+    b"xmax",
     b"ymax",
-)  # fmt: skip
+)
 WORD_TEXT = np.frombuffer(b"".join(WORDS), np.uint8)
 WORD_OFF = np.cumsum([0, *map(len, WORDS)])
-ANNOTATION, SIZE, OBJECT, WIDTH, HEIGHT, NAME, DIFFICULT, BNDBOX, XMIN, YMIN, XMAX, YMAX = range(len(WORDS))
+ANNOTATION, SIZE, OBJECT, WIDTH, HEIGHT, NAME, DIFFICULT, BNDBOX, XMIN, YMIN, XMAX, YMAX = range(
+    len(WORDS)
+)
 
 
 @kernel
@@ -122,7 +139,8 @@ def name_tag(text: Any, begin: int, end: int) -> Any:
 
 
 class Pages(NamedTuple):
-    """What annotation files hold: size (P, 2) of each page, NaN where missing; of n objects their page and more.
+    """What annotation files hold: size (P, 2) of each page, NaN where missing; of n objects their
+    page and more.
 
     page (n,); name (n, 2), a range of the text; box (n, 4); difficult (n,), -1 for a missing flag.
     """
@@ -155,14 +173,18 @@ def strip(text: Any, begin: int, end: int) -> Any:
 def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
     """Annotation files, one after the other in text (n,) uint8, each from off[p] to off[p + 1].
 
-    Returns the number of objects, or a negative number where a page is not plain: an attribute, an entity, a comment, a
-    character that is not printable ASCII, a field twice or missing, or anything that is wrong.
+    Returns the number of objects, or a negative number where a page is not plain: an attribute,
+    an entity, a comment, a character that is not printable ASCII, a field twice or missing, or
+    anything that is wrong.
     """
     n_objects = 0
     for p in range(off.size - 1):
         at, stop = off[p], off[p + 1]
         depth, seen, size_seen, done = 0, 0, 0, False
-        text_begin, leaf = at, False  # where the text of the innermost tag begins, and whether it has no tag inside
+        text_begin, leaf = (
+            at,
+            False,
+        )  # where the text of the innermost tag begins, and whether it has no tag inside
         pages.size[p, 0], pages.size[p, 1] = np.nan, np.nan
         while at < stop:
             c = text[at]
@@ -179,7 +201,12 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
             if closing:
                 at += 1
             begin = at
-            while at < stop and (48 <= text[at] <= 57 or 65 <= text[at] <= 90 or 97 <= text[at] <= 122 or text[at] == 95):
+            while at < stop and (
+                48 <= text[at] <= 57
+                or 65 <= text[at] <= 90
+                or 97 <= text[at] <= 122
+                or text[at] == 95
+            ):
                 at += 1
             if at == begin or 48 <= text[begin] <= 57 or at >= stop or text[at] != 62:  # >
                 return NOT_PLAIN
@@ -210,7 +237,9 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
                 return NOT_PLAIN
             depth -= 1
             opened = room.tag[depth, 0]
-            if room.tag[depth, 1] - opened != end - begin or not equals(text, begin, text[opened : room.tag[depth, 1]]):
+            if room.tag[depth, 1] - opened != end - begin or not equals(
+                text, begin, text[opened : room.tag[depth, 1]]
+            ):
                 return NOT_PLAIN
             kind = room.kind[depth]
             if depth == 2 and room.kind[1] == SIZE and kind in (WIDTH, HEIGHT):
@@ -232,7 +261,12 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
                 pages.name[n_objects, 0], pages.name[n_objects, 1] = first, last
             elif depth == 2 and room.kind[1] == OBJECT and kind == DIFFICULT:
                 first, last = strip(text, text_begin, text_end)
-                if not leaf or seen & 2 or last != first + 1 or (text[first] != 48 and text[first] != 49):
+                if (
+                    not leaf
+                    or seen & 2
+                    or last != first + 1
+                    or (text[first] != 48 and text[first] != 49)
+                ):
                     return NOT_PLAIN
                 seen |= 2
                 pages.difficult[n_objects] = text[first] - 48

@@ -1,7 +1,9 @@
-"""Ranking metrics for image-level classifiers and retrieval, on the curves and integrators of detection.
+"""Ranking metrics for image-level classifiers and retrieval, on the curves and integrators of
+detection.
 
-Defaults are scikit-learn's wherever it has an answer: samples of equal score enter a threshold together, AP is the step sum,
-AUC counts equal scores half, arrays of curves have its order and its end points. The differences:
+Defaults are scikit-learn's wherever it has an answer: samples of equal score enter a threshold
+together, AP is the step sum, AUC counts equal scores half, arrays of curves have its order and its
+end points. The differences:
 
 - ``roc_curve`` gives every distinct score, as with ``drop_intermediate=False``
 - without positives recall is NaN, not 1, and AP is NaN, not 0; a mean leaves such classes out, and with
@@ -29,7 +31,12 @@ from detmap.ranking.metrics import (
     roc_curve,
 )
 from detmap.ranking.result import PROTOCOLS, RankingResult, Rules, evaluate, from_arrays
-from detmap.ranking.retrieval import average_precision_at_k, mean_average_precision_at_k, precision_at_k, recall_at_k
+from detmap.ranking.retrieval import (
+    average_precision_at_k,
+    mean_average_precision_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from detmap.ranking.thresholds import (
     AtThreshold,
     Confusion,
@@ -42,9 +49,32 @@ from detmap.ranking.thresholds import (
 )
 
 __all__ = [
-    "AVERAGES", "INTEGRATORS", "PROTOCOLS", "TIES", "UNDEFINED",
-    "AtThreshold", "Confusion", "OperatingPoint", "PrecisionRecall", "RankingResult", "Roc", "Rules", "at_threshold", "auc",
-    "average_precision", "average_precision_at_k", "best_f_beta", "confusion", "evaluate", "from_arrays",
-    "mean_average_precision_at_k", "precision_at_k", "precision_recall_curve", "read", "recall_at_k", "roc_curve",
-    "threshold_for_precision", "threshold_for_recall",
-]  # fmt: skip
+    "AVERAGES",
+    "INTEGRATORS",
+    "PROTOCOLS",
+    "TIES",
+    "UNDEFINED",
+    "AtThreshold",
+    "Confusion",
+    "OperatingPoint",
+    "PrecisionRecall",
+    "RankingResult",
+    "Roc",
+    "Rules",
+    "at_threshold",
+    "auc",
+    "average_precision",
+    "average_precision_at_k",
+    "best_f_beta",
+    "confusion",
+    "evaluate",
+    "from_arrays",
+    "mean_average_precision_at_k",
+    "precision_at_k",
+    "precision_recall_curve",
+    "read",
+    "recall_at_k",
+    "roc_curve",
+    "threshold_for_precision",
+    "threshold_for_recall",
+]

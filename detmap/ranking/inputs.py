@@ -58,7 +58,9 @@ class Samples:
         """Each sample of a block as a list of its classes; sample weights play no part."""
         score, positive = self.score[block], self.positive[block]
         if self.counted is None:
-            return _lists(score.ravel(), positive.ravel(), NO_WEIGHT, np.full(len(score), self.shape[1]))
+            return _lists(
+                score.ravel(), positive.ravel(), NO_WEIGHT, np.full(len(score), self.shape[1])
+            )
         counted = self.counted[block]
         return _lists(score[counted], positive[counted], NO_WEIGHT, counted.sum(axis=1))
 
@@ -70,47 +72,68 @@ class Samples:
 
 
 def _lists(
-    score: NDArray[Any], positive: NDArray[np.bool_], weight: NDArray[np.float64], sizes: ArrayLike | None = None
+    score: NDArray[Any],
+    positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    sizes: ArrayLike | None = None,
 ) -> Lists:
-    off = np.concatenate(([0], np.cumsum([len(score)] if sizes is None else sizes))).astype(np.int64)
-    return Lists(_fresh(score, np.float64), _fresh(positive, np.bool_), _fresh(weight, np.float64), off)
+    off = np.concatenate(([0], np.cumsum([len(score)] if sizes is None else sizes))).astype(
+        np.int64
+    )
+    return Lists(
+        _fresh(score, np.float64), _fresh(positive, np.bool_), _fresh(weight, np.float64), off
+    )
 
 
 def _fresh(column: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """The kind of array that the kernels are compiled for; the same one where it is of that kind already."""
+    """The kind of array that the kernels are compiled for; the same one where it is of that kind
+    already.
+    """
     return np.require(column, dtype, ["C", "A"])
 
 
 def samples(
-    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Samples:
     """Check labels, scores and weights.
 
     Parameters
     ----------
-    y_true : (N,) or (N, K) of 0/1 or bool; or (N,) of class indices 0 to K - 1 with (N, K) scores, which are one-hot encoded
-    y_score : (N,) or (N, K) of any real dtype; higher is surer; -inf is "no prediction" and ranks last
-    pos_label : the value of `y_true` that means positive, every other one being negative; 1 or True when left out, and
-        then the others must be 0 or False
+    y_true : (N,) or (N, K) of 0/1 or bool; or (N,) of class indices 0 to K - 1 with (N, K) scores,
+        which are one-hot encoded
+    y_score : (N,) or (N, K) of any real dtype; higher is surer; -inf is "no prediction" and ranks
+        last
+    pos_label : the value of `y_true` that means positive, every other one being negative; 1 or True
+        when left out, and then the others must be 0 or False
     sample_weight : (N,) finite and not negative; samples of weight 0 are left out
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores that are NaN, inf or not real numbers, shapes that differ
+    DataError : labels that are not 0/1, scores that are NaN, inf or not real numbers, shapes
+        that differ
     """
     score, labels = _scores(y_score), _array("y_true", y_true)
     single = labels.ndim == 1 and score.ndim == 1
     if labels.ndim == 1 and score.ndim == 2 and score.shape[1] > 1 and len(labels) == len(score):
         positive = _one_hot(labels, score.shape[1], pos_label)
     elif labels.shape != score.shape or score.ndim not in (1, 2):
-        raise DataError("y_true, y_score", f"shapes {labels.shape} and {score.shape} do not fit each other",
-                        "both (N,), both (N, K), or (N,) class indices with (N, K) scores")  # fmt: skip
+        raise DataError(
+            "y_true, y_score",
+            f"shapes {labels.shape} and {score.shape} do not fit each other",
+            "both (N,), both (N, K), or (N,) class indices with (N, K) scores",
+        )
     else:
         positive = _positive(labels, pos_label)
     if single:
         positive, score = positive[:, None], score[:, None]
     if score.shape[1] == 0 or score.size > MAX_ROWS:
-        raise DataError("y_score", f"shape {score.shape}", f"at least one class, and at most {MAX_ROWS} scores")
+        raise DataError(
+            "y_score", f"shape {score.shape}", f"at least one class, and at most {MAX_ROWS} scores"
+        )
     if sample_weight is None:
         return Samples(positive, score, single=single)
     weight = _weights(sample_weight, len(score))
@@ -128,14 +151,18 @@ def samples_of(table: Classified) -> Samples:
 def choice(name: str, value: Any, legal: tuple[Any, ...]) -> None:
     """Refuse an option that does not exist."""
     if value not in legal:
-        raise DataError(name, f"{value!r} is unknown", f"one of {', '.join(str(each) for each in legal)}")
+        raise DataError(
+            name, f"{value!r} is unknown", f"one of {', '.join(str(each) for each in legal)}"
+        )
 
 
 def _array(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:
-        raise DataError(name, f"cannot be read as an array: {error}", "give numbers in rows of equal length") from None
+        raise DataError(
+            name, f"cannot be read as an array: {error}", "give numbers in rows of equal length"
+        ) from None
 
 
 def _scores(values: ArrayLike) -> NDArray[Any]:
@@ -151,10 +178,18 @@ def _scores(values: ArrayLike) -> NDArray[Any]:
         largest = score.max() if score.size else 0.0  # one pass: NaN and inf both win the maximum
         if not largest < math.inf:
             row = _first(~(score < math.inf))
-            raise DataError(f"y_score{_place(row)}", f"{score[row]}", "a score is a number, or -inf for no prediction")
+            raise DataError(
+                f"y_score{_place(row)}",
+                f"{score[row]}",
+                "a score is a number, or -inf for no prediction",
+            )
     elif score.size and max(int(score.max()), -int(score.min())) > 2**53:
         row = _first(np.abs(score.astype(np.float64)) >= 2.0**53)
-        raise DataError(f"y_score{_place(row)}", f"{score[row]} may not fit a double exactly", "give ranks or scaled scores")
+        raise DataError(
+            f"y_score{_place(row)}",
+            f"{score[row]} may not fit a double exactly",
+            "give ranks or scaled scores",
+        )
     return score
 
 
@@ -164,34 +199,57 @@ def _positive(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
         positive = np.broadcast_to(np.asarray(labels == pos_label, dtype=np.bool_), labels.shape)
         others = [] if positive.any() else list(dict.fromkeys(labels.ravel().tolist()))
         if len(others) > 1:
-            raise DataError("pos_label", f"{pos_label!r} is not a label of y_true",
-                            f"its labels are {', '.join(map(repr, others[:5]))}")  # fmt: skip
+            raise DataError(
+                "pos_label",
+                f"{pos_label!r} is not a label of y_true",
+                f"its labels are {', '.join(map(repr, others[:5]))}",
+            )
         return positive
     if labels.dtype.kind == "b":
         return labels
     if labels.dtype.kind not in "iufO":
-        raise DataError("y_true", f"dtype {labels.dtype}", "give 0/1 or bool, or name the positive label in pos_label")
+        raise DataError(
+            "y_true",
+            f"dtype {labels.dtype}",
+            "give 0/1 or bool, or name the positive label in pos_label",
+        )
     positive = np.asarray(labels == 1, dtype=np.bool_)
     other = positive | (labels == 0)
     if not other.all():
         row = _first(~np.asarray(other, dtype=np.bool_))
-        raise DataError(f"y_true{_place(row)}", f"{labels[row]!s} is neither 0 nor 1",
-                        "give 0/1 or bool, or name pos_label, or give class indices with scores (N, K)")  # fmt: skip
+        raise DataError(
+            f"y_true{_place(row)}",
+            f"{labels[row]!s} is neither 0 nor 1",
+            "give 0/1 or bool, or name pos_label, or give class indices with scores (N, K)",
+        )
     return positive
 
 
 def _one_hot(labels: NDArray[Any], n_classes: int, pos_label: Any) -> NDArray[np.bool_]:
     """(N, K) from class indices."""
     if pos_label is not None:
-        raise DataError("pos_label", f"{pos_label!r} given with class indices", "each class is positive in its own column")
-    whole = labels.dtype.kind in "iu" or (labels.dtype.kind == "f" and np.asarray(labels == np.floor(labels)).all())
+        raise DataError(
+            "pos_label",
+            f"{pos_label!r} given with class indices",
+            "each class is positive in its own column",
+        )
+    whole = labels.dtype.kind in "iu" or (
+        labels.dtype.kind == "f" and np.asarray(labels == np.floor(labels)).all()
+    )
     if not whole and labels.size:
-        raise DataError("y_true", f"{labels.dtype} labels for scores of {n_classes} classes", "give class indices from 0")
+        raise DataError(
+            "y_true",
+            f"{labels.dtype} labels for scores of {n_classes} classes",
+            "give class indices from 0",
+        )
     outside = (labels < 0) | (labels >= n_classes)
     if outside.any():
         row = _first(outside)
-        raise DataError(f"y_true{_place(row)}", f"class {labels[row]} of {n_classes} columns in y_score",
-                        f"class indices run from 0 to {n_classes - 1}")  # fmt: skip
+        raise DataError(
+            f"y_true{_place(row)}",
+            f"class {labels[row]} of {n_classes} columns in y_score",
+            f"class indices run from 0 to {n_classes - 1}",
+        )
     positive = np.zeros((len(labels), n_classes), dtype=np.bool_)
     positive[np.arange(len(labels)), labels.astype(np.int64)] = True
     return positive
@@ -200,7 +258,11 @@ def _one_hot(labels: NDArray[Any], n_classes: int, pos_label: Any) -> NDArray[np
 def _weights(values: ArrayLike, n_samples: int) -> NDArray[np.float64]:
     given = _array("sample_weight", values)
     if given.shape != (n_samples,):
-        raise DataError("sample_weight", f"shape {given.shape} for {n_samples} samples", f"give shape ({n_samples},)")
+        raise DataError(
+            "sample_weight",
+            f"shape {given.shape} for {n_samples} samples",
+            f"give shape ({n_samples},)",
+        )
     try:
         weight = given.astype(np.float64)
     except (ValueError, TypeError):
@@ -208,7 +270,9 @@ def _weights(values: ArrayLike, n_samples: int) -> NDArray[np.float64]:
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         row = _first(bad)
-        raise DataError(f"sample_weight{_place(row)}", f"{weight[row]}", "a weight is finite and not negative")
+        raise DataError(
+            f"sample_weight{_place(row)}", f"{weight[row]}", "a weight is finite and not negative"
+        )
     return weight
 
 

@@ -1,9 +1,11 @@
 """The metrics of a ranked list of samples: curves, AP, AUC and their averages.
 
-Shapes are the same everywhere. Labels and scores of shape (N,) are one binary problem and a metric of them is one number;
-of shape (N, K) they are K problems, one a class. What is not defined is NaN: recall of a class without positives, anything
-that ranks a class without a prediction (every score -inf), precision where nothing is at or above the threshold (0/0).
-An average leaves such classes out (``undefined="skip"``), or counts each as 0 (``zero``) or 1 (``one``).
+Shapes are the same everywhere. Labels and scores of shape (N,) are one binary problem and a
+metric of them is one number; of shape (N, K) they are K problems, one a class. What is not
+defined is NaN: recall of a class without positives, anything that ranks a class without a
+prediction (every score -inf), precision where nothing is at or above the threshold (0/0). An
+average leaves such classes out (``undefined="skip"``), or counts each as 0 (``zero``) or 1
+(``one``).
 """
 
 from __future__ import annotations
@@ -35,11 +37,13 @@ Measure = Callable[[Lists], NDArray[np.float64]]
 
 
 class PrecisionRecall(NamedTuple):
-    """A precision-recall curve as scikit-learn gives it: by rising threshold, then the point (1, 0) without a threshold.
+    """A precision-recall curve as scikit-learn gives it: by rising threshold, then the point (1, 0)
+    without a threshold.
 
     Parameters
     ----------
-    precision, recall : (P + 1,) float64; element i is of the samples that score ``thresholds[i]`` or more
+    precision, recall : (P + 1,) float64; element i is of the samples that score ``thresholds[i]``
+        or more
     thresholds : (P,) float64, the distinct scores
     """
 
@@ -49,11 +53,13 @@ class PrecisionRecall(NamedTuple):
 
 
 class Roc(NamedTuple):
-    """A ROC curve as scikit-learn gives it: by falling threshold, from the point (0, 0) at threshold inf.
+    """A ROC curve as scikit-learn gives it: by falling threshold, from the point (0, 0) at
+    threshold inf.
 
     Parameters
     ----------
-    fpr, tpr : (P + 1,) float64, rates of the negatives and positives that score ``thresholds[i]`` or more
+    fpr, tpr : (P + 1,) float64, rates of the negatives and positives that score ``thresholds[i]``
+        or more
     thresholds : (P + 1,) float64, inf and the distinct scores
     """
 
@@ -62,20 +68,25 @@ class Roc(NamedTuple):
     thresholds: NDArray[np.float64]
 
 
-# --- curves --------------------------------------------------------------------------------------------------------------
+# --- curves ---------------------------------------------------------------------------------------
 
 
 def precision_recall_curve(
-    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, sample_weight: ArrayLike | None = None,
-    ties: str = "together", threads: int | None = None,
-) -> PrecisionRecall | list[PrecisionRecall]:  # fmt: skip
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    ties: str = "together",
+    threads: int | None = None,
+) -> PrecisionRecall | list[PrecisionRecall]:
     """Precision and recall at every threshold.
 
     Parameters
     ----------
     y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
-    ties : ``together``: one point for each distinct score; ``input``: one for each sample, the earlier of two equal scores
-        first
+    ties : ``together``: one point for each distinct score; ``input``: one for each sample, the
+        earlier of two equal scores first
     threads : how many to use; all processors when left out
 
     Returns
@@ -86,22 +97,31 @@ def precision_recall_curve(
     ------
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ
 
-    Source: the definitions; the order of the arrays and the last point (1, 0) are those of scikit-learn.
+    Source: the definitions; the order of the arrays and the last point (1, 0) are those of
+    scikit-learn.
     """
     choice("ties", ties, TIES)
 
     def curve(lists: Lists) -> PrecisionRecall:
         points = curves.rank(lists, ties)
         recall, precision = curves.recall_precision(points, totals(points.tp, points.off), 0.0)
-        return PrecisionRecall(np.append(precision[::-1], 1.0), np.append(recall[::-1], 0.0), points.score[::-1].copy())
+        return PrecisionRecall(
+            np.append(precision[::-1], 1.0), np.append(recall[::-1], 0.0), points.score[::-1].copy()
+        )
 
-    return _each(samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight), curve, threads)
+    return _each(
+        samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight), curve, threads
+    )
 
 
 def roc_curve(
-    y_true: ArrayLike, y_score: ArrayLike, *, pos_label: Any = None, sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
     threads: int | None = None,
-) -> Roc | list[Roc]:  # fmt: skip
+) -> Roc | list[Roc]:
     """False and true positive rates at every threshold; samples of equal score enter together.
 
     Parameters
@@ -121,34 +141,47 @@ def roc_curve(
 
     def curve(lists: Lists) -> Roc:
         points = curves.rank(lists, "together")
-        fpr, tpr = (ratio(np.append(0.0, each), totals(each, points.off)) for each in (points.fp, points.tp))
+        fpr, tpr = (
+            ratio(np.append(0.0, each), totals(each, points.off)) for each in (points.fp, points.tp)
+        )
         return Roc(fpr, tpr, np.append(math.inf, points.score))
 
-    return _each(samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight), curve, threads)
+    return _each(
+        samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight), curve, threads
+    )
 
 
-# --- one number for a ranking --------------------------------------------------------------------------------------------
+# --- one number for a ranking
+# --------------------------------------------------------------------------------------------
 
 
 def average_precision(
-    y_true: ArrayLike, y_score: ArrayLike, *, average: Average | None = "macro", integrator: str = "step",
-    ties: str = "together", undefined: str = "skip", pos_label: Any = None, sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    average: Average | None = "macro",
+    integrator: str = "step",
+    ties: str = "together",
+    undefined: str = "skip",
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
     threads: int | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     """Average precision, by any of the four integrators.
 
     Parameters
     ----------
     y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
-    average : over classes. ``macro``: plain mean; ``weighted``: by their positives; ``micro``: all (sample, class) pairs in
-        one list; ``samples``: mean over samples of the AP of each one's list of classes; None: one value a class. One
-        binary problem has no average.
-    integrator : ``step``: un-interpolated sum (scikit-learn); ``eleven_point`` (VOC 2007); ``all_points`` (VOC 2010 on);
-        ``grid_envelope``: 101 points (COCO)
-    ties : ``together``: samples of equal score enter at one threshold, and the value does not depend on the order of the
-        input (scikit-learn); ``input``: the earlier of two equal scores ranks first (VOC devkit)
-    undefined : what a class without positives or without a prediction adds to the mean: nothing (``skip``), 0 (``zero``,
-        scikit-learn) or 1 (``one``)
+    average : over classes. ``macro``: plain mean; ``weighted``: by their positives; ``micro``: all
+        (sample, class) pairs in one list; ``samples``: mean over samples of the AP of each one's
+        list of classes; None: one value a class. One binary problem has no average.
+    integrator : ``step``: un-interpolated sum (scikit-learn); ``eleven_point`` (VOC 2007);
+        ``all_points`` (VOC 2010 on); ``grid_envelope``: 101 points (COCO)
+    ties : ``together``: samples of equal score enter at one threshold, and the value does not
+        depend on the order of the input (scikit-learn); ``input``: the earlier of two equal scores
+        ranks first (VOC devkit)
+    undefined : what a class without positives or without a prediction adds to the mean: nothing
+        (``skip``), 0 (``zero``, scikit-learn) or 1 (``one``)
     threads : how many to use; all processors when left out. The value does not depend on it.
 
     Returns
@@ -166,15 +199,23 @@ def average_precision(
 
 
 def auc(
-    y_true: ArrayLike, y_score: ArrayLike, *, average: Average | None = "macro", undefined: str = "skip",
-    pos_label: Any = None, sample_weight: ArrayLike | None = None, threads: int | None = None,
-) -> Value:  # fmt: skip
-    """Area under the ROC curve: the share of (positive, negative) pairs ranked rightly, ties counting half.
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    average: Average | None = "macro",
+    undefined: str = "skip",
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    threads: int | None = None,
+) -> Value:
+    """Area under the ROC curve: the share of (positive, negative) pairs ranked rightly, ties
+    counting half.
 
     Parameters
     ----------
     y_true, y_score, average, pos_label, sample_weight, threads : as of `average_precision`
-    undefined : what a class without positives, without negatives or without a prediction adds to the mean
+    undefined : what a class without positives, without negatives or without a prediction adds to
+        the mean
 
     Returns
     -------
@@ -214,7 +255,9 @@ def auc_of(lists: Lists) -> NDArray[np.float64]:
     return area
 
 
-def averaged(checked: Samples, measure: Measure, average: str | None, undefined: str, threads: int | None) -> Value:
+def averaged(
+    checked: Samples, measure: Measure, average: str | None, undefined: str, threads: int | None
+) -> Value:
     """A measure of one binary problem, of each class, or averaged."""
     if checked.single:
         return float(fill(measure(checked.of_class(0)), undefined)[0])
@@ -235,7 +278,9 @@ def averaged(checked: Samples, measure: Measure, average: str | None, undefined:
     return mean(values, undefined, positives(checked) if average == "weighted" else None)
 
 
-def of_classes(checked: Samples, measure: Measure, threads: int | None = None) -> NDArray[np.float64]:
+def of_classes(
+    checked: Samples, measure: Measure, threads: int | None = None
+) -> NDArray[np.float64]:
     """(K,) a measure of each class, NaN where undefined."""
     values = np.empty(checked.shape[1])
 
@@ -249,16 +294,27 @@ def of_classes(checked: Samples, measure: Measure, threads: int | None = None) -
 def positives(checked: Samples) -> NDArray[np.float64]:
     """(K,) weight of the positives of each class."""
     counted = checked.positive if checked.counted is None else checked.positive & checked.counted
-    return np.asarray(counted.sum(axis=0) if checked.weight is None else checked.weight @ counted, dtype=np.float64)
+    return np.asarray(
+        counted.sum(axis=0) if checked.weight is None else checked.weight @ counted,
+        dtype=np.float64,
+    )
 
 
 def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:
     """The same values with the policy for undefined ones applied."""
-    return values if undefined == "skip" else np.where(np.isnan(values), float(undefined == "one"), values)
+    return (
+        values
+        if undefined == "skip"
+        else np.where(np.isnan(values), float(undefined == "one"), values)
+    )
 
 
-def mean(values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64] | None = None) -> float:
-    """Mean of the defined values; where there is none, or none weighs anything, the policy's own value."""
+def mean(
+    values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64] | None = None
+) -> float:
+    """Mean of the defined values; where there is none, or none weighs anything, the policy's own
+    value.
+    """
     values = fill(values, undefined)
     defined = ~np.isnan(values)
     if weight is None:
@@ -268,7 +324,7 @@ def mean(values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64
     return float(np.average(values[defined], weights=weight[defined]))
 
 
-# --- shared --------------------------------------------------------------------------------------------------------------
+# --- shared ---------------------------------------------------------------------------------------
 
 
 def _each(checked: Samples, curve: Callable[[Lists], T], threads: int | None) -> T | list[T]:
@@ -307,7 +363,12 @@ def ratio(part: Any, whole: Any) -> Any:
 
 def check(**options: Any) -> None:
     """Refuse options that do not exist."""
-    legal = {"average": (None, *AVERAGES), "integrator": INTEGRATORS, "ties": TIES, "undefined": UNDEFINED}
+    legal = {
+        "average": (None, *AVERAGES),
+        "integrator": INTEGRATORS,
+        "ties": TIES,
+        "undefined": UNDEFINED,
+    }
     for name, value in options.items():
         choice("option", name, tuple(legal))
         choice(name, value, legal[name])

@@ -1,4 +1,6 @@
-"""What ``detmap rank`` shows: the averages of a ranking, its per-class table, notes and signature."""
+"""What ``detmap rank`` shows: the averages of a ranking, its per-class table, notes and
+signature.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,16 @@ from detmap.errors import DataError, ProtocolError
 from detmap.integrators import COCO_POINTS, NAMES, VOC_POINTS
 from detmap.protocol import AveragePrecision
 from detmap.ranking.inputs import Samples, samples, samples_of
-from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of_classes, positives, ratio
+from detmap.ranking.metrics import (
+    ap_measure,
+    auc_of,
+    averaged,
+    check,
+    mean,
+    of_classes,
+    positives,
+    ratio,
+)
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
 from detmap.report import formats
@@ -56,32 +67,43 @@ class Rules:
 def rules(name: str) -> Rules:
     """Stock rules by name.
 
-    ``plain``: un-interpolated AP, equal scores together, which is scikit-learn's. ``voc2007`` and ``voc2012``: what the
-    detection protocols of these names say of AP, equal scores and classes without objects; VOCevalcls.m shares it with
-    VOCevaldet.m.
+    ``plain``: un-interpolated AP, equal scores together, which is scikit-learn's. ``voc2007``
+    and ``voc2012``: what the detection protocols of these names say of AP, equal scores and
+    classes without objects; VOCevalcls.m shares it with VOCevaldet.m.
     """
     if name == "plain":
         ap = AveragePrecision("step", grid=COCO_POINTS, eleven=VOC_POINTS, epsilon=0.0)
         return Rules(name, 1, "macro", ap, "together", "skip")
     if name not in PROTOCOLS:
-        raise ProtocolError("protocol", f"no ranking protocol {name!r}", f"there are {', '.join(PROTOCOLS)}")
+        raise ProtocolError(
+            "protocol", f"no ranking protocol {name!r}", f"there are {', '.join(PROTOCOLS)}"
+        )
     shared = protocols.load(name)
-    return Rules(name, shared.version, "macro", shared.ap, shared.ranking.ties, shared.mean.undefined)
+    return Rules(
+        name, shared.version, "macro", shared.ap, shared.ranking.ties, shared.mean.undefined
+    )
 
 
 def evaluate(
-    table: Classified, protocol: str | None = None, *, settings: Mapping[str, Any] | None = None, k: Sequence[int] = (),
-    threshold: float | None = None, threads: int | None = None,
-) -> RankingResult:  # fmt: skip
+    table: Classified,
+    protocol: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    k: Sequence[int] = (),
+    threshold: float | None = None,
+    threads: int | None = None,
+) -> RankingResult:
     """Rank the samples of each class and judge the ranking.
 
     Parameters
     ----------
     table : from `detmap.ranking.read` or `detmap.ranking.from_arrays`
-    protocol : ``plain``, ``voc2007`` or ``voc2012``; by the kind of truth when left out: ``plain`` for CSV and arrays,
-        ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC trees
+    protocol : ``plain``, ``voc2007`` or ``voc2012``; by the kind of truth when left out: ``plain``
+        for CSV and arrays, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC
+        trees
     settings : what to change of it: ``average``, ``integrator``, ``ties``, ``undefined``
-    k : ranks at which each sample's list of classes is cut for the retrieval metrics; none when left out
+    k : ranks at which each sample's list of classes is cut for the retrieval metrics; none when
+        left out
     threshold : score from which a sample is predicted positive, for the counts; none when left out
     threads : how many to use; all processors when left out. The result does not depend on it.
 
@@ -100,13 +122,23 @@ def evaluate(
         wanted["ap"] = replace(chosen.ap, integrator=wanted.pop("integrator"))
     if threshold is not None and not math.isfinite(threshold):
         raise DataError("threshold", f"{threshold}", "a finite score")
-    return RankingResult(table, replace(chosen, **wanted), tuple(sorted({ranks(each) for each in k})), threshold, threads)
+    return RankingResult(
+        table,
+        replace(chosen, **wanted),
+        tuple(sorted({ranks(each) for each in k})),
+        threshold,
+        threads,
+    )
 
 
 def from_arrays(
-    y_true: ArrayLike, y_score: ArrayLike, *, classes: Sequence[str] | None = None, ids: Sequence[str] | None = None,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    classes: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
     pos_label: Any = None,
-) -> Classified:  # fmt: skip
+) -> Classified:
     """A table from labels and scores in memory.
 
     Parameters
@@ -116,20 +148,26 @@ def from_arrays(
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a wrong number of names
+    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a wrong number
+        of names
     """
     checked = samples(y_true, y_score, pos_label=pos_label)
     n_samples, n_classes = checked.shape
     return Classified(
-        _names("ids", ids, n_samples), _names("classes", classes, n_classes), checked.positive,
-        np.ascontiguousarray(checked.score, dtype=np.float64), source="arrays",
-    )  # fmt: skip
+        _names("ids", ids, n_samples),
+        _names("classes", classes, n_classes),
+        checked.positive,
+        np.ascontiguousarray(checked.score, dtype=np.float64),
+        source="arrays",
+    )
 
 
 def _names(what: str, given: Sequence[str] | None, n_names: int) -> tuple[str, ...]:
     names = tuple(map(str, range(n_names) if given is None else given))
     if len(set(names)) != n_names or len(names) != n_names:
-        raise DataError(what, f"{len(names)} names, {len(set(names))} different, for {n_names}", "one name each")
+        raise DataError(
+            what, f"{len(names)} names, {len(set(names))} different, for {n_names}", "one name each"
+        )
     return names
 
 
@@ -154,17 +192,25 @@ class RankingResult:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Name to value, NaN where nothing is defined: mAP (AP where the average is not ``macro``), AUC; P, R, mAP at k."""
+        """Name to value, NaN where nothing is defined: mAP (AP where the average is not
+        ``macro``), AUC; P, R, mAP at k.
+        """
         return {name: value for name, _, value in self._rows}
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
-        """One dict a class: name, positives, samples, AP, AUC, best F1 and its threshold; counts at `threshold` if given."""
+        """One dict a class: name, positives, samples, AP, AUC, best F1 and its threshold; counts
+        at `threshold` if given.
+        """
         columns: dict[str, Any] = {
-            "name": np.array(self.table.classes, dtype=object), "positives": self._positives.astype(np.int64),
-            "samples": self._counted.sum(axis=0), "AP": self._ap, "AUC": self._auc,
-            "best_f1": self._best.f, "best_f1_threshold": self._best.threshold,
-        }  # fmt: skip
+            "name": np.array(self.table.classes, dtype=object),
+            "positives": self._positives.astype(np.int64),
+            "samples": self._counted.sum(axis=0),
+            "AP": self._ap,
+            "AUC": self._auc,
+            "best_f1": self._best.f,
+            "best_f1_threshold": self._best.threshold,
+        }
         if self.threshold is not None:
             counts = count(self._samples, self.threshold, axis=0)
             columns |= {name: getattr(counts, name) for name in _RATES}
@@ -175,40 +221,70 @@ class RankingResult:
     def counts(self) -> dict[str, int]:
         """Totals over the table."""
         return {
-            "samples": len(self.table), "classes": len(self.table.classes), "positives": int(self._positives.sum()),
+            "samples": len(self.table),
+            "classes": len(self.table.classes),
+            "positives": int(self._positives.sum()),
             "left_out": int((~self._counted).sum()),
-        }  # fmt: skip
+        }
 
     @cached_property
     def signature(self) -> str:
-        """One line that says which rules, which data and which version made AP, AUC and their averages.
+        """One line that says which rules, which data and which version made AP, AUC and their
+        averages.
 
-        Cuts at k and the threshold add metrics that carry them in their names, so they are not in it.
+        Cuts at k and the threshold add metrics that carry them in their names, so they are not
+        in it.
         """
-        digest = hashlib.sha256(json.dumps(_plain(self.rules), sort_keys=True).encode()).hexdigest()[:12]
+        digest = hashlib.sha256(
+            json.dumps(_plain(self.rules), sort_keys=True).encode()
+        ).hexdigest()[:12]
         state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
-        return "|".join((
-            f"rank:{self.rules.name}.{self.rules.version}", state, f"proto:{digest}", f"data:{self._data_digest}",
-            f"detmap:{__version__}",
-        ))  # fmt: skip
+        return "|".join(
+            (
+                f"rank:{self.rules.name}.{self.rules.version}",
+                state,
+                f"proto:{digest}",
+                f"data:{self._data_digest}",
+                f"detmap:{__version__}",
+            )
+        )
 
     @cached_property
     def notes(self) -> list[Note]:
         """What a careful reader would ask."""
         positive = self.table.positive & self._counted
         silent = (np.isneginf(self.table.score) | ~self._counted).all(axis=0)
-        effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[self.rules.undefined]
+        effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
+            self.rules.undefined
+        ]
         order = {"together": "together", "input": "in the order of the truth"}[self.rules.ties]
         tied = sum(self._n_tied(k) for k in range(len(self.table.classes)))
         remarks = (
-            ("class-without-positive", f"classes have no positive sample and are {effect}", ~positive.any(axis=0)),
-            ("class-without-negative", f"classes have no negative sample: their AUC is {effect}",
-             ~(self._counted & ~positive).any(axis=0)),
+            (
+                "class-without-positive",
+                f"classes have no positive sample and are {effect}",
+                ~positive.any(axis=0),
+            ),
+            (
+                "class-without-negative",
+                f"classes have no negative sample: their AUC is {effect}",
+                ~(self._counted & ~positive).any(axis=0),
+            ),
             ("class-without-prediction", f"classes have no prediction and are {effect}", silent),
-        )  # fmt: skip
-        named = [Note(code, f"{text}: {', '.join(np.array(self.table.classes)[which])}", int(which.sum()))
-                 for code, text, which in remarks]  # fmt: skip
-        named.append(Note("score-tied", f"scores are shared with another sample of their class: ranked {order}", tied))
+        )
+        named = [
+            Note(
+                code, f"{text}: {', '.join(np.array(self.table.classes)[which])}", int(which.sum())
+            )
+            for code, text, which in remarks
+        ]
+        named.append(
+            Note(
+                "score-tied",
+                f"scores are shared with another sample of their class: ranked {order}",
+                tied,
+            )
+        )
         if self.k or self.rules.average == "samples":
             n_empty = int((~positive.any(axis=1)).sum())
             text = f"samples show no class: their recall and AP are {effect}"
@@ -219,39 +295,76 @@ class RankingResult:
         """Plain values in a fixed order, undefined ones as None: the content of the JSON output."""
         return {
             "metrics": {name: _or_none(value) for name, value in self.metrics.items()},
-            "per_class": [{key: _or_none(value) for key, value in row.items()} for row in self.per_class],
+            "per_class": [
+                {key: _or_none(value) for key, value in row.items()} for row in self.per_class
+            ],
             "counts": self.counts,
-            "protocol": {**_plain(self.rules), "k": list(self.k), "threshold": self.threshold, "changes": self._changes},
+            "protocol": {
+                **_plain(self.rules),
+                "k": list(self.k),
+                "threshold": self.threshold,
+                "changes": self._changes,
+            },
             "signature": self.signature,
             "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source} for note in self.notes
+                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
+                for note in self.notes
             ],
             "environment": environment(),
         }
 
     def tables(self) -> list[Table]:
-        """The result as tables: averages, classes, counts at the threshold; the last one carries the signature."""
+        """The result as tables: averages, classes, counts at the threshold; the last one carries
+        the signature.
+        """
         tables = []
         if self._rows:
-            ties = {"together": "equal scores together", "input": "equal scores in the order of the truth"}[self.rules.ties]
+            ties = {
+                "together": "equal scores together",
+                "input": "equal scores in the order of the truth",
+            }[self.rules.ties]
             title = f"{self.rules.name}: {NAMES[self.rules.ap.integrator]} AP, {ties}"
             tables.append(Table(title, ("metric", "average", "value"), tuple(self._rows)))
         rows = tuple(
-            (row["name"], row["positives"], row["samples"], row["AP"], row["AUC"], row["best_f1"],
-             _score_text(row["best_f1_threshold"])) for row in self.per_class
-        )  # fmt: skip
-        tables.append(Table("classes", ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"), rows))
+            (
+                row["name"],
+                row["positives"],
+                row["samples"],
+                row["AP"],
+                row["AUC"],
+                row["best_f1"],
+                _score_text(row["best_f1_threshold"]),
+            )
+            for row in self.per_class
+        )
+        tables.append(
+            Table(
+                "classes",
+                ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"),
+                rows,
+            )
+        )
         if self.threshold is not None:
             rows = tuple((row["name"], *(row[name] for name in _RATES)) for row in self.per_class)
-            tables.append(Table(f"predicted positive from score {self.threshold:g}", ("class", *_RATES.values()), rows))
-        totals = "{samples} samples, {classes} classes, {positives} positive labels".format_map(self.counts)
+            tables.append(
+                Table(
+                    f"predicted positive from score {self.threshold:g}",
+                    ("class", *_RATES.values()),
+                    rows,
+                )
+            )
+        totals = "{samples} samples, {classes} classes, {positives} positive labels".format_map(
+            self.counts
+        )
         if self.counts["left_out"]:
             totals += f", {self.counts['left_out']} labels left out"
         tables[-1] = replace(tables[-1], lines=(totals, self.signature))
         return tables
 
     def lines(self) -> list[Line]:
-        """The curves of each class, for `detmap.report.plots.draw`; the class's AP and AUC in its name."""
+        """The curves of each class, for `detmap.report.plots.draw`; the class's AP and AUC in
+        its name.
+        """
         lines = []
         for k, row in enumerate(self.per_class):
             if math.isnan(row["AP"]):
@@ -259,7 +372,9 @@ class RankingResult:
             points = curves.rank(self._samples.of_class(k), "together")
             recall, precision = curves.recall_precision(points, self._positives[k : k + 1], 0.0)
             name = f"{row['name']}  AP {row['AP']:.3f}  AUC {row['AUC']:.3f}"
-            lines.append(Line(name, recall, precision, ratio(points.fp, row["samples"] - row["positives"])))
+            lines.append(
+                Line(name, recall, precision, ratio(points.fp, row["samples"] - row["positives"]))
+            )
         return lines
 
     def __str__(self) -> str:
@@ -276,7 +391,11 @@ class RankingResult:
     def _counted(self) -> NDArray[np.bool_]:
         """(N, K) all of the table where it leaves nothing out."""
         table = self.table
-        return np.ones(table.positive.shape, dtype=np.bool_) if table.counted is None else table.counted
+        return (
+            np.ones(table.positive.shape, dtype=np.bool_)
+            if table.counted is None
+            else table.counted
+        )
 
     @cached_property
     def _positives(self) -> NDArray[np.float64]:
@@ -301,20 +420,41 @@ class RankingResult:
         rows = []
         if average is not None:
             name = "mAP" if average == "macro" else "AP"
-            rows.append((name, average, self._averaged(ap_measure(self.rules.ap, self.rules.ties), self._ap)))
+            rows.append(
+                (
+                    name,
+                    average,
+                    self._averaged(ap_measure(self.rules.ap, self.rules.ties), self._ap),
+                )
+            )
             rows.append(("AUC", average, self._averaged(auc_of, self._auc)))
         if average is not None and self.threshold is not None:
             rates = at_threshold_of(self._samples, self.threshold, average, undefined)._asdict()
-            rows += [(f"{_RATES[name]}@{self.threshold:g}", average, value) for name, value in rates.items()]
+            rows += [
+                (f"{_RATES[name]}@{self.threshold:g}", average, value)
+                for name, value in rates.items()
+            ]
         for k in self.k:
-            top = zip(("P", "R", "mAP"), top_of_queries(self._samples, k, threads=self.threads), strict=True)
+            top = zip(
+                ("P", "R", "mAP"),
+                top_of_queries(self._samples, k, threads=self.threads),
+                strict=True,
+            )
             rows += [(f"{name}@{k}", "queries", mean(values, undefined)) for name, values in top]
         return rows
 
     def _averaged(self, measure: Any, values: NDArray[np.float64]) -> float:
         if self.rules.average in ("micro", "samples"):
-            return float(averaged(self._samples, measure, self.rules.average, self.rules.undefined, self.threads))
-        return mean(values, self.rules.undefined, self._positives if self.rules.average == "weighted" else None)
+            return float(
+                averaged(
+                    self._samples, measure, self.rules.average, self.rules.undefined, self.threads
+                )
+            )
+        return mean(
+            values,
+            self.rules.undefined,
+            self._positives if self.rules.average == "weighted" else None,
+        )
 
     @cached_property
     def _changes(self) -> dict[str, Any]:
@@ -339,9 +479,15 @@ class RankingResult:
 
 
 _RATES = {
-    "tp": "TP", "fp": "FP", "tn": "TN", "fn": "FN", "accuracy": "accuracy", "precision": "precision", "recall": "recall",
+    "tp": "TP",
+    "fp": "FP",
+    "tn": "TN",
+    "fn": "FN",
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
     "f1": "F1",
-}  # fmt: skip
+}
 """What is counted at a threshold, and how tables call it."""
 
 

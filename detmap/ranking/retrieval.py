@@ -1,7 +1,9 @@
-"""Retrieval: each row is a query, its scores rank the documents (columns), its labels say which are relevant.
+"""Retrieval: each row is a query, its scores rank the documents (columns), its labels say which are
+relevant.
 
-A list is cut after k ranks, so equal scores need an order: the earlier column ranks first. A query with a prediction for no
-document (every score -inf) has no list, and one without a relevant document no recall and no AP: NaN.
+A list is cut after k ranks, so equal scores need an order: the earlier column ranks first. A
+query with a prediction for no document (every score -inf) has no list, and one without a
+relevant document no recall and no AP: NaN.
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ Denominator = Literal["possible", "relevant", "found"]
 DENOMINATORS = ("possible", "relevant", "found")
 
 
-def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int, *, pos_label: Any = None) -> Value:
-    """Share of relevant documents among the first k ranks; a list shorter than k is divided by k all the same.
+def precision_at_k(
+    y_true: ArrayLike, y_score: ArrayLike, k: int, *, pos_label: Any = None
+) -> Value:
+    """Share of relevant documents among the first k ranks; a list shorter than k is divided by k
+    all the same.
 
     Parameters
     ----------
-    y_true, y_score, pos_label : (Q, D), one query a row; (D,) for a single query; or (Q,) the index of the one relevant
-        document, with (Q, D) scores. See `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label : (Q, D), one query a row; (D,) for a single query; or (Q,) the index
+        of the one relevant document, with (Q, D) scores. See `detmap.ranking.inputs.samples`
     k : ranks to look at, 1 or more
 
     Returns
@@ -52,15 +57,21 @@ def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int, *, pos_label: Any
 
 
 def average_precision_at_k(
-    y_true: ArrayLike, y_score: ArrayLike, k: int, *, denominator: Denominator = "possible", pos_label: Any = None
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    k: int,
+    *,
+    denominator: Denominator = "possible",
+    pos_label: Any = None,
 ) -> Value:
     """Sum of the precision at each relevant document among the first k ranks, divided.
 
     Parameters
     ----------
     y_true, y_score, k, pos_label : as of `precision_at_k`
-    denominator : ``possible``: min(k, relevant documents), so that a perfect list has AP 1; ``relevant``: all relevant
-        documents (trec_eval's map_cut); ``found``: those among the first k (torchmetrics), 0 where there is none
+    denominator : ``possible``: min(k, relevant documents), so that a perfect list has AP 1;
+        ``relevant``: all relevant documents (trec_eval's map_cut); ``found``: those among the first
+        k (torchmetrics), 0 where there is none
 
     Returns, Raises : as of `precision_at_k`
     """
@@ -68,24 +79,33 @@ def average_precision_at_k(
 
 
 def mean_average_precision_at_k(
-    y_true: ArrayLike, y_score: ArrayLike, k: int, *, denominator: Denominator = "possible", undefined: str = "skip",
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    k: int,
+    *,
+    denominator: Denominator = "possible",
+    undefined: str = "skip",
     pos_label: Any = None,
-) -> float:  # fmt: skip
+) -> float:
     """Mean over queries of `average_precision_at_k`.
 
     Parameters
     ----------
     y_true, y_score, k, denominator, pos_label : as of `average_precision_at_k`
-    undefined : what a query without a relevant document or without a prediction adds: nothing (``skip``), 0 (``zero``) or
-        1 (``one``)
+    undefined : what a query without a relevant document or without a prediction adds: nothing
+        (``skip``), 0 (``zero``) or 1 (``one``)
 
     Raises
     ------
     DataError : as of `precision_at_k`
     """
     choice("undefined", undefined, UNDEFINED)
-    return mean(np.atleast_1d(average_precision_at_k(y_true, y_score, k, denominator=denominator, pos_label=pos_label)),
-                undefined)  # fmt: skip
+    return mean(
+        np.atleast_1d(
+            average_precision_at_k(y_true, y_score, k, denominator=denominator, pos_label=pos_label)
+        ),
+        undefined,
+    )
 
 
 def top_of_queries(
@@ -114,13 +134,20 @@ def ranks(k: Any) -> int:
 
 
 def _one_or_all(
-    y_true: ArrayLike, y_score: ArrayLike, pos_label: Any, k: int, which: int, denominator: str = "possible"
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    pos_label: Any,
+    k: int,
+    which: int,
+    denominator: str = "possible",
 ) -> Value:
     k = ranks(k)
     choice("denominator", denominator, DENOMINATORS)
     checked = samples(y_true, y_score, pos_label=pos_label)
     if checked.single:  # (D,): one query, its documents laid out as classes
-        return float(top_of_queries(Samples(checked.positive.T, checked.score.T), k, denominator)[which, 0])
+        return float(
+            top_of_queries(Samples(checked.positive.T, checked.score.T), k, denominator)[which, 0]
+        )
     values: NDArray[np.float64] = top_of_queries(checked, k, denominator)[which]
     return values
 
@@ -133,8 +160,12 @@ def _top(lists: Lists, k: int, denominator: str) -> NDArray[np.float64]:
     ranked.top_of_lists(lists.positive, curves.order_of(lists), lists.off, k, n_found, precisions)
     query = np.repeat(np.arange(n_lists), np.diff(lists.off))
     n_relevant = np.bincount(query, lists.positive, n_lists)
-    divisor = {"possible": np.minimum(k, n_relevant), "relevant": n_relevant, "found": n_found}[denominator]
-    top = np.stack([n_found / k, n_found / np.maximum(n_relevant, 1), precisions / np.maximum(divisor, 1)])
+    divisor = {"possible": np.minimum(k, n_relevant), "relevant": n_relevant, "found": n_found}[
+        denominator
+    ]
+    top = np.stack(
+        [n_found / k, n_found / np.maximum(n_relevant, 1), precisions / np.maximum(divisor, 1)]
+    )
     top[1:, n_relevant == 0] = np.nan
     top[:, np.bincount(query, lists.score > -np.inf, n_lists) == 0] = np.nan
     return top

@@ -1,4 +1,6 @@
-"""Counts and rates at a threshold, and the thresholds that are best at something. Shapes as in `detmap.ranking.metrics`."""
+"""Counts and rates at a threshold, and the thresholds that are best at something. Shapes as in
+`detmap.ranking.metrics`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio,
 
 
 class OperatingPoint(NamedTuple):
-    """A threshold and what it yields: floats for one binary problem, (K,) float64 for K classes; NaN where there is none."""
+    """A threshold and what it yields: floats for one binary problem, (K,) float64 for K classes;
+    NaN where there is none.
+    """
 
     threshold: Any
     precision: Any
@@ -35,12 +39,13 @@ class AtThreshold(NamedTuple):
     f1: Any
 
 
-# --- at a threshold ------------------------------------------------------------------------------------------------------
+# --- at a threshold -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """Counts at a threshold: numbers for one binary problem, (K,) for K classes; int64, or float64 with weights.
+    """Counts at a threshold: numbers for one binary problem, (K,) for K classes; int64, or float64
+    with weights.
 
     Parameters
     ----------
@@ -74,9 +79,13 @@ class Confusion:
 
 
 def confusion(
-    y_true: ArrayLike, y_score: ArrayLike, threshold: ArrayLike = 0.5, *, pos_label: Any = None,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    threshold: ArrayLike = 0.5,
+    *,
+    pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> Confusion:  # fmt: skip
+) -> Confusion:
     """TP, FP, TN and FN where a score of the threshold or more is a positive prediction.
 
     Parameters
@@ -96,32 +105,48 @@ def confusion(
 
 
 def at_threshold(
-    y_true: ArrayLike, y_score: ArrayLike, threshold: ArrayLike = 0.5, *, average: Average | None = "macro",
-    undefined: str = "skip", pos_label: Any = None, sample_weight: ArrayLike | None = None,
-) -> AtThreshold:  # fmt: skip
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    threshold: ArrayLike = 0.5,
+    *,
+    average: Average | None = "macro",
+    undefined: str = "skip",
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> AtThreshold:
     """Accuracy, precision, recall and F1 at a threshold, averaged.
 
     Parameters
     ----------
-    y_true, y_score, average, pos_label, sample_weight : as of `average_precision`; ``micro`` adds up the counts
+    y_true, y_score, average, pos_label, sample_weight : as of `average_precision`; ``micro`` adds
+        up the counts
     threshold : one number, or (K,) one a class
-    undefined : what a metric that is 0/0 adds to the mean; scikit-learn's ``zero_division`` of nan, 0 and 1
+    undefined : what a metric that is 0/0 adds to the mean; scikit-learn's ``zero_division`` of nan,
+        0 and 1
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores or thresholds that are NaN, shapes that differ, an unknown option
+    DataError : labels that are not 0/1, scores or thresholds that are NaN, shapes that differ,
+        an unknown option
     """
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
     check(average=average, undefined=undefined)
     return at_threshold_of(checked, threshold, average, undefined)
 
 
-def at_threshold_of(checked: Samples, threshold: ArrayLike, average: str | None, undefined: str) -> AtThreshold:
+def at_threshold_of(
+    checked: Samples, threshold: ArrayLike, average: str | None, undefined: str
+) -> AtThreshold:
     """As `at_threshold`, for checked samples."""
     counts = count(checked, threshold, axis=1 if average == "samples" and not checked.single else 0)
     if average == "micro":
-        counts = Confusion(*(each.sum(keepdims=True) for each in (counts.tp, counts.fp, counts.tn, counts.fn)))
-    values = [fill(each, undefined) for each in (counts.accuracy, counts.precision, counts.recall, counts.f1)]
+        counts = Confusion(
+            *(each.sum(keepdims=True) for each in (counts.tp, counts.fp, counts.tn, counts.fn))
+        )
+    values = [
+        fill(each, undefined)
+        for each in (counts.accuracy, counts.precision, counts.recall, counts.f1)
+    ]
     if checked.single or average == "micro":
         return AtThreshold(*(float(each[0]) for each in values))
     if average is None:
@@ -134,7 +159,11 @@ def count(checked: Samples, threshold: ArrayLike, axis: int) -> Confusion:
     """Counts of each class (axis 0) or of each sample over its classes (axis 1, unweighted)."""
     limit = np.asarray(threshold, dtype=np.float64)
     if limit.shape not in ((), (checked.shape[1],)) or np.isnan(limit).any():
-        raise DataError("threshold", f"{threshold!r} for {checked.shape[1]} classes", "give one number, or one a class")
+        raise DataError(
+            "threshold",
+            f"{threshold!r} for {checked.shape[1]} classes",
+            "give one number, or one a class",
+        )
     predicted = checked.score >= limit
     positive, negative = checked.positive, ~checked.positive
     if checked.counted is not None:
@@ -145,17 +174,26 @@ def count(checked: Samples, threshold: ArrayLike, axis: int) -> Confusion:
             return np.asarray(cells.sum(axis=axis))
         return np.asarray(checked.weight @ cells)
 
-    return Confusion(total(positive & predicted), total(negative & predicted), total(negative & ~predicted),
-                     total(positive & ~predicted))  # fmt: skip
+    return Confusion(
+        total(positive & predicted),
+        total(negative & predicted),
+        total(negative & ~predicted),
+        total(positive & ~predicted),
+    )
 
 
-# --- operating points ----------------------------------------------------------------------------------------------------
+# --- operating points -----------------------------------------------------------------------------
 
 
 def best_f_beta(
-    y_true: ArrayLike, y_score: ArrayLike, *, beta: float = 1.0, pos_label: Any = None,
-    sample_weight: ArrayLike | None = None, threads: int | None = None,
-) -> OperatingPoint:  # fmt: skip
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    beta: float = 1.0,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    threads: int | None = None,
+) -> OperatingPoint:
     """The threshold of the highest F-beta, of each class; of equal ones the highest threshold.
 
     Parameters
@@ -168,16 +206,24 @@ def best_f_beta(
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ, beta not above 0
     """
     if not 0 < beta < math.inf:
-        raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs precision and recall alike")
+        raise DataError(
+            "beta", f"{beta!r}", "a number above 0; 1 weighs precision and recall alike"
+        )
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
     return _operating_points(checked, beta, lambda point: int(np.argmax(point.f)), threads)
 
 
 def threshold_for_precision(
-    y_true: ArrayLike, y_score: ArrayLike, precision: float, *, pos_label: Any = None,
-    sample_weight: ArrayLike | None = None, threads: int | None = None,
-) -> OperatingPoint:  # fmt: skip
-    """The lowest threshold with at least the wanted precision, which is the one of most recall; `f` is its F1.
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    precision: float,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    threads: int | None = None,
+) -> OperatingPoint:
+    """The lowest threshold with at least the wanted precision, which is the one of most recall; `f`
+    is its F1.
 
     Parameters
     ----------
@@ -186,18 +232,27 @@ def threshold_for_precision(
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a precision outside [0, 1]
+    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a precision
+        outside [0, 1]
     """
     _fraction("precision", precision)
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
-    return _operating_points(checked, 1.0, lambda point: _last(point.precision >= precision), threads)
+    return _operating_points(
+        checked, 1.0, lambda point: _last(point.precision >= precision), threads
+    )
 
 
 def threshold_for_recall(
-    y_true: ArrayLike, y_score: ArrayLike, recall: float, *, pos_label: Any = None,
-    sample_weight: ArrayLike | None = None, threads: int | None = None,
-) -> OperatingPoint:  # fmt: skip
-    """The highest threshold with at least the wanted recall, which is the one of fewest predictions; `f` is its F1.
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    recall: float,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    threads: int | None = None,
+) -> OperatingPoint:
+    """The highest threshold with at least the wanted recall, which is the one of fewest
+    predictions; `f` is its F1.
 
     Parameters
     ----------
@@ -206,7 +261,8 @@ def threshold_for_recall(
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a recall outside [0, 1]
+    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a recall
+        outside [0, 1]
     """
     _fraction("recall", recall)
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
@@ -219,9 +275,14 @@ def best_f_of(checked: Samples, threads: int | None = None) -> OperatingPoint:
 
 
 def _operating_points(
-    checked: Samples, beta: float, choose: Callable[[OperatingPoint], int | None], threads: int | None
+    checked: Samples,
+    beta: float,
+    choose: Callable[[OperatingPoint], int | None],
+    threads: int | None,
 ) -> OperatingPoint:
-    """For each class the point that `choose` picks among those of all thresholds, best score first."""
+    """For each class the point that `choose` picks among those of all thresholds, best score
+    first.
+    """
     chosen = np.full((4, checked.shape[1]), np.nan)
 
     def one(k: int) -> None:

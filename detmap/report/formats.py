@@ -21,7 +21,10 @@ def plain(tables: Sequence[Table], percent: bool = False) -> str:
         widths = [max(len(row[c]) for row in rows) for c in range(len(table.header))]
         right = _numeric(table)
         lines = [table.title] if table.title else []
-        lines += ["  ".join(_aligned(cell, widths[c], right[c]) for c, cell in enumerate(row)).rstrip() for row in rows]
+        lines += [
+            "  ".join(_aligned(cell, widths[c], right[c]) for c, cell in enumerate(row)).rstrip()
+            for row in rows
+        ]
         blocks.append("\n".join([*lines, *table.lines]))
     return "\n\n".join(blocks) + "\n"
 
@@ -43,7 +46,9 @@ def markdown(tables: Sequence[Table], percent: bool = False) -> str:
 
 
 def csv(tables: Sequence[Table], percent: bool = False) -> str:
-    """Comma-separated, numbers in full precision, an empty line between tables; without the lines below a table."""
+    """Comma-separated, numbers in full precision, an empty line between tables; without the
+    lines below a table.
+    """
     blocks = []
     for table in tables:
         text = io.StringIO()

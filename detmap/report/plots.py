@@ -42,28 +42,50 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise DetmapError("matplotlib", "not installed, and drawing needs it", "pip install 'detmap[all]'") from None
+        raise DetmapError(
+            "matplotlib", "not installed, and drawing needs it", "pip install 'detmap[all]'"
+        ) from None
     named = len(lines) <= MOST_NAMED
-    figure = Figure(figsize=(12, 5.4 + (0.22 * len(lines) / 2 if named else 0)), layout="constrained")
+    figure = Figure(
+        figsize=(12, 5.4 + (0.22 * len(lines) / 2 if named else 0)), layout="constrained"
+    )
     left, right = figure.subplots(1, 2)
     for line in lines:
-        style = {"label": line.name, "linewidth": 1.5} if named else {"color": "0.6", "linewidth": 0.5}
-        some = np.unique(np.linspace(0, len(line.recall) - 1, min(MOST_POINTS, len(line.recall))).round().astype(int))
+        style = (
+            {"label": line.name, "linewidth": 1.5} if named else {"color": "0.6", "linewidth": 0.5}
+        )
+        some = np.unique(
+            np.linspace(0, len(line.recall) - 1, min(MOST_POINTS, len(line.recall)))
+            .round()
+            .astype(int)
+        )
         # a threshold's precision holds for the recall that it adds
-        left.plot(np.append(0, line.recall[some]), np.append(line.precision[:1], line.precision[some]),
-                  drawstyle="steps-pre", **style)  # fmt: skip
+        left.plot(
+            np.append(0, line.recall[some]),
+            np.append(line.precision[:1], line.precision[some]),
+            drawstyle="steps-pre",
+            **style,
+        )
         right.plot(np.append(0, line.fpr[some]), np.append(0, line.recall[some]), **style)
     right.plot([0, 1], [0, 1], color="0.8", linewidth=1, linestyle="--", zorder=0)
-    for axes, title, x, y in ((left, "precision-recall", "recall", "precision"),
-                              (right, "ROC", "false positive rate", "true positive rate")):  # fmt: skip
+    for axes, title, x, y in (
+        (left, "precision-recall", "recall", "precision"),
+        (right, "ROC", "false positive rate", "true positive rate"),
+    ):
         axes.set(title=title, xlabel=x, ylabel=y, xlim=(0, 1), ylim=(0, 1.02))
         axes.grid(alpha=0.3)
     if lines and named:
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+        figure.legend(
+            *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
+        )
     figure.suptitle(caption, fontsize="x-small", color="0.4")
     try:
         figure.savefig(path)
     except OSError as error:
-        raise DetmapError(str(path), f"cannot be written: {error.strerror}", "name another file") from None
+        raise DetmapError(
+            str(path), f"cannot be written: {error.strerror}", "name another file"
+        ) from None
     except ValueError as error:
-        raise DetmapError(str(path), f"cannot be drawn: {error}", "name a .png, .svg or .pdf file") from None
+        raise DetmapError(
+            str(path), f"cannot be drawn: {error}", "name a .png, .svg or .pdf file"
+        ) from None

@@ -15,22 +15,35 @@ BOXES = [[10, 10, 20, 20], [1.5, 2, 3, 4]]
 
 
 def truth(**changed: Any) -> Truth:
-    return truth_from_arrays(**{"image_id": [1, 2], "category_id": [1, 1], "boxes": BOXES, **changed})
+    return truth_from_arrays(
+        **{"image_id": [1, 2], "category_id": [1, 1], "boxes": BOXES, **changed}
+    )
 
 
 def detections(**changed: Any) -> detmap.Detections:
-    whole = {"image_id": [1, 2], "category_id": [1, 1], "boxes": BOXES, "score": [0.5, 0.25], **changed}
+    whole = {
+        "image_id": [1, 2],
+        "category_id": [1, 1],
+        "boxes": BOXES,
+        "score": [0.5, 0.25],
+        **changed,
+    }
     return detections_from_arrays(truth(), **whole)
 
 
 def test_arrays_are_evaluated_as_the_same_records_of_a_file_are(tmp_path: Path) -> None:
     instances = make.instances(
         images=[make.image(id=i) for i in (1, 2, 5)],
-        annotations=[make.annotation(bbox=BOXES[0], area=3), make.annotation(image_id=2, bbox=BOXES[1], area=9, iscrowd=1)],
+        annotations=[
+            make.annotation(bbox=BOXES[0], area=3),
+            make.annotation(image_id=2, bbox=BOXES[1], area=9, iscrowd=1),
+        ],
         categories=[make.category(id=1, name="cat"), make.category(id=4, name="dog")],
     )
     results = [make.detection(bbox=BOXES[0]), make.detection(image_id=5, category_id=4, score=1)]
-    from_files = detmap.evaluate(make.write(tmp_path / "gt.json", instances), make.write(tmp_path / "dt.json", results))
+    from_files = detmap.evaluate(
+        make.write(tmp_path / "gt.json", instances), make.write(tmp_path / "dt.json", results)
+    )
     table = truth(area=[3, 9], crowd=[0, 1], images=[5, 1, 2], categories={4: "dog", 1: "cat"})
     found = detections_from_arrays(table, [1, 5], [1, 4], [BOXES[0], [10, 10, 20, 20]], [0.5, 1])
     from_arrays = detmap.evaluate(table, found)
@@ -46,7 +59,9 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
     assert not table.crowd.any()
 
 
-@pytest.mark.parametrize("ids", [[2.0, 1.0], np.array([2, 1], dtype=np.uint8), ("b", "a"), np.array(["b", "a"])])
+@pytest.mark.parametrize(
+    "ids", [[2.0, 1.0], np.array([2, 1], dtype=np.uint8), ("b", "a"), np.array(["b", "a"])]
+)
 def test_ids_are_whole_numbers_or_strings(ids: Any) -> None:
     assert truth(image_id=ids).image.tolist() == [1, 0]
 
@@ -60,7 +75,9 @@ def test_no_rows_at_all_are_legal() -> None:
 
 def test_classes_may_be_given_by_name() -> None:
     table = truth(categories={1: "cat", 2: "dog"})
-    assert detections_from_arrays(table, [1, 1], ["dog", "cow"], BOXES, [1, 2]).label.tolist() == [1]
+    assert detections_from_arrays(table, [1, 1], ["dog", "cow"], BOXES, [1, 2]).label.tolist() == [
+        1
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +85,12 @@ def test_classes_may_be_given_by_name() -> None:
     [
         (truth, {"image_id": [1, 2.5]}, "image_id[1]", "2.5 is not a whole number"),
         (truth, {"image_id": [1, np.nan]}, "image_id[1]", "nan is not a whole number"),
-        (truth, {"image_id": np.array([1, 2**63], dtype=np.uint64)}, "image_id[1]", "9223372036854775808 is not"),
+        (
+            truth,
+            {"image_id": np.array([1, 2**63], dtype=np.uint64)},
+            "image_id[1]",
+            "9223372036854775808 is not",
+        ),
         (truth, {"image_id": [[1, 2]]}, "image_id", "shape (1, 2)"),
         (truth, {"image_id": [[1], [2, 3]]}, "image_id", "inhomogeneous"),
         (truth, {"image_id": [1, None]}, "image_id", "dtype object"),
@@ -77,12 +99,22 @@ def test_classes_may_be_given_by_name() -> None:
         (truth, {"images": ["1", "2"]}, "image_id[0]", "1, but known ids are such as '1'"),
         (truth, {"categories": {2: "cat"}}, "category_id[0]", "1 is unknown"),
         (truth, {"categories": {"1": "cat"}}, "categories", "keys are strings"),
-        (truth, {"category_id": ["1", "1"], "categories": {1: "cat"}}, "category_id[0]", "'1', but known ids"),
+        (
+            truth,
+            {"category_id": ["1", "1"], "categories": {1: "cat"}},
+            "category_id[0]",
+            "'1', but known ids",
+        ),
         (truth, {"category_id": [1]}, "category_id", "shape (1,) where (2,)"),
         (truth, {"boxes": [[1, 2, 3]] * 2}, "boxes", "shape (2, 3)"),
         (truth, {"boxes": BOXES[:1]}, "boxes", "shape (1, 4) where (2, 4)"),
         (truth, {"boxes": [BOXES[0], "abcd"]}, "boxes", ""),
-        (truth, {"boxes": [BOXES[0], [0, 0, -1, 5]]}, "boxes[1]", "[0.0, 0.0, -1.0, 5.0] has a negative size"),
+        (
+            truth,
+            {"boxes": [BOXES[0], [0, 0, -1, 5]]},
+            "boxes[1]",
+            "[0.0, 0.0, -1.0, 5.0] has a negative size",
+        ),
         (truth, {"boxes": [[0, 0, 1, np.inf], BOXES[0]]}, "boxes[0]", "non-finite"),
         (truth, {"area": [1, -1]}, "area[1]", "-1.0 is negative"),
         (truth, {"area": [np.nan, 1]}, "area[0]", "nan is"),
@@ -91,7 +123,12 @@ def test_classes_may_be_given_by_name() -> None:
         (detections, {"score": [0.5, np.nan]}, "score[1]", "nan is not a finite number"),
         (detections, {"score": ["high", "low"]}, "score", "could not convert"),
         (detections, {"score": [0.5]}, "score", "shape (1,)"),
-        (detections, {"image_id": ["1", "2"]}, "image_id[0]", "image ids are strings here ('1') but integers in"),
+        (
+            detections,
+            {"image_id": ["1", "2"]},
+            "image_id[0]",
+            "image ids are strings here ('1') but integers in",
+        ),
         (detections, {"image_id": [1, 9]}, "image_id[1]", "no image 9 in truth arrays"),
         (detections, {"boxes": [[0, 0, 1, 1], [0, 0, 1, -2]]}, "boxes[1]", "negative size"),
     ],

@@ -18,7 +18,9 @@ in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.funct
 
 def read(folder: Path, instances: Any = None, results: Any = None) -> tuple[Truth, Detections]:
     """Both tables of two files with this content."""
-    truth = detmap.read_truth(make.write(folder / "gt.json", make.instances() if instances is None else instances))
+    truth = detmap.read_truth(
+        make.write(folder / "gt.json", make.instances() if instances is None else instances)
+    )
     return truth, detmap.read_detections(
         make.write(folder / "dt.json", [make.detection()] if results is None else results), truth
     )
@@ -36,14 +38,20 @@ def test_the_columns_hold_what_the_records_say(tmp_path: Path) -> None:
     truth, detections = read(
         tmp_path,
         make.instances(
-            images=[make.image(id=9, file_name="b/nine.png"), make.image(id=4, width=640, height=480.0)],
+            images=[
+                make.image(id=9, file_name="b/nine.png"),
+                make.image(id=4, width=640, height=480.0),
+            ],
             categories=[make.category(id=3, name="dog"), make.category(id=1)],
             annotations=[
                 make.annotation(image_id=9, category_id=3, bbox=[1, 2, 3, 4], area=11.5, iscrowd=1),
                 make.annotation(image_id=4, bbox=[0.5, 0, 0, 7], area=0, id=2),
             ],
         ),
-        [make.detection(image_id=9, category_id=1, bbox=[5, 6, 7, 8], score=-2), make.detection(image_id=4, score=1e-300)],
+        [
+            make.detection(image_id=9, category_id=1, bbox=[5, 6, 7, 8], score=-2),
+            make.detection(image_id=4, score=1e-300),
+        ],
     )
     assert truth.images.ids.tolist() == [4, 9]
     assert truth.images.stems == ("000001", "nine")
@@ -67,7 +75,9 @@ def test_the_columns_hold_what_the_records_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrapped", [False, True], ids=["list", "under annotations"])
 def test_results_are_a_list_or_a_list_under_annotations(tmp_path: Path, wrapped: bool) -> None:
     records = [make.detection(), make.detection(image_id=2)]
-    _, detections = read(tmp_path, None, {"info": {}, "annotations": records} if wrapped else records)
+    _, detections = read(
+        tmp_path, None, {"info": {}, "annotations": records} if wrapped else records
+    )
     assert detections.image.tolist() == [0, 1]
 
 
@@ -85,14 +95,20 @@ def test_without_objects_nothing_is_defined(tmp_path: Path) -> None:
 
 
 def test_a_file_without_any_record_is_legal(tmp_path: Path) -> None:
-    result = detmap.evaluate(*read(tmp_path, make.instances(images=[], annotations=[], categories=[]), []))
+    result = detmap.evaluate(
+        *read(tmp_path, make.instances(images=[], annotations=[], categories=[]), [])
+    )
     assert np.isnan(result.metrics["AP"])
     assert result.per_class == []
 
 
 def test_a_detection_on_an_image_without_objects_is_false(tmp_path: Path) -> None:
-    result = detmap.evaluate(*read(tmp_path, None, [make.detection(score=0.5), make.detection(image_id=2, score=0.9)]))
-    assert result.metrics["AP"] == pytest.approx(0.5)  # precision is 1/2 when the one object is found
+    result = detmap.evaluate(
+        *read(tmp_path, None, [make.detection(score=0.5), make.detection(image_id=2, score=0.9)])
+    )
+    assert result.metrics["AP"] == pytest.approx(
+        0.5
+    )  # precision is 1/2 when the one object is found
     assert (result.counts()["tp"], result.counts()["fp"]) == (1, 1)
 
 
@@ -107,15 +123,27 @@ def test_any_whole_number_is_an_id(tmp_path: Path, number: float) -> None:
         ),
         [make.detection(image_id=number, category_id=number)],
     )
-    assert sorted(truth.images.ids.tolist()) == sorted(truth.categories.ids.tolist()) == sorted([int(number), 12])
+    assert (
+        sorted(truth.images.ids.tolist())
+        == sorted(truth.categories.ids.tolist())
+        == sorted([int(number), 12])
+    )
     assert truth.images.ids.dtype == truth.categories.ids.dtype == np.int64
     for table in (truth, detections):
-        assert truth.images.ids[table.image].tolist() == truth.categories.ids[table.label].tolist() == [number]
+        assert (
+            truth.images.ids[table.image].tolist()
+            == truth.categories.ids[table.label].tolist()
+            == [number]
+        )
 
 
 def test_whole_floats_and_integers_are_the_same_id(tmp_path: Path) -> None:
-    instances = make.instances(images=[make.image(id=1.0), make.image(id=2)], categories=[make.category(id=1.0)])
-    truth, detections = read(tmp_path, instances, [make.detection(image_id=2.0), make.detection(image_id=1)])
+    instances = make.instances(
+        images=[make.image(id=1.0), make.image(id=2)], categories=[make.category(id=1.0)]
+    )
+    truth, detections = read(
+        tmp_path, instances, [make.detection(image_id=2.0), make.detection(image_id=1)]
+    )
     assert truth.image.tolist() == [0]
     assert detections.image.tolist() == [1, 0]
 
@@ -128,13 +156,19 @@ def test_strings_are_image_ids_too(tmp_path: Path) -> None:
     assert (truth.image.tolist(), detections.image.tolist()) == ([1], [0])
 
 
-@pytest.mark.parametrize("absent", [lambda r, *names: make.without(r, *names), lambda r, *names: r | dict.fromkeys(names)],
-                         ids=["left out", "null"])  # fmt: skip
+@pytest.mark.parametrize(
+    "absent",
+    [lambda r, *names: make.without(r, *names), lambda r, *names: r | dict.fromkeys(names)],
+    ids=["left out", "null"],
+)
 def test_optional_fields_may_be_left_out_or_null(tmp_path: Path, absent: Any) -> None:
     image = absent(make.image(), "file_name", "width", "height")
     record = absent(make.annotation(bbox=[0, 0, 3, 5]), "area", "iscrowd", "id")
     truth, _ = read(
-        tmp_path, make.instances(images=[image], annotations=[record], categories=[absent(make.category(), "name")])
+        tmp_path,
+        make.instances(
+            images=[image], annotations=[record], categories=[absent(make.category(), "name")]
+        ),
     )
     assert truth.area.tolist() == [15]
     assert truth.crowd.tolist() == [False]
@@ -145,7 +179,11 @@ def test_optional_fields_may_be_left_out_or_null(tmp_path: Path, absent: Any) ->
 
 
 def test_only_the_missing_areas_are_filled_in(tmp_path: Path) -> None:
-    records = [make.annotation(area=7), make.without(make.annotation(), "area"), make.annotation(area=0)]
+    records = [
+        make.annotation(area=7),
+        make.without(make.annotation(), "area"),
+        make.annotation(area=0),
+    ]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert truth.area.tolist() == [7, 400, 0]
     assert codes(truth)["area-missing"] == 1
@@ -158,14 +196,23 @@ def test_a_crowd_is_a_one_in_any_spelling(tmp_path: Path, flag: float) -> None:
 
 
 def test_odd_annotation_ids_are_objects_all_the_same(tmp_path: Path) -> None:
-    records = [make.annotation(id=0), make.annotation(id=5), make.annotation(id=5, bbox=[50, 50, 5, 5])]
+    records = [
+        make.annotation(id=0),
+        make.annotation(id=5),
+        make.annotation(id=5, bbox=[50, 50, 5, 5]),
+    ]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert len(truth) == 3
     assert codes(truth) == {"id-zero": 1, "id-twice": 1}
 
 
-@pytest.mark.parametrize("stray, code", [({"image_id": 77}, "image-unlisted"), ({"category_id": 77}, "category-unlisted")])
-def test_annotations_on_what_the_file_does_not_list_are_left_out(tmp_path: Path, stray: dict[str, int], code: str) -> None:
+@pytest.mark.parametrize(
+    "stray, code",
+    [({"image_id": 77}, "image-unlisted"), ({"category_id": 77}, "category-unlisted")],
+)
+def test_annotations_on_what_the_file_does_not_list_are_left_out(
+    tmp_path: Path, stray: dict[str, int], code: str
+) -> None:
     records = [make.annotation(id=2, **stray), make.annotation(bbox=[1, 1, 1, 1])]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert truth.boxes.tolist() == [[1, 1, 1, 1]]
@@ -173,7 +220,9 @@ def test_annotations_on_what_the_file_does_not_list_are_left_out(tmp_path: Path,
 
 
 def test_detections_of_an_unlisted_category_are_dropped_and_counted(tmp_path: Path) -> None:
-    _, detections = read(tmp_path, None, [make.detection(category_id=k, score=k) for k in (9, 1, 8, 9)])
+    _, detections = read(
+        tmp_path, None, [make.detection(category_id=k, score=k) for k in (9, 1, 8, 9)]
+    )
     assert detections.score.tolist() == [1]
     assert codes(detections) == {"class-unknown": 3}
     assert "8, 9" in detections.notes[0].text
@@ -191,16 +240,37 @@ def test_boxes_wholly_outside_their_image_are_noted(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
     mark = "\N{ZERO WIDTH NO-BREAK SPACE}"
-    truth, detections = read(tmp_path, mark + json.dumps(make.instances()), mark + json.dumps([make.detection()]))
+    truth, detections = read(
+        tmp_path, mark + json.dumps(make.instances()), mark + json.dumps([make.detection()])
+    )
     assert len(truth) == len(detections) == 1
 
 
-@pytest.mark.parametrize("text", ["0.1", "1e-3", "0.30000000000000004", "1E5", "123456789.123456789", "2.5e-324", "17",
-                                  "0.12345678901234567890123456789"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.1",
+        "1e-3",
+        "0.30000000000000004",
+        "1E5",
+        "123456789.123456789",
+        "2.5e-324",
+        "17",
+        "0.12345678901234567890123456789",
+    ],
+)
 def test_numbers_are_read_to_the_nearest_double(tmp_path: Path, text: str) -> None:
-    record = f'[{{"image_id": 1, "category_id": 1, "bbox": [{text}, 0, 0, {text}], "score": {text}}}]'
+    record = (
+        f'[{{"image_id": 1, "category_id": 1, "bbox": [{text}, 0, 0, {text}], "score": {text}}}]'
+    )
     _, detections = read(tmp_path, None, record)
-    assert [*detections.boxes[0].tolist(), *detections.score.tolist()] == [float(text), 0, 0, float(text), float(text)]
+    assert [*detections.boxes[0].tolist(), *detections.score.tolist()] == [
+        float(text),
+        0,
+        0,
+        float(text),
+        float(text),
+    ]
 
 
 extra = st.dictionaries(
@@ -211,29 +281,46 @@ extra = st.dictionaries(
 
 @st.composite
 def respelled(draw: st.DrawFn, tree: Any) -> str:
-    """The same JSON content in another spelling: keys in another order, more keys, white space, 3.0 for 3."""
+    """The same JSON content in another spelling: keys in another order, more keys, white space,
+    3.0 for 3."""
 
     def spelled(value: Any) -> Any:
         if isinstance(value, dict):
-            items = [*value.items(), *(item for item in draw(extra).items() if item[0] not in value)]
+            items = [
+                *value.items(),
+                *(item for item in draw(extra).items() if item[0] not in value),
+            ]
             return {key: spelled(inner) for key, inner in draw(st.permutations(items))}
         if isinstance(value, list):
             return [spelled(inner) for inner in value]
         return float(value) if isinstance(value, int) and draw(st.booleans()) else value
 
-    indent, separators = draw(st.sampled_from([(None, (",", ":")), (3, (" , ", " :\t")), ("\r\n", (",", ": "))]))
-    return json.dumps(spelled(tree), indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))
+    indent, separators = draw(
+        st.sampled_from([(None, (",", ":")), (3, (" , ", " :\t")), ("\r\n", (",", ": "))])
+    )
+    return json.dumps(
+        spelled(tree), indent=indent, separators=separators, ensure_ascii=draw(st.booleans())
+    )
 
 
 INSTANCES = make.instances(
-    annotations=[make.annotation(), make.annotation(id=2, image_id=2, bbox=[1.5, 2, 30, 4], area=120)]
+    annotations=[
+        make.annotation(),
+        make.annotation(id=2, image_id=2, bbox=[1.5, 2, 30, 4], area=120),
+    ]
 )
-RESULTS = [make.detection(), make.detection(score=0.5, bbox=[11, 10, 20, 20]), make.detection(image_id=2, score=1)]
+RESULTS = [
+    make.detection(),
+    make.detection(score=0.5, bbox=[11, 10, 20, 20]),
+    make.detection(image_id=2, score=1),
+]
 
 
 @in_one_folder
 @given(instances=respelled(INSTANCES), results=respelled(RESULTS))
-def test_another_spelling_of_the_same_files_keeps_the_signature(tmp_path: Path, instances: str, results: str) -> None:
+def test_another_spelling_of_the_same_files_keeps_the_signature(
+    tmp_path: Path, instances: str, results: str
+) -> None:
     plain = detmap.evaluate(*read(tmp_path, INSTANCES, RESULTS))
     other = detmap.evaluate(*read(tmp_path, instances, results))
     assert other.signature == plain.signature
@@ -245,8 +332,12 @@ def test_another_spelling_of_the_same_files_keeps_the_signature(tmp_path: Path, 
     order=st.permutations(range(3)).filter(lambda order: order != [0, 1, 2]),
     protocol=st.sampled_from(["coco-bbox", "voc2012"]),
 )
-def test_another_order_of_an_images_detections_is_other_data(tmp_path: Path, order: list[int], protocol: str) -> None:
-    records = [make.detection(bbox=[10 + i, 10, 20, 20]) for i in range(3)]  # of equal score, so ranked by order
+def test_another_order_of_an_images_detections_is_other_data(
+    tmp_path: Path, order: list[int], protocol: str
+) -> None:
+    records = [
+        make.detection(bbox=[10 + i, 10, 20, 20]) for i in range(3)
+    ]  # of equal score, so ranked by order
     plain = detmap.evaluate(*read(tmp_path, None, records), protocol)
     other = detmap.evaluate(*read(tmp_path, None, [records[i] for i in order]), protocol)
     assert other.signature != plain.signature

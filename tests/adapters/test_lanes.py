@@ -20,7 +20,10 @@ from tests.mutation import FILES
 
 @pytest.fixture(autouse=True)
 def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, names in ((coco_scan, ("LEAST_SIZE", "PIECE", "OVERLAP")), (voc_scan, ("LEAST_FILES", "LEAST_SIZE"))):
+    for module, names in (
+        (coco_scan, ("LEAST_SIZE", "PIECE", "OVERLAP")),
+        (voc_scan, ("LEAST_FILES", "LEAST_SIZE")),
+    ):
         for name in names:
             monkeypatch.setattr(module, name, getattr(module, name))
 
@@ -57,7 +60,11 @@ halfway = st.builds(lambda m: 2 * m + 1, st.integers(2**52, 2**53 - 1))  # betwe
 
 @given(
     st.lists(
-        st.tuples(st.one_of(st.integers(0, 10**19 - 1), halfway, st.integers(0, 10**6)), st.integers(-40, 40)), max_size=50
+        st.tuples(
+            st.one_of(st.integers(0, 10**19 - 1), halfway, st.integers(0, 10**6)),
+            st.integers(-40, 40),
+        ),
+        max_size=50,
     )
 )
 def test_decimals_are_read_as_float_reads_them(numbers: list[tuple[int, int]]) -> None:
@@ -82,7 +89,9 @@ spelled = st.one_of(
     digits.map(lambda whole: whole.lstrip("0") or "0"),
     st.builds(lambda whole, rest: f"{whole.lstrip('0') or '0'}.{rest}", digits, digits),
     st.builds(lambda zeros, rest: f"0.{'0' * zeros}{rest}", st.integers(0, 25), digits),
-    st.builds(lambda whole, power: f"-{whole.lstrip('0') or '0'}e{power}", digits, st.integers(-60, 60)),
+    st.builds(
+        lambda whole, power: f"-{whole.lstrip('0') or '0'}e{power}", digits, st.integers(-60, 60)
+    ),
 )
 
 

@@ -28,7 +28,9 @@ def read_boxes(folder: Path, truth: Truth, files: dict[str, str]) -> dict[str, l
 def test_the_columns_hold_what_the_annotations_say(tmp_path: Path) -> None:
     size = "<size><width>500</width><height>375</height><depth>3</depth></size>"
     pages = {
-        "2008_000002": make.page(size, make.voc_object("dog", (1, 2, 30, 40)), make.voc_object("cat", difficult=1)),
+        "2008_000002": make.page(
+            size, make.voc_object("dog", (1, 2, 30, 40)), make.voc_object("cat", difficult=1)
+        ),
         "2008_000001": make.page(make.voc_object("cat", (5, 5, 5, 5))),
     }
     truth = detmap.read_truth(make.write_voc(tmp_path / "VOC2008", pages))
@@ -48,8 +50,12 @@ def test_the_columns_hold_what_the_annotations_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("difficult", [None, ""])
-def test_an_object_need_not_say_whether_it_is_difficult(tmp_path: Path, difficult: str | None) -> None:
-    truth = read_objects(tmp_path, make.voc_object(difficult=difficult), make.voc_object(difficult=1))
+def test_an_object_need_not_say_whether_it_is_difficult(
+    tmp_path: Path, difficult: str | None
+) -> None:
+    truth = read_objects(
+        tmp_path, make.voc_object(difficult=difficult), make.voc_object(difficult=1)
+    )
     assert truth.difficult.tolist() == [False, True]
     assert [(note.code, note.count) for note in truth.notes] == [("difficult-missing", 1)]
 
@@ -85,8 +91,13 @@ def test_the_boxes_of_an_objects_parts_are_no_objects(tmp_path: Path) -> None:
     "content",
     [
         b"\xef\xbb\xbf" + make.page(make.voc_object("café")).encode(),
-        ('<?xml version="1.0" encoding="latin-1"?>\n' + make.page(make.voc_object("café"))).encode("latin-1"),
-        ('<?xml version="1.0"?>\n<!DOCTYPE annotation>\n' + make.page(make.voc_object("\n café\t"))).encode(),
+        ('<?xml version="1.0" encoding="latin-1"?>\n' + make.page(make.voc_object("café"))).encode(
+            "latin-1"
+        ),
+        (
+            '<?xml version="1.0"?>\n<!DOCTYPE annotation>\n'
+            + make.page(make.voc_object("\n café\t"))
+        ).encode(),
         make.page(make.voc_object("caf&#233;")).encode("utf-16"),
     ],
     ids=["byte order mark", "latin-1", "doctype, white space", "utf-16, character reference"],
@@ -113,27 +124,36 @@ def test_zero_width_is_the_least_that_a_box_may_have(tmp_path: Path) -> None:
 def test_the_split_is_the_named_one_else_test_else_val(
     tmp_path: Path, lists: dict[str, str], wanted: str | None, split: str
 ) -> None:
-    truth = detmap.read_truth(make.write_voc(tmp_path, {"a": make.page(), "b": make.page()}, lists), split=wanted)
+    truth = detmap.read_truth(
+        make.write_voc(tmp_path, {"a": make.page(), "b": make.page()}, lists), split=wanted
+    )
     assert truth.split == split
     assert truth.images.ids.tolist() == lists[split].split()
 
 
 @pytest.mark.parametrize(
-    "content", ["b\na\n", "\n  b \n\na", "b\r\na\r\n", "\N{ZERO WIDTH NO-BREAK SPACE}b\na", "b -1\na  1\n"]
+    "content",
+    ["b\na\n", "\n  b \n\na", "b\r\na\r\n", "\N{ZERO WIDTH NO-BREAK SPACE}b\na", "b -1\na  1\n"],
 )
 def test_a_split_lists_its_images_one_a_line(tmp_path: Path, content: str) -> None:
-    truth = detmap.read_truth(make.write_voc(tmp_path, {"a": make.page(), "b": make.page()}, {"test": content}))
+    truth = detmap.read_truth(
+        make.write_voc(tmp_path, {"a": make.page(), "b": make.page()}, {"test": content})
+    )
     assert truth.images.ids.tolist() == ["a", "b"]
 
 
 def test_only_the_images_of_the_split_are_read(tmp_path: Path) -> None:
-    truth = detmap.read_truth(make.write_voc(tmp_path, {"a": make.page(), "b": "broken"}, {"test": "a"}))
+    truth = detmap.read_truth(
+        make.write_voc(tmp_path, {"a": make.page(), "b": "broken"}, {"test": "a"})
+    )
     assert len(truth.images) == 1
 
 
 def test_the_class_lists_of_the_split_name_classes_too(tmp_path: Path) -> None:
     lists = {"test": "a", "dog_test": "a -1", "potted_plant_test": "a -1", "cow_val": "a -1"}
-    truth = detmap.read_truth(make.write_voc(tmp_path, {"a": make.page(make.voc_object("cat"))}, lists))
+    truth = detmap.read_truth(
+        make.write_voc(tmp_path, {"a": make.page(make.voc_object("cat"))}, lists)
+    )
     assert truth.categories.names == ("cat", "dog", "potted_plant")
 
 
@@ -163,7 +183,9 @@ def test_the_year_is_in_the_name_of_the_folder_or_in_its_annotations(
 
 
 @pytest.mark.parametrize("path", [".", "Annotations/.."])
-def test_the_year_is_found_from_within_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_the_year_is_found_from_within_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     monkeypatch.chdir(make.write_voc(tmp_path / "VOC2007"))
     assert detmap.read_truth(path).year == 2007
 
@@ -171,13 +193,17 @@ def test_the_year_is_found_from_within_the_folder(tmp_path: Path, monkeypatch: p
 def test_an_image_without_objects_makes_its_detections_false(tmp_path: Path) -> None:
     lines = "000001 0.5 11 11 30 30\n000002 0.9 11 11 30 30\n"
     truth = make.write_voc(tmp_path / "truth")
-    result = detmap.evaluate(truth, make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), "voc2012")
+    result = detmap.evaluate(
+        truth, make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), "voc2012"
+    )
     assert result.metrics["mAP"] == 0.5
     assert (result.counts()["tp"], result.counts()["fp"]) == (1, 1)
 
 
 def test_a_split_without_objects_is_legal(tmp_path: Path) -> None:
-    truth = make.write_voc(tmp_path / "truth", {"000001": make.page()}, {"test": "000001", "cat_test": "000001 -1"})
+    truth = make.write_voc(
+        tmp_path / "truth", {"000001": make.page()}, {"test": "000001", "cat_test": "000001 -1"}
+    )
     result = detmap.evaluate(truth, make.write_voc_text(tmp_path / "detections"))
     assert np.isnan(result.metrics["mAP"])
     assert result.counts()["fp"] == 1
@@ -189,7 +215,9 @@ def test_a_split_without_objects_is_legal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lines", ["", "\n", "\n\n"])
 def test_an_empty_class_file_is_no_detection(tmp_path: Path, lines: str) -> None:
     truth = detmap.read_truth(make.write_voc(tmp_path / "truth"))
-    detections = detmap.read_detections(make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), truth)
+    detections = detmap.read_detections(
+        make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), truth
+    )
     assert len(detections) == 0
     assert detmap.evaluate(truth, detections).metrics["mAP"] == 0
 
@@ -197,7 +225,9 @@ def test_an_empty_class_file_is_no_detection(tmp_path: Path, lines: str) -> None
 def test_the_columns_hold_what_the_lines_say(tmp_path: Path) -> None:
     truth = detmap.read_truth(make.write_voc(tmp_path / "truth"))
     lines = "000002 0.1 1 2 3 4\r\n\r\n  000001\t-1e-3  1.5 2 3.25 4 \r\n"
-    detections = detmap.read_detections(make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), truth)
+    detections = detmap.read_detections(
+        make.write_voc_text(tmp_path / "detections", {"test_cat": lines}), truth
+    )
     assert detections.image.tolist() == [1, 0]
     assert detections.score.tolist() == [0.1, -1e-3]
     assert detections.boxes.tolist() == [[1, 2, 3, 4], [1.5, 2, 3.25, 4]]
@@ -233,15 +263,22 @@ def test_a_class_is_told_from_one_whose_name_ends_alike(tmp_path: Path) -> None:
     assert read_boxes(tmp_path, truth, files) == {name: [[i] * 4] for i, name in enumerate(names)}
 
 
-def test_a_class_is_told_from_one_whose_name_begins_with_the_end_of_the_split(tmp_path: Path) -> None:
+def test_a_class_is_told_from_one_whose_name_begins_with_the_end_of_the_split(
+    tmp_path: Path,
+) -> None:
     pages = {"a": make.page(make.voc_object("big_cat"), make.voc_object("cat"))}
     root = make.write_voc(tmp_path / "truth", pages, {"test_big": "a", "test": "a"})
     files = {"test_big_cat": "a 1 1 1 1 1", "test_big_big_cat": "a 1 2 2 2 2"}
-    assert read_boxes(tmp_path, detmap.read_truth(root, split="test_big"), files) == {"cat": [[1] * 4], "big_cat": [[2] * 4]}
+    assert read_boxes(tmp_path, detmap.read_truth(root, split="test_big"), files) == {
+        "cat": [[1] * 4],
+        "big_cat": [[2] * 4],
+    }
 
 
 @pytest.mark.parametrize("split, box", [("test", [1, 1, 1, 1]), ("val", [2, 2, 2, 2])])
-def test_of_several_splits_in_a_folder_the_truths_is_read(tmp_path: Path, split: str, box: list[float]) -> None:
+def test_of_several_splits_in_a_folder_the_truths_is_read(
+    tmp_path: Path, split: str, box: list[float]
+) -> None:
     lists = {"test": "000001", "val": "000002"}
     pages = {stem: make.page(make.voc_object()) for stem in lists.values()}
     truth = detmap.read_truth(make.write_voc(tmp_path / "truth", pages, lists), split=split)
@@ -251,7 +288,10 @@ def test_of_several_splits_in_a_folder_the_truths_is_read(tmp_path: Path, split:
 
 def test_a_class_without_a_file_has_no_detections(tmp_path: Path) -> None:
     truth = read_objects(tmp_path, make.voc_object("cat"), make.voc_object("dog"))
-    assert read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"}) == {"cat": [], "dog": [[1, 2, 3, 4]]}
+    assert read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"}) == {
+        "cat": [],
+        "dog": [[1, 2, 3, 4]],
+    }
     (note,) = detmap.read_detections(tmp_path / "detections", truth).notes
     assert (note.code, note.count) == ("file-missing", 1)
     assert note.text.endswith(": cat")
@@ -259,7 +299,9 @@ def test_a_class_without_a_file_has_no_detections(tmp_path: Path) -> None:
 
 def test_files_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     truth = read_objects(tmp_path, make.voc_object("cat"), make.voc_object("dog"))
-    folder = make.write_voc_text(tmp_path / "detections", {"test_dog": "000001 1 1 1 1 1", "test_cat": "000001 2 1 1 1 1"})
+    folder = make.write_voc_text(
+        tmp_path / "detections", {"test_dog": "000001 1 1 1 1 1", "test_cat": "000001 2 1 1 1 1"}
+    )
     assert detmap.read_detections(folder, truth).score.tolist() == [2, 1]
 
 

@@ -1,4 +1,5 @@
-"""One script, run with pycocotools' classes and with the drop-in: everything that it leaves behind must be the same."""
+"""One script, run with pycocotools' classes and with the drop-in: everything that it leaves
+behind must be the same."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def run(script: Script, classes: Classes) -> Outcome:
     with contextlib.redirect_stdout(printed):
         try:
             value = script(classes)
-        except Exception as raised:  # of pycocotools any error may come: the drop-in's must be the same
+        except (
+            Exception
+        ) as raised:  # of pycocotools any error may come: the drop-in's must be the same
             error = f"{type(raised).__name__}: {raised}"
     return Outcome(value, error, re.sub(r"t=\d+\.\d\ds", "t=?", printed.getvalue()))
 
@@ -57,7 +60,9 @@ def run_both(script: Script) -> tuple[Any, Any]:
     return expected.value, found.value
 
 
-def load(classes: Classes, instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
+def load(
+    classes: Classes, instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
+) -> tuple[Any, Any]:
     """Truth and detections of dicts."""
     truth = classes.coco()
     truth.dataset = official.complete(instances)
@@ -70,7 +75,9 @@ def load(classes: Classes, instances: Mapping[str, Any], results: Sequence[Mappi
     return truth, empty
 
 
-def evaluation(classes: Classes, pair: tuple[Any, Any], params: Mapping[str, Any], iou_type: str = "bbox") -> Any:
+def evaluation(
+    classes: Classes, pair: tuple[Any, Any], params: Mapping[str, Any], iou_type: str = "bbox"
+) -> Any:
     """Evaluated under some parameters."""
     made = classes.evaluation(*pair, iou_type)
     for name, value in params.items():
@@ -101,9 +108,17 @@ def assert_same(expected: Any, found: Any) -> None:
 def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         nan = a.dtype.kind == "f"
-        return isinstance(b, np.ndarray) and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=nan))
+        return (
+            isinstance(b, np.ndarray)
+            and a.dtype == b.dtype
+            and bool(np.array_equal(a, b, equal_nan=nan))
+        )
     if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+        return (
+            isinstance(b, dict)
+            and a.keys() == b.keys()
+            and all(same(value, b[key]) for key, value in a.items())
+        )
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(same, a, b))
     return bool(a == b) or bool(a != a and b != b)

@@ -1,4 +1,5 @@
-"""The drop-in's `COCO` beside pycocotools': columns while nobody asks, the same dicts as soon as somebody does."""
+"""The drop-in's `COCO` beside pycocotools': columns while nobody asks, the same dicts as soon as
+somebody does."""
 
 from __future__ import annotations
 
@@ -17,7 +18,17 @@ import pytest
 from detmap.adapters import coco_scan
 from detmap.compat import COCO
 from detmap.errors import DataError
-from tests.compat.both import OFFICIAL, OURS, Classes, assert_same, evaluation, load, run, run_both, same
+from tests.compat.both import (
+    OFFICIAL,
+    OURS,
+    Classes,
+    assert_same,
+    evaluation,
+    load,
+    run,
+    run_both,
+    same,
+)
 from tests.compat.test_evaluation import finish, masks_and_keypoints, records
 
 pytestmark = pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
@@ -46,7 +57,10 @@ def pair(classes: Classes, folder: Path) -> tuple[Any, Any]:
 
 def table(folder: Path) -> np.ndarray:
     rows = json.loads((folder / "results.json").read_text())
-    return np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows], dtype=np.float64)
+    return np.array(
+        [[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows],
+        dtype=np.float64,
+    )
 
 
 def built(coco: Any) -> set[str]:
@@ -68,7 +82,9 @@ ATTRIBUTES = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
 @pytest.mark.parametrize("side", [0, 1])
 def test_attributes_in_any_order(first: int, side: int, folder: Path) -> None:
     names = ATTRIBUTES[first:] + ATTRIBUTES[:first]
-    expected, found = run_both(lambda classes: [getattr(pair(classes, folder)[side], name) for name in names])
+    expected, found = run_both(
+        lambda classes: [getattr(pair(classes, folder)[side], name) for name in names]
+    )
     for name, a, b in zip(names, expected, found, strict=True):
         assert same(dict(a), dict(b)), name
         assert list(a) == list(b), name
@@ -80,7 +96,9 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "images by one id": lambda coco: coco.getImgIds(imgIds=coco.getImgIds()[0]),
     "images by category": lambda coco: sorted(coco.getImgIds(catIds=coco.getCatIds())),
     "all categories": lambda coco: coco.getCatIds(),
-    "categories by name": lambda coco: coco.getCatIds(catNms=[coco.loadCats(coco.getCatIds())[0]["name"]]),
+    "categories by name": lambda coco: coco.getCatIds(
+        catNms=[coco.loadCats(coco.getCatIds())[0]["name"]]
+    ),
     "categories above": lambda coco: coco.getCatIds(supNms="thing"),
     "categories by id": lambda coco: coco.getCatIds(catIds=coco.getCatIds()[1:]),
     "all annotations": lambda coco: coco.getAnnIds(),
@@ -88,11 +106,13 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "annotations of a size": lambda coco: coco.getAnnIds(areaRng=[10, 300]),
     "crowds": lambda coco: coco.getAnnIds(iscrowd=True),
     "records": lambda coco: [
-        coco.loadAnns(coco.getAnnIds()[:3]), coco.loadImgs(coco.getImgIds()), coco.loadCats(coco.getCatIds()[0])
+        coco.loadAnns(coco.getAnnIds()[:3]),
+        coco.loadImgs(coco.getImgIds()),
+        coco.loadCats(coco.getCatIds()[0]),
     ],
     "strange records": lambda coco: coco.loadAnns([-5]),
     "information": lambda coco: coco.info(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -157,9 +177,16 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "list": lambda folder: json.loads((folder / "results.json").read_text()),
     "empty list": lambda folder: [],
     "tuple": lambda folder: tuple(json.loads((folder / "results.json").read_text())),
-    "other image": lambda folder: [{"image_id": 4711, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}],
+    "other image": lambda folder: [
+        {"image_id": 4711, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}
+    ],
     "no image": lambda folder: [{"category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}],
-    "captions": lambda folder: [{"image_id": json.loads((folder / "results.json").read_text())[0]["image_id"], "caption": "x"}],
+    "captions": lambda folder: [
+        {
+            "image_id": json.loads((folder / "results.json").read_text())[0]["image_id"],
+            "caption": "x",
+        }
+    ],
     "array": table,
     "array of float32": lambda folder: table(folder)[table(folder)[:, 0] < 1000].astype(np.float32),
     "array of another order": lambda folder: np.asfortranarray(table(folder)),
@@ -167,11 +194,17 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "array of one dimension": lambda folder: table(folder)[0],
     "empty array": lambda folder: table(folder)[:0],
     "array with another image": lambda folder: table(folder) + np.array([10**6, 0, 0, 0, 0, 0, 0]),
-    "array with a missing id": lambda folder: np.where(table(folder) == table(folder)[0, 0], np.nan, table(folder)),
+    "array with a missing id": lambda folder: np.where(
+        table(folder) == table(folder)[0, 0], np.nan, table(folder)
+    ),
     "array with fractions": lambda folder: table(folder) + np.array([0.5, 0, 0, 0, 0, 0, 0.9]),
-    "array with unknown categories": lambda folder: table(folder) + np.array([0, 0, 0, 0, 0, 0, 100_000]),
-    "array with an endless box": lambda folder: np.where(table(folder) == table(folder)[0, 3], np.inf, table(folder)),
-}  # fmt: skip
+    "array with unknown categories": lambda folder: (
+        table(folder) + np.array([0, 0, 0, 0, 0, 0, 100_000])
+    ),
+    "array with an endless box": lambda folder: np.where(
+        table(folder) == table(folder)[0, 3], np.inf, table(folder)
+    ),
+}
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -210,19 +243,30 @@ def test_an_array_is_copied(folder: Path) -> None:
     assert_same(expected, found)
 
 
-@pytest.mark.parametrize("change", [
-    lambda tree: tree.pop("categories"), lambda tree: tree.pop("annotations"), lambda tree: tree["annotations"][0].pop("id"),
-    lambda tree: tree["annotations"][0].pop("iscrowd"), lambda tree: tree["annotations"][0].pop("area"),
-    lambda tree: tree["annotations"][1].update(id=tree["annotations"][0]["id"]),
-    lambda tree: tree["annotations"][1].update(category_id=70_000), lambda tree: tree["images"].append(tree["images"][0]),
-    lambda tree: tree["annotations"][1].update(image_id=5), lambda tree: tree["categories"][0].update(id=70_000),
-    lambda tree: tree["images"][0].update(id="a"), lambda tree: tree["images"][0].update(id=2**70),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: tree.pop("categories"),
+        lambda tree: tree.pop("annotations"),
+        lambda tree: tree["annotations"][0].pop("id"),
+        lambda tree: tree["annotations"][0].pop("iscrowd"),
+        lambda tree: tree["annotations"][0].pop("area"),
+        lambda tree: tree["annotations"][1].update(id=tree["annotations"][0]["id"]),
+        lambda tree: tree["annotations"][1].update(category_id=70_000),
+        lambda tree: tree["images"].append(tree["images"][0]),
+        lambda tree: tree["annotations"][1].update(image_id=5),
+        lambda tree: tree["categories"][0].update(id=70_000),
+        lambda tree: tree["images"][0].update(id="a"),
+        lambda tree: tree["images"][0].update(id=2**70),
+    ],
+)
 def test_files_that_are_not_plain(change: Callable[[Any], Any], folder: Path) -> None:
     tree = json.loads((folder / "instances.json").read_text())
     change(tree)
     (folder / "instances.json").write_text(json.dumps(tree))
-    expected, found = run_both(lambda classes: finish(evaluation(classes, pair(classes, folder), {})))
+    expected, found = run_both(
+        lambda classes: finish(evaluation(classes, pair(classes, folder), {}))
+    )
     if expected is not None:
         assert_same(expected, found)
 
@@ -252,7 +296,9 @@ def test_detections_of_unlisted_categories(folder: Path) -> None:
     for row in rows[::2]:
         row["category_id"] = 65_000
     (folder / "results.json").write_text(json.dumps(rows))
-    expected, found = run_both(lambda classes: finish(evaluation(classes, pair(classes, folder), {})))
+    expected, found = run_both(
+        lambda classes: finish(evaluation(classes, pair(classes, folder), {}))
+    )
     assert found.cocoDt.columns() is not None
     assert_same(expected, found)
 
@@ -303,11 +349,16 @@ def test_copies(again: Any, touched: bool, folder: Path) -> None:
 def without_marks(dataset: dict[str, Any]) -> dict[str, Any]:
     """Without the keys that pycocotools leaves in what it evaluated."""
     marks = ("ignore", "_ignore")
-    rows = [{key: value for key, value in row.items() if key not in marks} for row in dataset["annotations"]]
+    rows = [
+        {key: value for key, value in row.items() if key not in marks}
+        for row in dataset["annotations"]
+    ]
     return {**dataset, "annotations": rows}
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools under NumPy 2
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"
+)  # of pycocotools under NumPy 2
 def test_masks_by_way_of_pycocotools(folder: Path) -> None:
     instances, with_masks, _ = masks_and_keypoints()
     (folder / "instances.json").write_text(json.dumps(instances))
@@ -315,7 +366,10 @@ def test_masks_by_way_of_pycocotools(folder: Path) -> None:
 
     def script(classes: Classes) -> Any:
         truth, found = pair(classes, folder)
-        area = [int(truth.annToMask(annotation).sum()) for annotation in truth.loadAnns(truth.getAnnIds())]
+        area = [
+            int(truth.annToMask(annotation).sum())
+            for annotation in truth.loadAnns(truth.getAnnIds())
+        ]
         return area, truth.annToRLE(truth.anns[1]), evaluation(classes, (truth, found), {}, "segm")
 
     expected, found = run_both(script)
@@ -325,7 +379,9 @@ def test_masks_by_way_of_pycocotools(folder: Path) -> None:
 
 
 def test_drawing_and_downloading_are_inherited(folder: Path) -> None:
-    run_both(lambda classes: [pair(classes, folder)[0].showAnns([]), pair(classes, folder)[0].download()])
+    run_both(
+        lambda classes: [pair(classes, folder)[0].showAnns([]), pair(classes, folder)[0].download()]
+    )
     assert issubclass(COCO, OFFICIAL.coco)
 
 
@@ -334,4 +390,6 @@ def test_an_empty_one() -> None:
     for name in ATTRIBUTES:
         assert getattr(found, name) == getattr(expected, name)
     assert isinstance(found, COCO)
-    run_both(lambda classes: evaluation(classes, load(classes, *records()), {"imgIds": [], "catIds": []}))
+    run_both(
+        lambda classes: evaluation(classes, load(classes, *records()), {"imgIds": [], "catIds": []})
+    )

@@ -29,7 +29,7 @@ from tests.compat.both import (
     run,
     run_both,
     same,
-)  # fmt: skip
+)
 from tests.drawing import CocoData, coco_data, draw_coco, many_detections
 from tests.reference import official
 
@@ -42,9 +42,13 @@ def finish(made: Any) -> Any:
     return made
 
 
-def check(data: CocoData, finished: Callable[[Any], Any] = finish, *, native: bool = True, **params: Any) -> None:
+def check(
+    data: CocoData, finished: Callable[[Any], Any] = finish, *, native: bool = True, **params: Any
+) -> None:
     """The same script under both, evaluated by detmap's own engine."""
-    expected, found = run_both(lambda classes: finished(evaluation(classes, load(classes, *data), params)))
+    expected, found = run_both(
+        lambda classes: finished(evaluation(classes, load(classes, *data), params))
+    )
     if expected is not None:
         assert (found._judged is not None) == native
         assert_same(expected, found)
@@ -72,7 +76,9 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
         "recThrs": st.lists(numbers, min_size=1, max_size=7).map(np.array),
         "areaRng": st.lists(st.lists(bounds, min_size=2, max_size=2), min_size=1, max_size=4),
         "maxDets": st.lists(st.sampled_from([1, 2, 3, 5, 10, 100]), min_size=1, max_size=4),
-        "imgIds": st.lists(st.sampled_from([0, 7, 3, 42, 1_000_000_007, 139, 5, 999]), min_size=1, max_size=6),
+        "imgIds": st.lists(
+            st.sampled_from([0, 7, 3, 42, 1_000_000_007, 139, 5, 999]), min_size=1, max_size=6
+        ),
         "catIds": st.lists(st.sampled_from([18, 1, 90, 3, 44, 77, 1000]), min_size=1, max_size=6),
         "useCats": st.sampled_from([0, 1]),
     }
@@ -90,24 +96,55 @@ def test_mutated_parameters(data: CocoData, params: dict[str, Any]) -> None:
     check(data, accumulate, **params)
 
 
-@pytest.mark.parametrize("params", [
-    {"iouThrs": np.linspace(0.9, 0.01, 150)}, {"maxDets": [7]}, {"maxDets": [1, 10, 300]}, {"maxDets": [3, 100, 2, 1]},
-    {"useCats": 0}, {"useCats": 0, "catIds": [44, 18, 44]}, {"useCats": True}, {"useSegm": 0}, {"areaRngLbl": ["a"] * 4},
-    {"iouThrs": [0.5, 0.75]}, {"recThrs": [0, 1]}, {"recThrs": np.array([0.9, 0.1, 0.5])},
-    {"recThrs": np.linspace(0, 1, 5, dtype=np.float32)}, {"areaRng": ((0, 100), (0, 1e10))},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"iouThrs": np.linspace(0.9, 0.01, 150)},
+        {"maxDets": [7]},
+        {"maxDets": [1, 10, 300]},
+        {"maxDets": [3, 100, 2, 1]},
+        {"useCats": 0},
+        {"useCats": 0, "catIds": [44, 18, 44]},
+        {"useCats": True},
+        {"useSegm": 0},
+        {"areaRngLbl": ["a"] * 4},
+        {"iouThrs": [0.5, 0.75]},
+        {"recThrs": [0, 1]},
+        {"recThrs": np.array([0.9, 0.1, 0.5])},
+        {"recThrs": np.linspace(0, 1, 5, dtype=np.float32)},
+        {"areaRng": ((0, 100), (0, 1e10))},
+    ],
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_chosen_parameters(seed: int, params: dict[str, Any]) -> None:
     """Summaries too, with the errors that pycocotools has for them."""
     check(draw_coco(np.random.default_rng(seed)), **params)
 
 
-@pytest.mark.parametrize("params", [
-    {"iouThrs": np.array([0.5], dtype=np.float32)}, {"iouThrs": np.array([np.nan])}, {"iouThrs": []}, {"imgIds": []},
-    {"catIds": []}, {"maxDets": [0, 3]}, {"maxDets": [-1]}, {"maxDets": [1.5]}, {"maxDets": []}, {"areaRng": []},
-    {"areaRng": [[0, np.nan]]}, {"useCats": 2}, {"useCats": None}, {"imgIds": ["7"]}, {"iouType": "nothing"},
-    {"recThrs": np.array([0.5, np.nan])}, {"areaRng": [[5]]}, {"maxDets": None}, {"recThrs": [[0.5], [0.5, 1]]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"iouThrs": np.array([0.5], dtype=np.float32)},
+        {"iouThrs": np.array([np.nan])},
+        {"iouThrs": []},
+        {"imgIds": []},
+        {"catIds": []},
+        {"maxDets": [0, 3]},
+        {"maxDets": [-1]},
+        {"maxDets": [1.5]},
+        {"maxDets": []},
+        {"areaRng": []},
+        {"areaRng": [[0, np.nan]]},
+        {"useCats": 2},
+        {"useCats": None},
+        {"imgIds": ["7"]},
+        {"iouType": "nothing"},
+        {"recThrs": np.array([0.5, np.nan])},
+        {"areaRng": [[5]]},
+        {"maxDets": None},
+        {"recThrs": [[0.5], [0.5, 1]]},
+    ],
+)
 def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> None:
     native = bool(params.keys() & {"recThrs", "imgIds"}) and params != {"imgIds": []}
     check(draw_coco(np.random.default_rng(5)), native=native, **params)
@@ -115,7 +152,9 @@ def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> Non
 
 @settings(max_examples=200)
 @given(coco_data(), parameters(), parameters())
-def test_accumulate_with_other_parameters(data: CocoData, first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_accumulate_with_other_parameters(
+    data: CocoData, first: dict[str, Any], second: dict[str, Any]
+) -> None:
     def accumulate(made: Any) -> Any:
         other = copy.deepcopy(made.params)
         for name, value in second.items():
@@ -134,7 +173,11 @@ def test_accumulate_with_a_part_of_the_parameters(seed: int) -> None:
 
     def accumulate(made: Any) -> Any:
         other, rng = copy.deepcopy(made.params), np.random.default_rng(seed)
-        other.imgIds = other.imgIds[: int(rng.integers(1, 5))] if seed % 2 else other.imgIds[int(rng.integers(4)) :]
+        other.imgIds = (
+            other.imgIds[: int(rng.integers(1, 5))]
+            if seed % 2
+            else other.imgIds[int(rng.integers(4)) :]
+        )
         other.catIds = other.catIds[int(rng.integers(3)) :]
         other.areaRng = [other.areaRng[2], [0, 5], other.areaRng[0]]
         other.maxDets = [100, 1, 77]
@@ -142,7 +185,9 @@ def test_accumulate_with_a_part_of_the_parameters(seed: int) -> None:
         made.accumulate(other)
         return made
 
-    expected, found = run_both(lambda classes: accumulate(evaluation(classes, load(classes, *data), {})))
+    expected, found = run_both(
+        lambda classes: accumulate(evaluation(classes, load(classes, *data), {}))
+    )
     assert found._eval_imgs is None, "the engine did it"
     assert_same(expected, found)
 
@@ -161,17 +206,20 @@ def test_again_with_other_parameters() -> None:
     check(data, again, useCats=0)
 
 
-# --- records ------------------------------------------------------------------------------------------------------------
+# --- records --------------------------------------------------------------------------------------
 
 
 def records(seed: int = 1) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Instances and results with objects, crowds and detections of several classes."""
-    instances, results = draw_coco(np.random.default_rng(seed), n_images=3, n_classes=2, max_detections=25)
+    instances, results = draw_coco(
+        np.random.default_rng(seed), n_images=3, n_classes=2, max_detections=25
+    )
     return official.complete(instances), results
 
 
 def spoiled(change: Callable[[dict[str, Any], dict[str, Any]], Any]) -> Any:
-    """A script in which truth and detections, as datasets, were changed before they were indexed."""
+    """A script in which truth and detections, as datasets, were changed before they were
+    indexed."""
     instances, results = records()
 
     def script(classes: Classes) -> Any:
@@ -185,7 +233,8 @@ def spoiled(change: Callable[[dict[str, Any], dict[str, Any]], Any]) -> Any:
 
 
 def each(side: str, **changes: Any) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Set keys of every annotation of ``truth`` or ``found``, to values or to what a function makes of row and annotation."""
+    """Set keys of every annotation of ``truth`` or ``found``, to values or to what a function
+    makes of row and annotation."""
 
     def change(truth: dict[str, Any], found: dict[str, Any]) -> None:
         for row, annotation in enumerate({"truth": truth, "found": found}[side]["annotations"]):
@@ -202,27 +251,41 @@ NATIVE = {
     "one id for two objects": each("truth", id=lambda row, _: row // 2 + 1),
     "one id for two detections": each("found", id=lambda row, _: row // 2 + 1),
     "areas of masks": each("found", area=lambda row, found: found["area"] * (row % 3)),
-    "negative sizes": each("found", bbox=lambda row, found: [*found["bbox"][:3], -1.0 if row % 3 else found["bbox"][3]]),
+    "negative sizes": each(
+        "found", bbox=lambda row, found: [*found["bbox"][:3], -1.0 if row % 3 else found["bbox"][3]]
+    ),
     "images as strings": lambda truth, found: [
         record.update({key: str(record[key])})
-        for tree in (truth, found) for group, key in (("images", "id"), ("annotations", "image_id"))
-        for record in {id(record): record for record in tree[group]}.values() if not isinstance(record[key], str)
+        for tree in (truth, found)
+        for group, key in (("images", "id"), ("annotations", "image_id"))
+        for record in {id(record): record for record in tree[group]}.values()
+        if not isinstance(record[key], str)
     ],
-    "boxes as arrays": each("truth", bbox=lambda _, truth: np.array(truth["bbox"], dtype=np.float32)),
+    "boxes as arrays": each(
+        "truth", bbox=lambda _, truth: np.array(truth["bbox"], dtype=np.float32)
+    ),
     "scores of numpy": each("found", score=lambda _, found: np.float32(found["score"])),
     "flags as booleans": each("truth", iscrowd=lambda _, truth: bool(truth["iscrowd"])),
     "an ignore flag of their own": each("truth", ignore=1),
-    "endless scores": each("found", score=lambda row, _: float("inf") if row % 2 else -float("inf")),
+    "endless scores": each(
+        "found", score=lambda row, _: float("inf") if row % 2 else -float("inf")
+    ),
     "images that are not listed": lambda truth, found: truth["images"].pop(),
-}  # fmt: skip
+}
 FOREIGN = {
-    "scores that are no number": each("found", score=lambda row, _: float("nan") if row % 3 == 0 else 0.5),
+    "scores that are no number": each(
+        "found", score=lambda row, _: float("nan") if row % 3 == 0 else 0.5
+    ),
     "boxes as tuples": each("truth", bbox=lambda _, truth: tuple(truth["bbox"])),
     "boxes of five": each("found", bbox=[0, 0, 1, 1, 1]),
     "endless boxes": each("found", bbox=[0.0, 0.0, float("inf"), 1.0]),
     "no area": lambda truth, found: [annotation.pop("area") for annotation in truth["annotations"]],
-    "no iscrowd": lambda truth, found: [annotation.pop("iscrowd") for annotation in truth["annotations"]],
-    "no score": lambda truth, found: [annotation.pop("score") for annotation in found["annotations"]],
+    "no iscrowd": lambda truth, found: [
+        annotation.pop("iscrowd") for annotation in truth["annotations"]
+    ],
+    "no score": lambda truth, found: [
+        annotation.pop("score") for annotation in found["annotations"]
+    ],
     "no id": lambda truth, found: [annotation.pop("id") for annotation in found["annotations"]],
     "ids as strings": each("truth", id=lambda row, _: f"a{row}"),
     "ids beyond 64 bits": each("truth", id=lambda row, _: 2**70 + row),
@@ -249,12 +312,14 @@ def test_records_that_pycocotools_itself_takes(name: str) -> None:
 
 def test_objects_of_pycocotools() -> None:
     """Truth and detections that were loaded before the switch."""
-    expected, found = run_both(lambda classes: finish(evaluation(classes, load(OFFICIAL, *records()), {})))
+    expected, found = run_both(
+        lambda classes: finish(evaluation(classes, load(OFFICIAL, *records()), {}))
+    )
     assert found._judged is not None
     assert_same(expected, found)
 
 
-# --- from files ------------------------------------------------------------------------------------------------------------
+# --- from files -----------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -277,15 +342,22 @@ def test_from_files(data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathF
         expected, found = run_both(script)
     if expected is not None:
         assert_same(expected, found)
-        for side in (found.cocoGt, found.cocoDt):  # a number such as 1e-300 makes a file one for json.load
-            assert (side.columns() is None) == bool(vars(side).keys() & {"dataset", "anns", "imgToAnns", "catToImgs"})
+        for side in (
+            found.cocoGt,
+            found.cocoDt,
+        ):  # a number such as 1e-300 makes a file one for json.load
+            assert (side.columns() is None) == bool(
+                vars(side).keys() & {"dataset", "anns", "imgToAnns", "catToImgs"}
+            )
 
 
-# --- using the parts ---------------------------------------------------------------------------------------------------------
+# --- using the parts ------------------------------------------------------------------------------
 
 
 def test_nothing_is_built_unless_it_is_read() -> None:
-    made = run(lambda classes: finish(evaluation(classes, load(classes, *records()), {})), OURS).value
+    made = run(
+        lambda classes: finish(evaluation(classes, load(classes, *records()), {})), OURS
+    ).value
     assert made._eval_imgs is None
     assert made._ious is None
 
@@ -306,9 +378,15 @@ def test_results_by_image_from_elsewhere_are_accumulated() -> None:
 
     def script(classes: Classes) -> Any:
         pair = load(classes, *records())
-        halves = [evaluation(classes, pair, {"imgIds": ids}) for ids in (pair[0].getImgIds()[:1], pair[0].getImgIds()[1:])]
+        halves = [
+            evaluation(classes, pair, {"imgIds": ids})
+            for ids in (pair[0].getImgIds()[:1], pair[0].getImgIds()[1:])
+        ]
         shape = (-1, len(halves[0].params.areaRng))
-        parts = [np.asarray(half.evalImgs, dtype=object).reshape(*shape, len(half.params.imgIds)) for half in halves]
+        parts = [
+            np.asarray(half.evalImgs, dtype=object).reshape(*shape, len(half.params.imgIds))
+            for half in halves
+        ]
         merged = classes.evaluation(*pair, "bbox")
         merged.params.imgIds = [image for half in halves for image in half.params.imgIds]
         merged.evalImgs = list(np.concatenate(parts, axis=2).flatten())
@@ -322,7 +400,11 @@ def test_results_by_image_from_elsewhere_are_accumulated() -> None:
 
 def test_steps_out_of_order_fail_alike() -> None:
     for step in ("accumulate", "summarize"):
-        run_both(lambda classes, step=step: getattr(classes.evaluation(*load(classes, *records()), "bbox"), step)())
+        run_both(
+            lambda classes, step=step: getattr(
+                classes.evaluation(*load(classes, *records()), "bbox"), step
+            )()
+        )
     run_both(lambda classes: classes.evaluation(iouType=None))
     run_both(lambda classes: classes.evaluation(iouType="other"))
 
@@ -374,18 +456,35 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
     for i in range(12):
         x, y, size = rng.integers(5, 40), rng.integers(5, 40), rng.integers(10, 30)
         outline = [[float(v) for v in (x, y, x + size, y, x + size, y + size, x, y + size)]]
-        points = np.column_stack([rng.integers(x, x + size, 17), rng.integers(y, y + size, 17), np.full(17, 2)])
+        points = np.column_stack(
+            [rng.integers(x, x + size, 17), rng.integers(y, y + size, 17), np.full(17, 2)]
+        )
         box = [float(x), float(y), float(size), float(size)]
-        annotations.append({
-            "id": i + 1, "image_id": i % 3, "category_id": 1, "bbox": box, "area": float(size**2), "iscrowd": 0,
-            "segmentation": outline, "keypoints": points.flatten().tolist(), "num_keypoints": 17,
-        })  # fmt: skip
+        annotations.append(
+            {
+                "id": i + 1,
+                "image_id": i % 3,
+                "category_id": 1,
+                "bbox": box,
+                "area": float(size**2),
+                "iscrowd": 0,
+                "segmentation": outline,
+                "keypoints": points.flatten().tolist(),
+                "num_keypoints": 17,
+            }
+        )
         shared = {"image_id": i % 3, "category_id": 1, "score": float(rng.random())}
         moved = [[v + 2 for v in outline[0]]]
         with_masks.append(shared | {"segmentation": moved, "bbox": box})
-        with_keypoints.append(shared | {"keypoints": (points + np.array([1, 1, 0])).flatten().tolist()})
+        with_keypoints.append(
+            shared | {"keypoints": (points + np.array([1, 1, 0])).flatten().tolist()}
+        )
     images = [{"id": i, "width": 100, "height": 100} for i in range(3)]
-    instances = {"images": images, "categories": [{"id": 1, "name": "person"}], "annotations": annotations}
+    instances = {
+        "images": images,
+        "categories": [{"id": 1, "name": "person"}],
+        "annotations": annotations,
+    }
     return instances, with_masks, with_keypoints
 
 
@@ -393,17 +492,25 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
 def test_masks_and_keypoints_are_pycocotools_own(iou_type: str) -> None:
     instances, with_masks, with_keypoints = masks_and_keypoints()
     results = with_masks if iou_type == "segm" else with_keypoints
-    expected, found = run_both(lambda classes: finish(evaluation(classes, load(classes, instances, results), {}, iou_type)))
+    expected, found = run_both(
+        lambda classes: finish(evaluation(classes, load(classes, instances, results), {}, iou_type))
+    )
     assert found._judged is None
     assert_same(expected, found)
 
 
 def test_a_deprecated_switch_to_masks() -> None:
     instances, with_masks, _ = masks_and_keypoints()
-    assert_same(*run_both(lambda classes: finish(evaluation(classes, load(classes, instances, with_masks), {"useSegm": 1}))))
+    assert_same(
+        *run_both(
+            lambda classes: finish(
+                evaluation(classes, load(classes, instances, with_masks), {"useSegm": 1})
+            )
+        )
+    )
 
 
-# --- wrong behaviours ----------------------------------------------------------------------------------------------------------
+# --- wrong behaviours -----------------------------------------------------------------------------
 
 
 def provoke(kind: str) -> None:
@@ -438,7 +545,9 @@ def provoke(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", quirks.QUIRKS)
-def test_each_wrong_behaviour_is_told_once(kind: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_each_wrong_behaviour_is_told_once(
+    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     monkeypatch.setattr(quirks, "_told", set())
     with pytest.warns(PycocotoolsQuirk, match=rf"\[{kind}\]") as told:
         provoke(kind)

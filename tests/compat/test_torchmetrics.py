@@ -1,8 +1,8 @@
 """torchmetrics' `MeanAveragePrecision`, unmodified: equal results with and without the patch.
 
-It takes one function of torchvision, ``box_convert``, and there is no torchvision for CPU torch on the package index. Where
-it is missing, a stand-in of that one function is used; nothing else of torchmetrics is touched.
-"""
+It takes one function of torchvision, ``box_convert``, and there is no torchvision for CPU torch
+on the package index. Where it is missing, a stand-in of that one function is used; nothing else
+of torchmetrics is touched."""
 
 from __future__ import annotations
 
@@ -17,13 +17,22 @@ import pytest
 
 from detmap.compat import COCOeval, patch_pycocotools
 
-torch = pytest.importorskip("torch", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch")
-pytest.importorskip("torchmetrics", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch")
+torch = pytest.importorskip(
+    "torch", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch"
+)
+pytest.importorskip(
+    "torchmetrics",
+    reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch",
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk"),
-    pytest.mark.filterwarnings("ignore:Encountered more than:UserWarning"),  # torchmetrics, of detections beyond the limit
-    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # of pycocotools under NumPy 2
+    pytest.mark.filterwarnings(
+        "ignore:Encountered more than:UserWarning"
+    ),  # torchmetrics, of detections beyond the limit
+    pytest.mark.filterwarnings(
+        "ignore:__array__ implementation:DeprecationWarning"
+    ),  # of pycocotools under NumPy 2
 ]
 
 
@@ -66,15 +75,23 @@ def batches(box_format: str, n_classes: int = 4) -> Iterator[tuple[list[Any], li
             if box_format == "xyxy":
                 boxes[:, 2:] += boxes[:, :2]
                 found[:, 2:] += found[:, :2]
-            targets.append({
-                "boxes": torch.tensor(boxes, dtype=torch.float32), "labels": torch.tensor(labels),
-                "iscrowd": torch.tensor((rng.random(n) < 0.15).astype(int)),
-                "area": torch.tensor(rng.uniform(0, 2e4, n) * (rng.random(n) < 0.5), dtype=torch.float32),
-            })  # fmt: skip
-            predictions.append({
-                "boxes": torch.tensor(found, dtype=torch.float32), "labels": torch.tensor(np.repeat(labels, 3)),
-                "scores": torch.tensor(rng.random(3 * n).round(2), dtype=torch.float32),
-            })  # fmt: skip
+            targets.append(
+                {
+                    "boxes": torch.tensor(boxes, dtype=torch.float32),
+                    "labels": torch.tensor(labels),
+                    "iscrowd": torch.tensor((rng.random(n) < 0.15).astype(int)),
+                    "area": torch.tensor(
+                        rng.uniform(0, 2e4, n) * (rng.random(n) < 0.5), dtype=torch.float32
+                    ),
+                }
+            )
+            predictions.append(
+                {
+                    "boxes": torch.tensor(found, dtype=torch.float32),
+                    "labels": torch.tensor(np.repeat(labels, 3)),
+                    "scores": torch.tensor(rng.random(3 * n).round(2), dtype=torch.float32),
+                }
+            )
         yield predictions, targets
 
 
@@ -96,12 +113,22 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"class_metrics": True}, {"extended_summary": True}, {"class_metrics": True, "extended_summary": True},
-    {"average": "micro", "class_metrics": True}, {"box_format": "cxcywh"}, {"box_format": "xywh"},
-    {"iou_thresholds": [0.75, 0.3], "rec_thresholds": [0.0, 0.5, 1.0], "class_metrics": True},
-    {"max_detection_thresholds": [1, 2, 5]}, {"max_detection_thresholds": [1, 10, 300], "extended_summary": True},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"class_metrics": True},
+        {"extended_summary": True},
+        {"class_metrics": True, "extended_summary": True},
+        {"average": "micro", "class_metrics": True},
+        {"box_format": "cxcywh"},
+        {"box_format": "xywh"},
+        {"iou_thresholds": [0.75, 0.3], "rec_thresholds": [0.0, 0.5, 1.0], "class_metrics": True},
+        {"max_detection_thresholds": [1, 2, 5]},
+        {"max_detection_thresholds": [1, 10, 300], "extended_summary": True},
+    ],
+    ids=str,
+)
 def test_equal_with_and_without(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = compute(**options)
     native = []
@@ -125,11 +152,17 @@ def test_masks_are_still_pycocotools_own() -> None:
 
     rng = np.random.default_rng(1)
     masks = torch.tensor(rng.random((3, 20, 20)) < 0.5)
-    prediction = {"masks": masks, "scores": torch.tensor([0.9, 0.5, 0.7]), "labels": torch.tensor([0, 1, 1])}
+    prediction = {
+        "masks": masks,
+        "scores": torch.tensor([0.9, 0.5, 0.7]),
+        "labels": torch.tensor([0, 1, 1]),
+    }
 
     def compute_masks() -> Any:
         metric = MeanAveragePrecision(iou_type="segm")
-        metric.update([prediction], [{"masks": masks.roll(1, 0), "labels": torch.tensor([1, 1, 0])}])
+        metric.update(
+            [prediction], [{"masks": masks.roll(1, 0), "labels": torch.tensor([1, 1, 0])}]
+        )
         return metric.compute()
 
     expected = compute_masks()

@@ -1,4 +1,5 @@
-"""Every kernel once, on drawn data; prints what came out, as JSON. Run with and without the JIT by test_plain_python.py."""
+"""Every kernel once, on drawn data; prints what came out, as JSON. Run with and without the JIT
+by test_plain_python.py."""
 
 from __future__ import annotations
 
@@ -32,11 +33,19 @@ def outcomes() -> list[object]:
     found: list[object] = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        data = draw_many_detections(rng) if seed == 0 else draw_coco(rng, **CROWDED if seed < 3 else {})
+        data = (
+            draw_many_detections(rng)
+            if seed == 0
+            else draw_coco(rng, **CROWDED if seed < 3 else {})
+        )
         truth, detections = read_coco(*data)
         result = detmap.evaluate(truth, detections, threads=1)
         arrays = coco_arrays(result.matches)
-        found += [result.signature, *(float(array.sum()) for array in arrays.values()), result.integrators()]
+        found += [
+            result.signature,
+            *(float(array.sum()) for array in arrays.values()),
+            result.integrators(),
+        ]
         found.append(detmap.evaluate(truth, detections, "voc2012", threads=1).per_class)
         result = detmap.evaluate(
             *voc_tables(*draw_voc(rng, **VOC_CROWDED if seed < 3 else {})),
@@ -47,18 +56,35 @@ def outcomes() -> list[object]:
         found += [result.metrics, result.per_class, result.signature]
         found += drop_in(*data)
     recall, precision = np.array([0.25, 0.5, 0.75]), np.array([1, 0.5, 0.6])
-    found += [integrators.eleven_point(recall, precision), integrators.all_points(recall, precision),
-              integrators.grid_envelope(recall, precision), integrators.step(recall, precision)]  # fmt: skip
+    found += [
+        integrators.eleven_point(recall, precision),
+        integrators.all_points(recall, precision),
+        integrators.grid_envelope(recall, precision),
+        integrators.step(recall, precision),
+    ]
     truth, scores, weight = rng.random((40, 5)) < 0.3, rng.random((40, 5)).round(1), rng.random(40)
     for average in ranking.AVERAGES:
-        found += [ranking.average_precision(truth, scores, average=average, sample_weight=weight, threads=1),
-                  ranking.auc(truth, scores, average=average, threads=1)]  # fmt: skip
-    found += [ranking.average_precision(truth, scores, ties="input", integrator="grid_envelope", threads=1),
-              ranking.precision_at_k(truth, scores, 2).tolist(), ranking.roc_curve(truth[0], scores[0])]  # fmt: skip
+        found += [
+            ranking.average_precision(
+                truth, scores, average=average, sample_weight=weight, threads=1
+            ),
+            ranking.auc(truth, scores, average=average, threads=1),
+        ]
+    found += [
+        ranking.average_precision(
+            truth, scores, ties="input", integrator="grid_envelope", threads=1
+        ),
+        ranking.precision_at_k(truth, scores, 2).tolist(),
+        ranking.roc_curve(truth[0], scores[0]),
+    ]
     found.append(
-        ranking.average_precision(rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4, threads=1)
+        ranking.average_precision(
+            rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4, threads=1
+        )
     )  # a long list
-    n_within = np.zeros((2, 1, 1), dtype=np.int64)  # of three true positives one has a rank beyond the last limit
+    n_within = np.zeros(
+        (2, 1, 1), dtype=np.int64
+    )  # of three true positives one has a rank beyond the last limit
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
@@ -79,10 +105,15 @@ def lanes() -> list[tuple[str, int]]:
 
 
 def corners() -> list[int]:
-    """What chance does not draw: deep nesting, a negative id, rooms that are too small, a hash that collides."""
+    """What chance does not draw: deep nesting, a negative id, rooms that are too small, a hash
+    that collides."""
     values = (b"false", b"[" * 70, b'{"a": [], "b": {}}')
     bad = np.array([[0, 0, 1, 1], [0, 0, -1, 1]], dtype=float)
-    found = [overlap.find_bad_box(bad, 1e9), overlap.find_bad_box(bad[:1], 1e9), overlap.find_bad_box(bad[:1], 0.5)]
+    found = [
+        overlap.find_bad_box(bad, 1e9),
+        overlap.find_bad_box(bad[:1], 1e9),
+        overlap.find_bad_box(bad[:1], 0.5),
+    ]
     found += [json_scan.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
     one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
@@ -95,37 +126,90 @@ def corners() -> list[int]:
         b'{"a": 1',
     ):
         state = np.zeros(2, dtype=np.int64)
-        found.append(json_scan.scan_records(np.frombuffer(text, dtype=np.uint8), 0, 99, 255, *one, np.empty((1, 4)), np.empty(1),
-                                            np.empty(1, dtype=np.uint8), state))  # fmt: skip
+        found.append(
+            json_scan.scan_records(
+                np.frombuffer(text, dtype=np.uint8),
+                0,
+                99,
+                255,
+                *one,
+                np.empty((1, 4)),
+                np.empty(1),
+                np.empty(1, dtype=np.uint8),
+                state,
+            )
+        )
     stems = voc_scan.stems_table([str(i) for i in range(300)])
     for rows in (1, 2):
         columns = np.empty(rows, dtype=np.int32), np.empty(rows), np.empty((rows, 4))
-        found.append(kernels.scan_lines(np.frombuffer(b"7 1 1 1 2 2\n299 1 1 1 2 2\n", dtype=np.uint8), stems, *columns))
+        found.append(
+            kernels.scan_lines(
+                np.frombuffer(b"7 1 1 1 2 2\n299 1 1 1 2 2\n", dtype=np.uint8), stems, *columns
+            )
+        )
     room = kernels.PageRoom(np.empty((8, 2), dtype=np.int64), np.empty(8, dtype=np.int64))
-    pages = kernels.Pages(np.empty((1, 2)), np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int64), np.empty((0, 4)),
-                          np.empty(0, dtype=np.int8))  # fmt: skip
+    pages = kernels.Pages(
+        np.empty((1, 2)),
+        np.empty(0, dtype=np.int32),
+        np.empty((0, 2), dtype=np.int64),
+        np.empty((0, 4)),
+        np.empty(0, dtype=np.int8),
+    )
     box = b"<object><bndbox></bndbox><bndbox></bndbox></object>"
-    for text in (b"<annotation><object>", b"<annotation><size></size><size>", b"</annotation>", b"<annotation>" + box):
-        some = pages if text.endswith(b"<object>") else pages._replace(page=np.empty(9, dtype=np.int32), name=np.empty(
-            (9, 2), dtype=np.int64), box=np.empty((9, 4)), difficult=np.empty(9, dtype=np.int8))  # fmt: skip
-        found.append(kernels.scan_pages(np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, room))
+    for text in (
+        b"<annotation><object>",
+        b"<annotation><size></size><size>",
+        b"</annotation>",
+        b"<annotation>" + box,
+    ):
+        some = (
+            pages
+            if text.endswith(b"<object>")
+            else pages._replace(
+                page=np.empty(9, dtype=np.int32),
+                name=np.empty((9, 2), dtype=np.int64),
+                box=np.empty((9, 4)),
+                difficult=np.empty(9, dtype=np.int8),
+            )
+        )
+        found.append(
+            kernels.scan_pages(
+                np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, room
+            )
+        )
     return found
 
 
 def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[object]:
-    """What pycocotools' classes show and the result does not: who took what, and curves read in any order."""
-    numbered = [{**record, "id": i, "area": 400, "iscrowd": record.get("iscrowd", 0)}
-                for i, record in enumerate((*instances["annotations"], *results))]  # fmt: skip
+    """What pycocotools' classes show and the result does not: who took what, and curves read in
+    any order."""
+    numbered = [
+        {**record, "id": i, "area": 400, "iscrowd": record.get("iscrowd", 0)}
+        for i, record in enumerate((*instances["annotations"], *results))
+    ]
     n = len(instances["annotations"])
-    objects, detections = from_records(numbered[:n], scored=False), from_records(numbered[n:], scored=True)
-    image_ids, category_ids = (sorted(each["id"] for each in instances[name]) for name in ("images", "categories"))
-    rules = engine.Rules(image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8])
+    objects, detections = (
+        from_records(numbered[:n], scored=False),
+        from_records(numbered[n:], scored=True),
+    )
+    image_ids, category_ids = (
+        sorted(each["id"] for each in instances[name]) for name in ("images", "categories")
+    )
+    rules = engine.Rules(
+        image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8]
+    )
     judged = engine.judge(objects, detections, rules)
-    taken = [engine.takings(judged, judged.parts[0]).of_class(k).tolist() for k in range(rules.n_classes)]
-    samples = sample(judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1)
+    taken = [
+        engine.takings(judged, judged.parts[0]).of_class(k).tolist() for k in range(rules.n_classes)
+    ]
+    samples = sample(
+        judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
+    )
     return [taken, *(array.tolist() for array in samples.values())]
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns of the wrap-around that a digest is made of
+    warnings.simplefilter(
+        "ignore", RuntimeWarning
+    )  # NumPy warns of the wrap-around that a digest is made of
     json.dump(outcomes(), sys.stdout, default=str)

@@ -13,7 +13,8 @@ scores = arrays(
     np.float64,
     st.one_of(st.integers(0, 60), st.integers(60, 150)),  # both ways of sorting
     elements=st.one_of(
-        st.sampled_from([0.0, -0.0, 0.5, 0.25, 1.0, -1.5, 1e-300]), st.floats(allow_nan=False, allow_infinity=False)
+        st.sampled_from([0.0, -0.0, 0.5, 0.25, 1.0, -1.5, 1e-300]),
+        st.floats(allow_nan=False, allow_infinity=False),
     ),
 )
 
@@ -36,11 +37,16 @@ def test_groups_as_a_stable_sort_of_the_key(keys: list[int]) -> None:
     assert off.tolist() == [int((key < k).sum()) for k in range(7)]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=40).map(sorted), st.integers(1, 5))
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=40).map(sorted),
+    st.integers(1, 5),
+)
 def test_cuts_every_image_of_a_class_to_the_limit(cells: list[tuple[int, int]], limit: int) -> None:
     label, image = (np.array([cell[i] for cell in cells], dtype=np.int32) for i in range(2))
     off = np.searchsorted(label, np.arange(4)).astype(np.int64)
     kept = np.empty(3, dtype=np.int64)
     rows = np.arange(len(cells), dtype=np.int32)
     grouping.count_within(image, rows, off, limit, np.empty(4, dtype=np.int32), kept)
-    assert kept.tolist() == [sum(min(cells.count((k, i)), limit) for i in range(4)) for k in range(3)]
+    assert kept.tolist() == [
+        sum(min(cells.count((k, i)), limit) for i in range(4)) for k in range(3)
+    ]

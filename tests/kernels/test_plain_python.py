@@ -13,8 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*command: str, **environment: str) -> str:
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **environment}, capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 

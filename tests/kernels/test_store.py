@@ -1,4 +1,5 @@
-"""Machine code on disk: found again without numba, whole or not used, shared by processes that start at once."""
+"""Machine code on disk: found again without numba, whole or not used, shared by processes that
+start at once."""
 
 from __future__ import annotations
 
@@ -23,8 +24,14 @@ RIGHT = "[1, 0, 2, 3] [0, 1, 3, 4]"
 
 def start(cache: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "DETMAP_CACHE_DIR": str(cache), "DETMAP_COMPILE_ALONE": "1"}
-    return subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -52,10 +59,16 @@ def test_the_second_process_needs_no_numba(filled: tuple[Path, str, str]) -> Non
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped"])
-def test_a_damaged_file_is_compiled_anew(filled: tuple[Path, str, str], tmp_path: Path, damage: str) -> None:
+def test_a_damaged_file_is_compiled_anew(
+    filled: tuple[Path, str, str], tmp_path: Path, damage: str
+) -> None:
     (kernel,) = filled[0].iterdir()
     data = kernel.read_bytes()
-    broken = {"empty": b"", "cut": data[:-100], "flipped": data[:500] + bytes([data[500] ^ 1]) + data[501:]}[damage]
+    broken = {
+        "empty": b"",
+        "cut": data[:-100],
+        "flipped": data[:500] + bytes([data[500] ^ 1]) + data[501:],
+    }[damage]
     (tmp_path / kernel.name).write_bytes(broken)
     assert finish(start(tmp_path))[0] == f"{RIGHT} True"
     assert (tmp_path / kernel.name).read_bytes() != broken
@@ -67,9 +80,13 @@ def test_processes_that_start_at_once_share_the_work(tmp_path: Path) -> None:
     assert [path.suffix for path in tmp_path.iterdir()] == [".kernel"]
 
 
-def test_the_claim_of_a_dead_process_is_not_believed(tmp_path: Path, filled: tuple[Path, str, str]) -> None:
+def test_the_claim_of_a_dead_process_is_not_believed(
+    tmp_path: Path, filled: tuple[Path, str, str]
+) -> None:
     (kernel,) = filled[0].iterdir()
-    (tmp_path / kernel.name).with_suffix(".claim").write_text("4194304")  # no process has this number
+    (tmp_path / kernel.name).with_suffix(".claim").write_text(
+        "4194304"
+    )  # no process has this number
     assert finish(start(tmp_path))[0] == f"{RIGHT} True"
 
 

@@ -1,4 +1,5 @@
-"""Real data with known answers, where it is at hand: a folder named by DETMAP_DATA, else ../shared/data beside the checkout."""
+"""Real data with known answers, where it is at hand: a folder named by DETMAP_DATA, else
+../shared/data beside the checkout."""
 
 from __future__ import annotations
 

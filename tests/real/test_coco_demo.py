@@ -37,15 +37,23 @@ def test_identical_to_pycocotools(demo: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_val2017_boxes_against_themselves(data: Path, tmp_path: Path) -> None:
-    """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in every bit."""
+    """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in
+    every bit."""
     import json
     import lzma
 
     instances = json.loads(
-        lzma.decompress((data / "coco-val2017-boxes" / "instances_val2017_integer_boxes.json.xz").read_bytes())
+        lzma.decompress(
+            (data / "coco-val2017-boxes" / "instances_val2017_integer_boxes.json.xz").read_bytes()
+        )
     )
     results = [
-        {"image_id": a["image_id"], "category_id": a["category_id"], "bbox": a["bbox"], "score": (i % 97) / 97}
+        {
+            "image_id": a["image_id"],
+            "category_id": a["category_id"],
+            "bbox": a["bbox"],
+            "score": (i % 97) / 97,
+        }
         for i, a in enumerate(instances["annotations"])
     ]
     files = tmp_path / "truth.json", tmp_path / "results.json"

@@ -1,4 +1,5 @@
-"""PASCAL VOC 2007 test, three real detectors: the numbers that their authors and an independent slow program got."""
+"""PASCAL VOC 2007 test, three real detectors: the numbers that their authors and an independent
+slow program got."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import pytest
 
 import detmap
 
-# mAP in percent to four decimals: 11-point strict, 11-point devkit, all-point strict, all-point devkit
+# mAP in percent to four decimals: 11-point strict, 11-point devkit, all-point strict, all-point
+# devkit
 EXPECTED = {
     "yolov2-voc": (72.1868, 72.1868, 74.3876, 74.3876),
     "tiny-yolov2-voc": (53.9744, 53.9744, 54.4145, 54.4145),
@@ -24,7 +26,12 @@ def truth(voc2007: Path) -> detmap.Truth:
 
 
 def test_the_split(truth: detmap.Truth) -> None:
-    assert (len(truth.images), len(truth), int(truth.difficult.sum()), len(truth.categories)) == (4952, 14976, 2944, 20)
+    assert (len(truth.images), len(truth), int(truth.difficult.sum()), len(truth.categories)) == (
+        4952,
+        14976,
+        2944,
+        20,
+    )
     assert (truth.split, truth.year) == ("test", 2007)
 
 

@@ -1,10 +1,10 @@
-"""The COCO box rule over plain dicts, as pycocotools 2.0.11 computes it, one small function per stage.
+"""The COCO box rule over plain dicts, as pycocotools 2.0.11 computes it, one small function per
+stage.
 
 Source: ``pycocotools/cocoeval.py`` (``evaluateImg``, ``accumulate``, ``summarize``) and
-``common/maskApi.c`` (``bbIou``). Bit-identical to them wherever annotation ids are unique and at least 1.
-The one difference is wanted: an annotation's id plays no part here, while pycocotools reads a match with id
-0 as no match.
-"""
+``common/maskApi.c`` (``bbIou``). Bit-identical to them wherever annotation ids are unique and at
+least 1. The one difference is wanted: an annotation's id plays no part here, while pycocotools
+reads a match with id 0 as no match."""
 
 import math
 from bisect import bisect_left
@@ -55,7 +55,8 @@ def read_detection(result: Mapping[str, Any]) -> Detection:
 
 
 def overlap(detection: Detection, obj: Object) -> float:
-    """Intersection over union; over the detection's own area if the object is a crowd. Source: ``bbIou``."""
+    """Intersection over union; over the detection's own area if the object is a crowd. Source:
+    ``bbIou``."""
     dx, dy, dw, dh = detection.box
     gx, gy, gw, gh = obj.box
     width = min(dw + dx, gw + gx) - max(dx, gx)
@@ -64,7 +65,8 @@ def overlap(detection: Detection, obj: Object) -> float:
         return 0.0
     both = width * height
     union = dw * dh if obj.crowd else dw * dh + gw * gh - both
-    # Boxes thinner than the spacing of the numbers there can have a union of 0: C divides to infinity.
+    # Boxes thinner than the spacing of the numbers there can have a union of 0: C divides to
+    # infinity.
     return both / union if union != 0 else math.inf
 
 
@@ -83,9 +85,10 @@ def match(
 ) -> list[Verdict]:
     """Verdicts on the ranked detections of one class in one image.
 
-    Each detection in turn takes the free object that it overlaps most, the last of equals. Objects that do
-    not count (crowds, and those outside the area range) are asked last, and only if no counted one was good
-    enough. A crowd is never used up. Without an object, a detection outside the area range is neutral.
+    Each detection in turn takes the free object that it overlaps most, the last of equals. Objects
+    that do not count (crowds, and those outside the area range) are asked last, and only if no
+    counted one was good enough. A crowd is never used up. Without an object, a detection outside
+    the area range is neutral.
 
     Source: ``evaluateImg``.
     """
@@ -112,8 +115,11 @@ def match(
     return verdicts
 
 
-def recall_precision(verdicts: Sequence[Verdict], n_objects: int) -> tuple[list[float], list[float]]:
-    """Recall and precision after each ranked detection; precision is 0 before the first that counts.
+def recall_precision(
+    verdicts: Sequence[Verdict], n_objects: int
+) -> tuple[list[float], list[float]]:
+    """Recall and precision after each ranked detection; precision is 0 before the first that
+    counts.
 
     Source: ``accumulate``, ``tp / (fp+tp+np.spacing(1))``.
     """
@@ -128,9 +134,13 @@ def recall_precision(verdicts: Sequence[Verdict], n_objects: int) -> tuple[list[
 
 
 def sample(
-    recall: Sequence[float], precision: Sequence[float], scores: Sequence[float], points: Sequence[float]
+    recall: Sequence[float],
+    precision: Sequence[float],
+    scores: Sequence[float],
+    points: Sequence[float],
 ) -> tuple[list[float], list[float]]:
-    """Precision envelope and score where the curve first reaches each recall point, 0 where it does not.
+    """Precision envelope and score where the curve first reaches each recall point, 0 where it does
+    not.
 
     Source: ``accumulate``, ``searchsorted(rc, recThrs, side='left')``.
     """
@@ -152,10 +162,11 @@ def evaluate(
     area_ranges: Sequence[AreaRange] = AREA_RANGES,
     max_dets: Sequence[int] = MAX_DETS,
 ) -> dict[str, np.ndarray]:
-    """The arrays of pycocotools' ``eval``: precision, scores [T, R, K, A, M] and recall [T, K, A, M].
+    """The arrays of pycocotools' ``eval``: precision, scores [T, R, K, A, M] and recall [T, K, A,
+    M].
 
-    Cells without objects are -1. K are the ids of ``categories`` and M the detection limits, both in rising
-    order. Annotations and results of other images or categories take no part.
+    Cells without objects are -1. K are the ids of ``categories`` and M the detection limits, both
+    in rising order. Annotations and results of other images or categories take no part.
 
     Source: ``evaluate`` and ``accumulate``.
     """
@@ -173,7 +184,9 @@ def evaluate(
             detections[cell].append(read_detection(result))
     for cell, found in detections.items():
         detections[cell] = sorted(found, key=lambda detection: -detection.score)[: max_dets[-1]]
-    overlaps = {cell: [[overlap(d, g) for g in objects[cell]] for d in detections[cell]] for cell in objects}
+    overlaps = {
+        cell: [[overlap(d, g) for g in objects[cell]] for d in detections[cell]] for cell in objects
+    }
 
     shape = (len(categories), len(area_ranges), len(max_dets))
     precision = np.full((len(iou_thresholds), len(recall_points), *shape), -1.0)
@@ -187,7 +200,9 @@ def evaluate(
                 verdicts = {}
                 for image in images:
                     cell = image, category
-                    n_objects += sum(not g.crowd and in_range(g.area, area_range) for g in objects[cell])
+                    n_objects += sum(
+                        not g.crowd and in_range(g.area, area_range) for g in objects[cell]
+                    )
                     verdicts[cell] = match(
                         detections[cell],
                         objects[cell],
@@ -201,9 +216,13 @@ def evaluate(
                     pooled = [
                         (detection.score, verdict)
                         for cell, judged in verdicts.items()
-                        for detection, verdict in zip(detections[cell][:limit], judged[:limit], strict=True)
+                        for detection, verdict in zip(
+                            detections[cell][:limit], judged[:limit], strict=True
+                        )
                     ]
-                    pooled.sort(key=lambda pair: -pair[0])  # stable: equal scores in the order of image ids
+                    pooled.sort(
+                        key=lambda pair: -pair[0]
+                    )  # stable: equal scores in the order of image ids
                     rc, pr = recall_precision([verdict for _, verdict in pooled], n_objects)
                     sampled = sample(rc, pr, [score for score, _ in pooled], recall_points)
                     recall[t, k, a, m] = rc[-1] if rc else 0.0
@@ -212,11 +231,11 @@ def evaluate(
 
 
 def stats(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The twelve numbers that COCO prints, of arrays made with the default parameters; -1 where undefined.
+    """The twelve numbers that COCO prints, of arrays made with the default parameters; -1 where
+    undefined.
 
-    Source: ``summarize``. The mean runs over the same defined cells in the same order, so it is the same to
-    the bit.
-    """
+    Source: ``summarize``. The mean runs over the same defined cells in the same order, so it is
+    the same to the bit."""
 
     def mean(cells: np.ndarray) -> float:
         defined = cells[cells > -1]

@@ -10,17 +10,21 @@ from collections.abc import Sequence
 def step(recall: Sequence[float], precision: Sequence[float]) -> float:
     """Un-interpolated average precision: every precision times the recall that its detection added.
 
-    Source: the definition of average precision as scikit-learn's ``average_precision_score`` documents it.
-    """
+    Source: the definition of average precision as scikit-learn's ``average_precision_score``
+    documents it."""
     area, previous = 0.0, 0.0
     for r, p in zip(recall, precision, strict=True):
-        if r != previous:  # an undefined precision adds no recall, and must not turn the sum into NaN
+        if (
+            r != previous
+        ):  # an undefined precision adds no recall, and must not turn the sum into NaN
             area += (r - previous) * p
         previous = r
     return area
 
 
-def grid_envelope(recall: Sequence[float], precision: Sequence[float], grid: Sequence[float]) -> list[float]:
+def grid_envelope(
+    recall: Sequence[float], precision: Sequence[float], grid: Sequence[float]
+) -> list[float]:
     """Best precision at each grid point's recall or more, 0 where the curve does not get that far.
 
     Source: ``accumulate`` in pycocotools' cocoeval.py: its envelope followed by

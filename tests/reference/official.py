@@ -12,7 +12,8 @@ from pycocotools.cocoeval import COCOeval
 
 
 def complete(instances: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy in which every annotation has ``iscrowd`` and ``area``, without which pycocotools stops."""
+    """A copy in which every annotation has ``iscrowd`` and ``area``, without which pycocotools
+    stops."""
     completed = copy.deepcopy(dict(instances))
     for annotation in completed["annotations"]:
         annotation.setdefault("iscrowd", 0)
@@ -28,16 +29,21 @@ def load(dataset: dict[str, Any]) -> COCO:
     return coco
 
 
-def run(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any) -> COCOeval:
+def run(
+    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any
+) -> COCOeval:
     """Evaluate, accumulate and summarize boxes without a print, leaving the arguments as they are.
 
-    `params` are attributes of pycocotools' ``Params`` (``iouThrs``, ``recThrs``, ``areaRng``, ``maxDets``);
-    with them there is no summary, which knows the defaults only. An empty list of results, on which
-    ``loadRes`` fails, is a data set without annotations.
-    """
+    `params` are attributes of pycocotools' ``Params`` (``iouThrs``, ``recThrs``, ``areaRng``,
+    ``maxDets``); with them there is no summary, which knows the defaults only. An empty list of
+    results, on which ``loadRes`` fails, is a data set without annotations."""
     with contextlib.redirect_stdout(io.StringIO()):
         truth = load(complete(instances))
-        detections = truth.loadRes(copy.deepcopy(list(results))) if results else load({**truth.dataset, "annotations": []})
+        detections = (
+            truth.loadRes(copy.deepcopy(list(results)))
+            if results
+            else load({**truth.dataset, "annotations": []})
+        )
         evaluation = COCOeval(truth, detections, "bbox")
         for name, value in params.items():
             setattr(evaluation.params, name, value)
@@ -48,7 +54,9 @@ def run(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **pa
     return evaluation
 
 
-def evaluate(instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any) -> dict[str, np.ndarray]:
+def evaluate(
+    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any
+) -> dict[str, np.ndarray]:
     """The arrays ``precision``, ``recall`` and ``scores`` of `run`."""
     found = run(instances, results, **params).eval
     return {name: found[name] for name in ("precision", "recall", "scores")}

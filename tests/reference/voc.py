@@ -3,9 +3,8 @@
 Source: the devkit's ``VOCcode/VOCevaldet.m``, and for the rule of 2010 and later ``voc_ap`` in
 py-faster-rcnn's ``lib/datasets/voc_eval.py``, which restates the devkit's ``VOCap.m``.
 
-Sums are loops on purpose: from Python 3.12 on the built-in ``sum`` compensates rounding, which the devkit
-does not.
-"""
+Sums are loops on purpose: from Python 3.12 on the built-in ``sum`` compensates rounding, which
+the devkit does not."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,9 @@ Verdict = Literal["TP", "FP", "IGNORED"]
 Detection = tuple[str, float, float, float, float, float]  # image, score, x1, y1, x2, y2
 Object = tuple[float, float, float, float, bool]  # x1, y1, x2, y2, difficult
 Objects = Mapping[str, Sequence[Object]]  # every image -> its objects of one class, if any
-Integrator = Callable[[Sequence[float], Sequence[float]], float]  # recall, precision -> average precision
+Integrator = Callable[
+    [Sequence[float], Sequence[float]], float
+]  # recall, precision -> average precision
 
 
 def rank(detections: Sequence[Detection]) -> list[int]:
@@ -27,7 +28,8 @@ def rank(detections: Sequence[Detection]) -> list[int]:
 
 
 def overlap(box: Sequence[float], other: Sequence[float]) -> float:
-    """Intersection over union of two boxes whose corner pixels belong to them; -inf if they share none.
+    """Intersection over union of two boxes whose corner pixels belong to them; -inf if they share
+    none.
 
     Source: VOCevaldet.m, the innermost loop: every extent is ``x2 - x1 + 1``.
     """
@@ -41,15 +43,21 @@ def overlap(box: Sequence[float], other: Sequence[float]) -> float:
 
 
 def judge(
-    detections: Sequence[Detection], objects: Objects, *, threshold: float = 0.5, strict: bool = False
+    detections: Sequence[Detection],
+    objects: Objects,
+    *,
+    threshold: float = 0.5,
+    strict: bool = False,
 ) -> list[Verdict]:
     """Verdicts of one class's detections, best score first.
 
-    A detection looks at one object only, the one it overlaps most (the first of equals, difficult or not).
-    Is the overlap too small, or the object taken by a better score, it is false. A difficult object makes
-    it neutral and is never taken, so any number of detections may fall on it.
+    A detection looks at one object only, the one it overlaps most (the first of equals, difficult
+    or not). Is the overlap too small, or the object taken by a better score, it is false. A
+    difficult object makes it neutral and is never taken, so any number of detections may fall on
+    it.
 
-    Source: VOCevaldet.m, ``ovmax >= minoverlap``; `strict` is py-faster-rcnn's ``ovmax > ovthresh``.
+    Source: VOCevaldet.m, ``ovmax >= minoverlap``; `strict` is py-faster-rcnn's ``ovmax >
+    ovthresh``.
 
     Raises
     ------
@@ -84,7 +92,9 @@ def count_objects(objects: Objects) -> int:
     return sum(not difficult for in_image in objects.values() for *_, difficult in in_image)
 
 
-def recall_precision(verdicts: Sequence[Verdict], n_objects: int) -> tuple[list[float], list[float]]:
+def recall_precision(
+    verdicts: Sequence[Verdict], n_objects: int
+) -> tuple[list[float], list[float]]:
     """Recall and precision after each ranked detection.
 
     Precision is 0/0 = NaN while every detection so far was neutral, recall is NaN without objects.
@@ -102,16 +112,17 @@ def recall_precision(verdicts: Sequence[Verdict], n_objects: int) -> tuple[list[
 
 
 def matlab_max(values: Sequence[float]) -> float:
-    """Largest of some numbers, skipping NaN as MATLAB's ``max`` does; NaN if there is nothing else."""
+    """Largest of some numbers, skipping NaN as MATLAB's ``max`` does; NaN if there is nothing
+    else."""
     return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
 def matlab_colon(start: float, step: float, stop: float) -> list[float]:
     """The numbers of MATLAB's ``start:step:stop``, for a positive step.
 
-    The first half counts up from `start`, the second half down from the last number, a middle one is the
-    mean of both ends. So ``0:0.1:1`` holds 0.6 and 0.7, where ``np.arange`` has 0.6000000000000001 and
-    0.7000000000000001.
+    The first half counts up from `start`, the second half down from the last number, a middle one
+    is the mean of both ends. So ``0:0.1:1`` holds 0.6 and 0.7, where ``np.arange`` has
+    0.6000000000000001 and 0.7000000000000001.
 
     Source: MathWorks' published account of the colon operator (``colonop``).
     """
@@ -131,11 +142,15 @@ def matlab_colon(start: float, step: float, stop: float) -> list[float]:
     return [number(k) for k in range(n + 1)]
 
 
-def eleven_point(recall: Sequence[float], precision: Sequence[float], grid: Sequence[float] | None = None) -> float:
-    """Mean over the grid of the best precision at that recall or more, added up one divided term at a time.
+def eleven_point(
+    recall: Sequence[float], precision: Sequence[float], grid: Sequence[float] | None = None
+) -> float:
+    """Mean over the grid of the best precision at that recall or more, added up one divided term at
+    a time.
 
-    The grid is ``0:0.1:1`` unless given. The result is NaN if there are detections and all of them are
-    neutral (the devkit's ``max`` finds only NaN at recall 0), and 0 without detections or without objects.
+    The grid is ``0:0.1:1`` unless given. The result is NaN if there are detections and all of them
+    are neutral (the devkit's ``max`` finds only NaN at recall 0), and 0 without detections or
+    without objects.
 
     Source: VOCevaldet.m, ``ap = ap + p/11``.
     """
@@ -151,8 +166,8 @@ def eleven_point(recall: Sequence[float], precision: Sequence[float], grid: Sequ
 def all_points(recall: Sequence[float], precision: Sequence[float]) -> float:
     """Area under the precision envelope, the rule of VOC2010 and later; NaN if recall is.
 
-    The curve gets the ends (0, 0) and (1, 0), every precision is raised to the best one right of it, and
-    each step of recall adds a rectangle.
+    The curve gets the ends (0, 0) and (1, 0), every precision is raised to the best one right of
+    it, and each step of recall adds a rectangle.
 
     Source: ``voc_ap`` in py-faster-rcnn, after the devkit's VOCap.m.
     """
@@ -177,8 +192,8 @@ def class_ap(
 ) -> float:
     """Average precision of one class; NaN if it has no object that can be found.
 
-    Source: VOCevaldet.m from end to end; there a class without objects is 0 or NaN by accident of 0/0.
-    """
+    Source: VOCevaldet.m from end to end; there a class without objects is 0 or NaN by accident
+    of 0/0."""
     n_objects = count_objects(objects)
     if n_objects == 0:
         return math.nan
@@ -194,7 +209,8 @@ def mean_ap(
     strict: bool = False,
     integrate: Integrator = eleven_point,
 ) -> float:
-    """Mean of `class_ap` over the classes that have an object to find, in the order of `objects`; else NaN.
+    """Mean of `class_ap` over the classes that have an object to find, in the order of `objects`;
+    else NaN.
 
     Source: the mean that papers print beside the devkit, which itself ends at one class.
     """
@@ -202,6 +218,12 @@ def mean_ap(
     for name, in_class in objects.items():
         if count_objects(in_class) == 0:
             continue
-        total += class_ap(detections.get(name, ()), in_class, threshold=threshold, strict=strict, integrate=integrate)
+        total += class_ap(
+            detections.get(name, ()),
+            in_class,
+            threshold=threshold,
+            strict=strict,
+            integrate=integrate,
+        )
         n_classes += 1
     return total / n_classes if n_classes else math.nan

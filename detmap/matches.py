@@ -1,0 +1,445 @@
+"""`Matches`, the mergeable heart of an evaluation: its laws and its file.
+
+It holds a verdict for every detection and a count for every object; nothing after it sees a box.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap import protocol as protocols
+from detmap.errors import DataError, MergeError
+from detmap.protocol import Protocol
+from detmap.rows import group, labels, offsets, ranked, rows_of
+from detmap.signature import data_digest, fold_table, protocol_digest
+from detmap.tables import Categories, Note
+
+FORMAT = 1  # of the saved file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overview:
+    """What a result tells of matches beside their scores; where the rows lie elsewhere, it stands
+    for them.
+
+    Parameters
+    ----------
+    protocol, categories, notes : as in `Matches`
+    n_images, n_images_without_objects : the images that are covered, and those of them where every
+        detection is false
+    n_beyond : detections that the protocol's limit kept from being looked at
+    n_tied : detections that share their score with another of their class
+    digest : `Matches.data_digest`
+    """
+
+    protocol: Protocol
+    categories: Categories
+    n_images: int
+    n_images_without_objects: int
+    n_beyond: int
+    n_tied: int
+    digest: str
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
+
+    Rows of detections are ordered by class, then by descending score, then by the protocol's rule
+    for ties; rows of objects by class, then by image. A verdict is a bit a threshold: set in `tp`,
+    or in `ignored`, or in neither (a false positive).
+
+    Parameters
+    ----------
+    protocol, categories : what the verdicts were made under
+    image_ids : (I,) int64 or str, ascending: the images that are covered, empty ones too
+    digest : (I, 2) uint64, fingerprints of each image's truth and detections
+    beyond : (I,) int32, detections that the protocol's limit kept from being looked at
+    off, obj_off : (K + 1,) int64, where each class's rows begin
+    image, obj_image : (D,), (G,) int32, positions in `image_ids`
+    rank : (D,) int32, how many detections of the same image and class come before
+    position : (D,) int32, row of the detections table, to trace a verdict back to its record; 0
+        where there was no table but a stream (`detmap.Evaluator`)
+    score : (D,) float64
+    tp, ignored : (D, A) unsigned words, bit t for threshold t
+    counted : (G, A) bool, whether the object is one to find in each area range
+    notes : remarks of the readers
+    """
+
+    protocol: Protocol
+    categories: Categories
+    image_ids: NDArray[Any]
+    digest: NDArray[np.uint64]
+    beyond: NDArray[np.int32]
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    position: NDArray[np.int32]
+    score: NDArray[np.float64]
+    tp: NDArray[np.unsignedinteger[Any]]
+    ignored: NDArray[np.unsignedinteger[Any]]
+    obj_off: NDArray[np.int64]
+    obj_image: NDArray[np.int32]
+    counted: NDArray[np.bool_]
+    notes: tuple[Note, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def n_objects(self) -> NDArray[np.int64]:
+        """(K, A) objects to find."""
+        total = np.zeros((len(self.counted) + 1, self.counted.shape[1]), dtype=np.int64)
+        np.cumsum(self.counted, axis=0, out=total[1:])
+        return total[self.obj_off[1:]] - total[self.obj_off[:-1]]
+
+    @property
+    def n_images(self) -> int:
+        """How many images are covered, I."""
+        return len(self.image_ids)
+
+    def data_digest(self) -> str:
+        """Digest of the data that was matched; independent of how the images were split."""
+        return data_digest(self.categories, self.image_ids, self.digest, self.order_digest())
+
+    def order_digest(self) -> NDArray[np.uint64]:
+        """Digests of the order of each class's rows, (K,), where the order of the input decides
+        ties; else (0,).
+
+        The digests of the images know the order within an image, not that among images.
+        """
+        if self.protocol.ranking.ties == "image":
+            return np.zeros(0, dtype=np.uint64)
+        return fold_table(len(self.categories), labels(self.off), self.image, self.rank)
+
+    def n_tied(self) -> int:
+        """Detections that share their score with another of their class."""
+        label = labels(self.off)
+        same = (self.score[1:] == self.score[:-1]) & (label[1:] == label[:-1])
+        tied = np.zeros(len(self), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        return int(tied.sum())
+
+    def n_images_without_objects(self) -> int:
+        """Images on which every detection is false."""
+        with_objects = np.zeros(self.n_images, dtype=bool)
+        with_objects[self.obj_image] = True
+        return int((~with_objects).sum())
+
+    def overview(self) -> Overview:
+        """What is known of the whole without the rows."""
+        return Overview(
+            self.protocol,
+            self.categories,
+            self.n_images,
+            self.n_images_without_objects(),
+            int(self.beyond.sum()),
+            self.n_tied(),
+            self.data_digest(),
+            self.notes,
+        )
+
+    def without_rows(self) -> Matches:
+        """The same images, with their digests and the notes, and not a row."""
+        return replace(
+            Matches.empty(self.protocol, self.categories),
+            image_ids=self.image_ids,
+            digest=self.digest,
+            beyond=self.beyond,
+            notes=self.notes,
+        )
+
+    @staticmethod
+    def empty(protocol: Protocol, categories: Categories) -> Matches:
+        """No images at all: the neutral element of `merge`."""
+        n_areas, word = len(protocol.areas), word_of(protocol)
+        none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
+        return Matches(
+            protocol,
+            categories,
+            image_ids=np.zeros(0, dtype=np.int64),
+            digest=np.zeros((0, 2), dtype=np.uint64),
+            beyond=none,
+            off=offsets,
+            image=none,
+            rank=none,
+            position=none,
+            score=np.zeros(0),
+            tp=np.zeros((0, n_areas), dtype=word),
+            ignored=np.zeros((0, n_areas), dtype=word),
+            obj_off=offsets,
+            obj_image=none,
+            counted=np.zeros((0, n_areas), dtype=bool),
+        )
+
+    def merge(self, *others: Matches) -> Matches:
+        """All parts as one; the same bits in whatever order and grouping they are put together.
+
+        Raises
+        ------
+        MergeError : another protocol, other classes, or an image in two parts
+        """
+        parts = [part for part in (self, *others) if len(part.image_ids)]
+        for other in others:
+            _same_kind(self, other)
+        notes = distinct(*(part.notes for part in (self, *others)))
+        if not parts:
+            return replace(self, notes=notes)
+        image_ids, moved = _join_images(parts)
+        n_images, n_classes = len(image_ids), len(self.categories)
+        label = np.concatenate([labels(part.off) for part in parts])
+        image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
+        position = np.concatenate([part.position for part in parts])
+        score = np.concatenate([part.score for part in parts])
+        first = None if self.protocol.ranking.ties == "image" else position
+        order, off = ranked(image, label, score, first, (n_images, n_classes))
+        obj_label = np.concatenate([labels(part.obj_off) for part in parts])
+        obj_image = np.concatenate(
+            [new[part.obj_image] for part, new in zip(parts, moved, strict=True)]
+        )
+        obj_order, obj_off = group(obj_image, obj_label, n_images, n_classes)
+        digest, beyond = (
+            np.empty((n_images, 2), dtype=np.uint64),
+            np.empty(n_images, dtype=np.int32),
+        )
+        for part, new in zip(parts, moved, strict=True):
+            digest[new], beyond[new] = part.digest, part.beyond
+        return Matches(
+            self.protocol,
+            self.categories,
+            image_ids,
+            digest,
+            beyond,
+            off=off,
+            image=image[order],
+            rank=np.concatenate([part.rank for part in parts])[order],
+            position=position[order],
+            score=score[order],
+            tp=np.concatenate([part.tp for part in parts])[order],
+            ignored=np.concatenate([part.ignored for part in parts])[order],
+            obj_off=obj_off,
+            obj_image=obj_image[obj_order],
+            counted=np.concatenate([part.counted for part in parts])[obj_order],
+            notes=notes,
+        )
+
+    def select(self, image_ids: ArrayLike) -> Matches:
+        """The part on some of the images, given by their ids.
+
+        Raises
+        ------
+        DataError : an id that is not among `image_ids`
+        """
+        wanted = np.unique(np.asarray(image_ids))
+        keep = np.isin(self.image_ids, wanted)
+        if keep.sum() != len(wanted):
+            strange = wanted[~np.isin(wanted, self.image_ids)].tolist()
+            raise DataError("select", f"no images {strange[:5]}", "give ids that were evaluated")
+        moved = (np.cumsum(keep) - 1).astype(np.int32)
+        rows, obj_rows = keep[self.image], keep[self.obj_image]
+        n_classes = len(self.categories)
+        return replace(
+            self,
+            image_ids=self.image_ids[keep],
+            digest=self.digest[keep],
+            beyond=self.beyond[keep],
+            off=offsets(labels(self.off)[rows], n_classes),
+            image=moved[self.image[rows]],
+            rank=self.rank[rows],
+            position=self.position[rows],
+            score=self.score[rows],
+            tp=self.tp[rows],
+            ignored=self.ignored[rows],
+            obj_off=offsets(labels(self.obj_off)[obj_rows], n_classes),
+            obj_image=moved[self.obj_image[obj_rows]],
+            counted=self.counted[obj_rows],
+        )
+
+    def select_classes(self, classes: ArrayLike) -> Matches:
+        """The part on some of the classes, given by their positions in ascending order; it
+        covers the same images.
+        """
+        wanted = np.asarray(classes, dtype=np.int64)
+        rows, off = rows_of(self.off, wanted)
+        obj_rows, obj_off = rows_of(self.obj_off, wanted)
+        names = tuple(self.categories.names[k] for k in wanted.tolist())
+        return replace(
+            self,
+            categories=Categories(self.categories.ids[wanted], names),
+            off=off,
+            image=self.image[rows],
+            rank=self.rank[rows],
+            position=self.position[rows],
+            score=self.score[rows],
+            tp=self.tp[rows],
+            ignored=self.ignored[rows],
+            obj_off=obj_off,
+            obj_image=self.obj_image[obj_rows],
+            counted=self.counted[obj_rows],
+        )
+
+    def save(self, path: str | Path, **remarks: Any) -> None:
+        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes
+        and notes.
+
+        `remarks` are plain values that go into the header too; `load` passes them over, `read`
+        hands them out.
+        """
+        header = {
+            "format": FORMAT,
+            "protocol": self.protocol.as_dict(),
+            "changes": self.protocol.changes,
+            "stock": self.protocol.stock,
+            "categories": self.categories.names,
+            "notes": [astuple(note) for note in self.notes],
+            "remarks": remarks,
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file,
+                header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+                category_ids=self.categories.ids,
+                **arrays,
+            )
+
+    @staticmethod
+    def load(path: str | Path) -> Matches:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        DataError : not such a file, damaged, or of a format that this version does not know
+        """
+        return read(path)[0]
+
+
+def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
+    """What `Matches.save` wrote, and the remarks in its header.
+
+    Raises
+    ------
+    DataError : not such a file, damaged, or of a format that this version does not know
+    """
+    try:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            header = json.loads(file["header"].tobytes())
+            if header["format"] != FORMAT:
+                raise DataError(
+                    str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}"
+                )
+            protocol = replace(
+                protocols.from_dict(header["protocol"], where=str(path)),
+                changes=tuple((key, value) for key, value in header["changes"]),
+                stock=header["stock"],
+            )
+            categories = Categories(file["category_ids"], tuple(header["categories"]))
+            notes = tuple(Note(*note) for note in header["notes"])
+            matches = Matches(
+                protocol, categories, notes=notes, **{name: file[name] for name in _ARRAYS}
+            )
+            return matches, header["remarks"]
+    except DataError:
+        raise
+    except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, shape
+        raise DataError(
+            str(path), f"not a readable file of matches ({error})", "write it again"
+        ) from None
+
+
+def merge_files(paths: Sequence[str | Path]) -> Matches:
+    """The parts that `Matches.save` wrote to these files, merged; a note counts the images of the
+    truth that none has.
+
+    Raises
+    ------
+    DataError : a file that cannot be read
+    MergeError : parts that do not belong together; the message names the files
+    """
+    opened = [read(path) for path in paths]
+    parts = [part for part, _ in opened]
+    try:
+        whole = parts[0].merge(*parts[1:])
+    except MergeError as error:
+        first, second = _quarrel(parts)
+        raise MergeError(f"{paths[first]} and {paths[second]}", error.what, error.fix) from None
+    of_truth = {remarks.get("images_of_truth", 0) for _, remarks in opened}
+    missing = of_truth.pop() - whole.n_images
+    if of_truth or missing <= 0:
+        return whole
+    text = "images of the truth are in none of the parts and are left out"
+    return replace(whole, notes=distinct(whole.notes, [Note("images-left-out", text, missing)]))
+
+
+def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
+    """The first two parts that do not merge."""
+    for second in range(len(parts)):
+        for first in range(second):
+            try:
+                _same_kind(parts[first], parts[second])
+                _join_images([part for part in (parts[first], parts[second]) if part.n_images])
+            except MergeError:
+                return first, second
+    raise AssertionError("every two parts merge")
+
+
+_ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
+
+
+def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes of several sources, each once, in an order of their own."""
+    return tuple(sorted({note for source in notes for note in source}))
+
+
+def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
+    """The word that holds a bit a threshold."""
+    return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
+
+
+def _same_kind(a: Matches, b: Matches) -> None:
+    if a.protocol is not b.protocol and protocol_digest(a.protocol) != protocol_digest(b.protocol):
+        raise MergeError(
+            "merge",
+            f"protocol {a.protocol.name} {dict(a.protocol.changes)} and {b.protocol.name} "
+            f"{dict(b.protocol.changes)}",
+            "match every part under the same protocol",
+        )
+    if a.categories is not b.categories and a.categories != b.categories:
+        strange = sorted(set(a.categories.names) ^ set(b.categories.names))
+        raise MergeError(
+            "merge",
+            f"the classes differ: {', '.join(strange[:5]) or 'same names, other ids'}",
+            "give every part the same list of classes",
+        )
+
+
+def _join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The union of the parts' image ids, ascending, and where each part's images went."""
+    kinds = {part.image_ids.dtype.kind for part in parts}
+    if len(kinds) > 1:
+        raise MergeError(
+            "merge",
+            "image ids are numbers in one part and strings in another",
+            "use one kind of ids",
+        )
+    image_ids, count = np.unique(
+        np.concatenate([part.image_ids for part in parts]), return_counts=True
+    )
+    if (count > 1).any():
+        twice = image_ids[count > 1].tolist()
+        raise MergeError(
+            "merge",
+            f"{len(twice)} images are in more than one part: {twice[:5]}",
+            "give every image to one part only",
+        )
+    return image_ids, [
+        np.searchsorted(image_ids, part.image_ids).astype(np.int32) for part in parts
+    ]

@@ -1,0 +1,71 @@
+"""Rows of tables in the order that matching and merging need: grouped, ranked, by offsets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def group(
+    image: NDArray[np.int32] | None, label: NDArray[np.int32], n_images: int, n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by class, then (unless None) by image, then in input order; and where each class
+    begins.
+    """
+    from detmap.kernels import grouping
+
+    start = np.arange(len(label), dtype=np.int32)
+    if image is not None:
+        by_image = np.empty_like(start)
+        grouping.group(image, start, by_image, np.empty(n_images + 1, dtype=np.int64))
+        start = by_image
+    rows, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
+    grouping.group(label, start, rows, off)
+    return rows, off
+
+
+def ranked(
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    score: NDArray[np.float64],
+    first: NDArray[np.int32] | None,
+    sizes: tuple[int, int],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by class, best score first, of equal scores by `first` if there is such a column, then
+    image, then as given.
+
+    sizes: I images and K classes. Also where each class begins.
+    """
+    from detmap.kernels import grouping
+    from detmap.kernels.ranked import rank_lists
+
+    n_images, n_classes = sizes
+    if first is None:
+        order, off = group(image, label, n_images, n_classes)
+    else:
+        start = np.lexsort((image, first)).astype(np.int32)
+        order, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
+        grouping.group(label, start, order, off)
+    rank_lists(score.view(np.uint64), off, order, grouping.sorter(int(np.diff(off).max(initial=0))))
+    return order, off
+
+
+def rows_of(
+    off: NDArray[np.int64], classes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of some classes, one class after the other, and where each begins among them."""
+    sizes = off[classes + 1] - off[classes]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
+
+
+def labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
+    """(n,) the class of each row, from where each class begins."""
+    return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
+
+
+def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
+    """(K + 1,) where each class begins, from the class of each row, ascending."""
+    return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))]).astype(
+        np.int64
+    )
