@@ -1,0 +1,29 @@
+"""Drawn COCO data: every array and every stat equal (==) to pycocotools'."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import detmap
+from detmap import curves
+from tests.drawing import draw_coco, draw_many_detections, draw_round_recall
+from tests.reference import official
+from tests.tables import read_coco
+
+DRAWS = {0: draw_many_detections, 1: draw_round_recall}  # of every 50 seeds; else draw_coco
+
+
+def case(seed: int) -> str | None:
+    """What differs from pycocotools on one drawn data set."""
+    data = DRAWS.get(seed % 50, draw_coco)(np.random.default_rng(seed))
+    result = detmap.evaluate(*read_coco(*data), threads=1)
+    expected = official.run(*data)
+    for name, found in curves.coco_arrays(result.matches).items():
+        if not np.array_equal(found, expected.eval[name]):
+            return f"{name}: {int((found != expected.eval[name]).sum())} cells"
+    stats = [-1.0 if math.isnan(value) else value for value in result.metrics.values()]
+    if stats != expected.stats.tolist():
+        return f"stats {stats} and {expected.stats.tolist()}"
+    return None

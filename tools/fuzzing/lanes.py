@@ -1,0 +1,21 @@
+"""Damaged files: the fast lane of a format reads what its reference lane reads, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.lanes import LANES, taken, write_mutated
+
+COUNTS = dict.fromkeys(LANES, 0)  # files that the fast lane took
+SCRATCH = Path("damaged")
+
+
+def case(seed: int) -> str | None:
+    """Whether the two lanes read one damaged file differently."""
+    kind = tuple(LANES)[seed % len(LANES)]
+    write_mutated(kind, seed, SCRATCH)
+    try:
+        COUNTS[kind] += taken(kind, SCRATCH)
+    except AssertionError as error:
+        return f"{kind}: {error}"
+    return None
