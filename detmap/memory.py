@@ -36,8 +36,10 @@ def require(needed: int, where: str, what: str) -> None:
     needed : bytes, an estimate
     where, what : the place and the subject of the error
     """
+    if needed <= SPARE:
+        return
     free = available()
-    if needed > SPARE and free is not None and needed > free:
+    if free is not None and needed > free:
         raise DataError(
             where,
             f"{what} needs about {needed / 2**30:.1f} GiB of memory, {max(free, 0) / 2**30:.1f} GiB are free",

@@ -19,7 +19,9 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 # A module imports only from layers above its own.
 LAYERS = (
     ("errors", "version", "resources"),
-    ("memory", "tables", "protocol", "parallel", "kernels", "report"),
+    ("memory",),
+    ("opening",),
+    ("tables", "protocol", "parallel", "kernels", "report"),
     ("signature", "adapters", "integrators", "rows"),
     ("matches",),
     ("matching",),

@@ -907,7 +907,7 @@ def test_a_class_file_that_is_a_folder() -> None:
     assert_refused(
         run("eval", "VOC2007", "bad"),
         "bad/comp4_det_test_cat.txt",
-        "cannot be read: Is a directory",
+        "a folder, not a file",
         "a file",
     )
 

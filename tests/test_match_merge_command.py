@@ -184,7 +184,7 @@ def test_damaged_absent_and_future_files(
     [
         ("12345\n", "line 1: no image '12345' in"),
         ("\n\n", "names no image"),
-        (b"\xff\xfe", "not a text file"),
+        (b"\xff\xfe", "line 1: not UTF-8"),
         (None, "no such file|cannot be read"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import coco, joining, voc
+from detmap.adapters import coco, joining, text, voc
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
@@ -70,14 +70,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     DataError : no such file, no name in it, a name twice, an image that the truth lacks
     """
     path = Path(path)
-    with _readable(path):
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError:
-            raise DataError(
-                str(path), "not a text file", "write one image a line, in UTF-8"
-            ) from None
-    places = {i: line.strip() for i, line in enumerate(lines, start=1) if line.strip()}
+    places = {line: " ".join(words) for line, words in text.lines(path)}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
     found = joining.images_by_stem(truth, list(places.values()), str(path))

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import memory
+from detmap import opening
 from detmap.adapters import coco_errors, coco_scan, joining
 from detmap.errors import DataError
 from detmap.tables import (
@@ -429,11 +429,5 @@ def _raise_first_bad(
 
 
 def _bytes(path: Path) -> bytes:
-    try:
-        memory.require(DECODED * path.stat().st_size, str(path), "decoding the file")
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            str(path), f"cannot be read: {error.strerror}", "check the path and its permissions"
-        ) from None
-    return data[3:] if data.startswith(b"\xef\xbb\xbf") else data
+    data = opening.read_bytes(path, times=DECODED, what="decoding the file")
+    return data.removeprefix(b"\xef\xbb\xbf")

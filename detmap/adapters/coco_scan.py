@@ -9,8 +9,6 @@ mapped, so that nothing happens to a reader whose file is cut short behind its b
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import memory
+from detmap import memory, opening
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
@@ -70,16 +68,20 @@ class Columns:
 Locate = Callable[[NDArray[Any]], NDArray[Any]]
 
 
-class OpenFile:
-    """A regular file that is read at given places."""
+class JsonFile:
+    """A file of JSON that is read at given places.
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self.descriptor = path, descriptor
-        self.size = os.fstat(descriptor).st_size
+    Parameters
+    ----------
+    file : to read from
+    """
+
+    def __init__(self, file: opening.InputFile) -> None:
+        self.file, self.path, self.size = file, file.path, file.size
 
     def read(self, at: int, size: int) -> NDArray[np.uint8]:
         """Up to `size` bytes from `at` on, (n,) uint8."""
-        return np.frombuffer(os.pread(self.descriptor, size, at), dtype=np.uint8)
+        return np.frombuffer(self.file.read(at, size), dtype=np.uint8)
 
     def byte(self, at: int) -> tuple[int, int]:
         """The position from `at` on that is not white space, and the byte there; -1 behind the
@@ -111,23 +113,19 @@ class OpenFile:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[OpenFile]:
-    """The file, if it is a regular one of some size; else `NotPlain`."""
+def opened(path: Path) -> Iterator[JsonFile]:
+    """The file, if it can be read and is of some size; else `NotPlain`."""
     from detmap.kernels.store import share_the_work
 
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
+        with opening.opened(path) as file:
+            if file.size < LEAST_SIZE:
+                raise NotPlain
+            if file.size < READ_MEANWHILE and not is_ready() and share_the_work():
+                raise NotPlain
+            yield JsonFile(file)
+    except opening.UnreadableError:  # the other lane says why
         raise NotPlain from None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size < LEAST_SIZE:
-            raise NotPlain
-        if status.st_size < READ_MEANWHILE and not is_ready() and share_the_work():
-            raise NotPlain
-        yield OpenFile(path, descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -> Columns | None:
@@ -214,7 +212,7 @@ def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> 
 
 
 def scan_list(
-    file: OpenFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
+    file: JsonFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
 ) -> tuple[Columns, int]:
     """The records of the list whose opening bracket is just before `at`, and the position after its
     closing bracket.
@@ -310,7 +308,7 @@ def _all_known(columns: Columns) -> bool:
     return bool((columns.image >= 0).all() and (columns.category >= 0).all())
 
 
-def _key(file: OpenFile, at: int) -> tuple[str, int]:
+def _key(file: JsonFile, at: int) -> tuple[str, int]:
     """A key of the top level whose quotation mark is at `at`, and the position of its value."""
     from detmap.kernels.json_scan import skip_string
 

@@ -9,16 +9,16 @@ decides the order.
 from __future__ import annotations
 
 import csv
+import io
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import voc_cls
+from detmap.adapters import text, voc_cls
 from detmap.errors import DataError
 from detmap.tables import Classified
 
@@ -135,16 +135,7 @@ def _some(kind: str, names: Sequence[str]) -> str:
 
 def _sheet(path: Path) -> _Sheet:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return _parse(path, file)
-    except OSError as error:
-        raise DataError(
-            str(path), f"cannot be read: {error.strerror}", "check its permissions"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            str(path), f"not UTF-8 text: {error.reason}", "write the file as CSV text"
-        ) from None
+        return _parse(path, io.StringIO(text.decoded(path), newline=""))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "write the file as CSV text") from None
 
@@ -164,7 +155,7 @@ def _parse(path: Path, file: Iterable[str]) -> _Sheet:
                 "one column for the sample id and one for each class",
             )
         try:
-            values.extend(map(float, islice(row, 1, None)))
+            values.extend(text.numbers(row[1:]))
         except ValueError:
             raise _not_a_number(f"{path}: line {reader.line_num}", classes, row) from None
         ids.append(row[0])
@@ -182,7 +173,7 @@ def _parse(path: Path, file: Iterable[str]) -> _Sheet:
 
 
 def _header(path: Path, row: list[str]) -> list[str]:
-    classes = [name.strip() for name in row[1:]]
+    classes = [name.strip(text.SPACE) for name in row[1:]]
     if not classes:
         raise DataError(
             f"{path}: line 1",
@@ -212,9 +203,7 @@ def _unique(names: list[str], places: list[str], kind: str) -> None:
 
 def _not_a_number(where: str, classes: list[str], row: list[str]) -> DataError:
     for name, cell in zip(classes, row[1:], strict=True):
-        try:
-            float(cell)
-        except ValueError:
+        if text.number(cell.strip(text.SPACE)) is None:
             return DataError(
                 f"{where}, column {name}", f"{cell!r} is not a number", "write a plain number"
             )

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import joining, voc_scan
+from detmap import opening
+from detmap.adapters import joining, text, voc_scan
 from detmap.errors import DataError
 from detmap.parallel import in_order
 from detmap.tables import Categories, Detections, Images, Note, Truth
@@ -233,15 +234,14 @@ def _stems(root: Path, split: str) -> list[str]:
             str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}"
         )
     line_of: dict[str, int] = {}
-    for line, words in enumerate(map(str.split, _text(file).splitlines()), start=1):
-        if words and words[0] in line_of:
+    for line, words in text.lines(file):
+        if words[0] in line_of:
             raise DataError(
                 f"{file}: line {line}",
                 f"image {words[0]} is listed twice, first in line {line_of[words[0]]}",
                 "list every image once",
             )
-        if words:
-            line_of[words[0]] = line
+        line_of[words[0]] = line
     if not line_of:
         raise DataError(str(file), "lists no image", "a split has one file stem a line")
     return sorted(line_of)
@@ -256,7 +256,7 @@ def _listed_classes(root: Path, split: str) -> set[str]:
 
 def _page(file: Path) -> _Page:
     try:
-        data = file.read_bytes()
+        data = opening.read_bytes(file)
         if b"<!ENTITY" in data:
             raise DataError(
                 str(file),
@@ -264,13 +264,9 @@ def _page(file: Path) -> _Page:
                 "write it without a DOCTYPE",
             )
         root = ElementTree.fromstring(data)
-    except FileNotFoundError:
+    except opening.MissingFileError:
         raise DataError(
             str(file), "missing, though the split lists it", "add the file or take it off the list"
-        ) from None
-    except OSError as error:
-        raise DataError(
-            str(file), f"cannot be read: {error.strerror}", "check its permissions"
         ) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise DataError(str(file), f"not XML: {error}", "write or copy the file again") from None
@@ -411,61 +407,41 @@ def _unknown_class(file: Path, truth: Truth) -> DataError:
 
 def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
     """Line numbers, image names and (n, 5) score, x1, y1, x2, y2 of one file."""
-    rows = [line.split() for line in _text(file).splitlines()]
-    wrong = next((i for i, row in enumerate(rows) if row and len(row) != 6), None)
-    if wrong is not None:
-        raise DataError(
-            f"{file}: line {wrong + 1}",
-            f"{len(rows[wrong])} columns: {' '.join(rows[wrong])[:60]!r}",
-            "a line is: image score x1 y1 x2 y2",
-        )
-    numbered = [(i + 1, row) for i, row in enumerate(rows) if row]
+    rows = list(text.lines(file))
+    for line, words in rows:
+        if len(words) != 6:
+            raise DataError(
+                f"{file}: line {line}",
+                f"{len(words)} columns: {' '.join(words)[:60]!r}",
+                "a line is: image score x1 y1 x2 y2",
+            )
     try:
-        numbers = np.array([[float(word) for word in row[1:]] for _, row in numbered]).reshape(
-            -1, 5
-        )
+        found = [text.numbers(words[1:]) for _, words in rows]
     except ValueError:
-        raise _not_a_number(file, numbered) from None
+        raise _not_a_number(file, rows) from None
+    numbers = np.array(found, dtype=np.float64).reshape(-1, 5)
     if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
-        raise _not_a_number(file, numbered)
+        raise _not_a_number(file, rows)
     negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
     if negative.any():
-        line, row = numbered[int(np.argmax(negative))]
+        line, words = rows[int(np.argmax(negative))]
         raise DataError(
             f"{file}: line {line}",
-            f"box {' '.join(row[2:])} has a negative width or height",
+            f"box {' '.join(words[2:])} has a negative width or height",
             "boxes are x1 y1 x2 y2, the last pixel not before the first",
         )
-    return [line for line, _ in numbered], [row[0] for _, row in numbered], numbers
+    return [line for line, _ in rows], [words[0] for _, words in rows], numbers
 
 
-def _not_a_number(file: Path, numbered: list[tuple[int, list[str]]]) -> DataError:
-    for line, row in numbered:
-        for column, word in zip(("score", "x1", "y1", "x2", "y2"), row[1:], strict=True):
-            try:
-                number = float(word)
-            except ValueError:
-                number = np.nan
-            if not abs(number) <= (sys.float_info.max if column == "score" else joining.MAX_PIXEL):
+def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:
+    for line, words in rows:
+        for column, word in zip(("score", "x1", "y1", "x2", "y2"), words[1:], strict=True):
+            number = text.number(word)
+            most = sys.float_info.max if column == "score" else joining.MAX_PIXEL
+            if number is None or not abs(number) <= most:
                 return DataError(
                     f"{file}: line {line}, {column}",
                     f"{word!r} is not a finite number",
                     "write a plain number",
                 )
     raise AssertionError("called for a file whose numbers are all finite")
-
-
-def _text(file: Path) -> str:
-    try:
-        data = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise DataError(
-            str(file), f"cannot be read: {error.strerror}", "it should be a file that you may read"
-        ) from None
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{file}: line {line}", f"not UTF-8: {error.reason}", "write the file as plain text"
-        ) from None

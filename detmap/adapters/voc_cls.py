@@ -9,12 +9,13 @@ are made from the XML. An image that a result file does not name ranks last.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import voc
+from detmap.adapters import text, voc
 from detmap.errors import DataError
 from detmap.tables import Classified, Note
 
@@ -194,17 +195,14 @@ def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:
     """(N,) the score of each image, -inf where the file has none."""
     place = {image: i for i, image in enumerate(images)}
     score = np.full(len(images), np.nan)
-    for line, (image, text) in _pairs(file, "image score"):
+    for line, (image, word) in _pairs(file, "image score"):
         where = f"{file}: line {line}"
         if image not in place:
             raise DataError(where, f"no image {image!r} in {root}", "give the results of one split")
-        try:
-            value = float(text)
-        except ValueError:
-            value = np.nan
-        if not value < np.inf:
+        value = text.number(word)
+        if value is None or not value < np.inf:
             raise DataError(
-                where, f"{text!r} is not a score", "write a number, or -inf for no prediction"
+                where, f"{word!r} is not a score", "write a number, or -inf for no prediction"
             )
         if not np.isnan(score[place[image]]):
             raise DataError(where, f"image {image} for the second time", "give one score an image")
@@ -212,24 +210,13 @@ def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:
     return np.where(np.isnan(score), -np.inf, score)
 
 
-def _pairs(file: Path, legal: str) -> list[tuple[int, list[str]]]:
+def _pairs(file: Path, legal: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and the two words of each line that is not empty."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(
-            str(file), f"cannot be read: {error.strerror}", "check its permissions"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            str(file), f"not UTF-8 text: {error.reason}", "write the file as plain text"
-        ) from None
-    pairs = [(i + 1, line.split()) for i, line in enumerate(text.splitlines()) if line.strip()]
-    for line, words in pairs:
+    for line, words in text.lines(file):
         if len(words) != 2:
             raise DataError(
                 f"{file}: line {line}",
                 f"{len(words)} columns: {' '.join(words)[:60]!r}",
                 f"a line is: {legal}",
             )
-    return pairs
+        yield line, words

@@ -7,7 +7,6 @@ plain; then that module, the authority on every legal file and every error, read
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import opening
 from detmap.adapters.joining import MAX_PIXEL
 from detmap.parallel import in_order
 
@@ -54,7 +54,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
     batches = [files[i : i + 512] for i in range(0, len(files), 512)]
     try:
         texts = [text for batch in in_order(_read_all, batches) for text in batch]
-    except OSError:
+    except opening.UnreadableError:
         return None
     data = b"".join(texts)
     text = np.frombuffer(data, dtype=np.uint8)
@@ -100,8 +100,8 @@ def scan_lines(
     from detmap.kernels import voc_scan as scan
 
     try:
-        data = file.read_bytes()
-    except OSError:
+        data = opening.read_bytes(file)
+    except opening.UnreadableError:
         return None
     most = len(data) // SHORTEST_LINE + 1
     image, score, boxes = np.empty(most, dtype=np.int32), np.empty(most), np.empty((most, 4))
@@ -118,17 +118,7 @@ def _good(boxes: NDArray[np.float64]) -> bool:
 
 
 def _read_all(files: Sequence[Path]) -> list[bytes]:
-    texts = []
-    for file in files:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            text = os.read(descriptor, 1 << 16)
-            while more := os.read(descriptor, 1 << 20) if len(text) >= 1 << 16 else b"":
-                text += more
-        finally:
-            os.close(descriptor)
-        texts.append(text)
-    return texts
+    return [opening.read_bytes(file) for file in files]
 
 
 def read_nothing() -> None:
