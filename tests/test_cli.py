@@ -678,6 +678,7 @@ def test_a_full_disk_is_an_error_without_traceback() -> None:
     assert done.stderr.count(b"\n") == 2
 
 
+@pytest.mark.slow
 def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path: Path) -> None:
     files = small(tmp_path, make.instances(categories=[make.category(name="café")]))
     shown = spawn("eval", *files, "--per-class", PYTHONIOENCODING="ascii")

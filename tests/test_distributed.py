@@ -27,6 +27,8 @@ from tests.test_evaluator import by_image
 distributed = pytest.importorskip("distributed")
 from detmap.distributed import evaluate  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 N_SHARDS = 4
 
 

@@ -92,6 +92,7 @@ def assert_equal(stream: Evaluator, truth: Truth, detections: Detections, protoc
 batchings = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(coco_data(zero_id=True), st.randoms(), batchings, st.sampled_from(PROTOCOLS))
 def test_any_batches_in_any_order_give_the_bits_of_one_run(
@@ -153,6 +154,7 @@ def test_merged_saved_loaded_pickled_in_the_middle(
         merged.update([pairs[0][0]], [pairs[0][1]])
 
 
+@pytest.mark.slow
 @given(coco_data())
 def test_without_ids_images_are_numbered_as_they_come(data: CocoData) -> None:
     truth, detections = read_coco(*data)

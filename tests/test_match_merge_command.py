@@ -213,6 +213,7 @@ def test_percent_and_json_do_not_go_together(data: tuple[Path, Path]) -> None:
     assert run("merge", part, "--percent", "--format", "json").code == 2
 
 
+@pytest.mark.slow
 def test_as_processes_of_their_own(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert spawn("match", *data, "-o", "part.npz", cwd=tmp_path).code == 0
     assert (

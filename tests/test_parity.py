@@ -59,6 +59,7 @@ def test_more_detections_than_the_limit(data: CocoData) -> None:
     assert_parity(data)
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=40)
 @given(round_recall())
 def test_recall_exactly_at_a_grid_point(data: CocoData) -> None:
@@ -97,6 +98,7 @@ points = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=120)
 @given(coco_data(), st.one_of(many_thresholds, odd_thresholds), limits, ranges, points)
 def test_other_settings(

@@ -357,6 +357,7 @@ def test_voc_split(voc: tuple[Path, Path]) -> None:
 # ---- pictures
 
 
+@pytest.mark.slow
 def test_plot(files: tuple[Path, Path], tmp_path: Path) -> None:
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         picture = tmp_path / f"curves{suffix}"
@@ -369,6 +370,7 @@ def test_plot(files: tuple[Path, Path], tmp_path: Path) -> None:
     )  # a comment beside the outlines of the letters
 
 
+@pytest.mark.slow
 def test_plot_of_many_classes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = ranking.from_arrays(rng.random((3000, 30)) < 0.3, rng.random((3000, 30)))

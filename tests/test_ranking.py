@@ -582,6 +582,7 @@ def test_a_positive_label_of_any_kind() -> None:
     assert sklearn.average_precision_score([0, 1, 0, 1], score, pos_label=0) == close(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_the_number_of_threads_never_shows(threads: int) -> None:
     rng = np.random.default_rng(0)

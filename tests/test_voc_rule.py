@@ -91,6 +91,7 @@ def verdicts(result: detmap.Result) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=50)
 @given(data=voc_data())
 def test_all_thresholds_at_once_are_each_alone(data: tuple[VocObjects, VocDetections]) -> None:

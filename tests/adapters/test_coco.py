@@ -316,6 +316,7 @@ RESULTS = [
 ]
 
 
+@pytest.mark.slow
 @in_one_folder
 @given(instances=respelled(INSTANCES), results=respelled(RESULTS))
 def test_another_spelling_of_the_same_files_keeps_the_signature(

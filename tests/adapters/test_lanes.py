@@ -28,6 +28,7 @@ def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, name, getattr(module, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LANES)
 def test_on_mutated_files(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
@@ -38,6 +39,7 @@ def test_on_mutated_files(kind: str, tmp_path: Path) -> None:
     assert accepted > 150  # the fast lane is not a lane that nothing takes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LANES)
 def test_cut_short_anywhere(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"

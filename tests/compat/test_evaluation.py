@@ -86,6 +86,7 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
     return {name: draw(choices[name]) for name in sorted(chosen)}
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.one_of(coco_data(), coco_data(zero_id=True)), parameters())
 def test_mutated_parameters(data: CocoData, params: dict[str, Any]) -> None:
@@ -150,6 +151,7 @@ def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> Non
     check(draw_coco(np.random.default_rng(5)), native=native, **params)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(coco_data(), parameters(), parameters())
 def test_accumulate_with_other_parameters(

@@ -36,6 +36,7 @@ def test_identical_to_pycocotools(demo: Path, capsys: pytest.CaptureFixture[str]
     assert "identical in every bit" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_val2017_boxes_against_themselves(data: Path, tmp_path: Path) -> None:
     """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in
     every bit."""
