@@ -170,7 +170,8 @@ class Evaluator:
             return
         ids, place, numbered = self._identify(found, sought)
         truth = self._read_targets(ids, place, sought) if self.truth is None else self.truth.on(ids)
-        part = match(truth, self._read_predictions(place, found), self.protocol, threads=1)
+        predicted = self._read_predictions(truth, place, found)
+        part = match(truth, predicted, self.protocol, threads=1)
         self._parts.append(replace(part, position=np.zeros_like(part.position)))
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
@@ -239,7 +240,9 @@ class Evaluator:
         place[order] = place.copy()
         return array[order], place, False
 
-    def _read_predictions(self, place: NDArray[np.int32], images: Sequence[Fields]) -> Detections:
+    def _read_predictions(
+        self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
+    ) -> Detections:
         where = "predictions"
         rows = batches.read_rows(where, images, self.box_format, {"scores": None})
         score = np.asarray(rows.more["scores"], dtype=np.float64)
@@ -253,7 +256,15 @@ class Evaluator:
             )
         label, box_format = self._label(where, rows), batches.table_format(self.box_format)
         return _by_image(
-            Detections(np.repeat(place, rows.count), label, rows.boxes, score, box_format)
+            Detections(
+                truth.images,
+                truth.categories,
+                np.repeat(place, rows.count),
+                label,
+                rows.boxes,
+                score,
+                box_format,
+            )
         )
 
     def _read_targets(
@@ -267,7 +278,6 @@ class Evaluator:
             if any(key in image for image in images)
         }
         rows = batches.read_rows(where, images, self.box_format, asked)
-        none = np.zeros(len(rows.label), dtype=bool)
         corners = self.box_format == "voc"
         sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
         area = sides[:, 0] * sides[:, 1]
@@ -290,9 +300,12 @@ class Evaluator:
                 image=np.repeat(place, rows.count),
                 label=self._label(where, rows),
                 boxes=rows.boxes,
-                area=area,
-                crowd=rows.more.get("iscrowd", none).astype(bool),
-                difficult=rows.more.get("difficult", none).astype(bool),
+                roles={
+                    role: rows.more[key].astype(bool)
+                    for key, role in (("iscrowd", "crowd"), ("difficult", "difficult"))
+                    if key in asked
+                },
+                attributes={"area": area},
                 box_format=batches.table_format(self.box_format),
                 family="voc" if corners else "coco",
             )
@@ -471,14 +484,7 @@ def _by_image(table: Table) -> Table:
     """A table with its rows by image, and those of an image in the order that they have."""
     if (table.image[1:] >= table.image[:-1]).all():
         return table
-    rows = np.argsort(table.image, kind="stable")
-    columns = [
-        "image",
-        "label",
-        "boxes",
-        *(["score"] if isinstance(table, Detections) else ["area", "crowd", "difficult"]),
-    ]
-    return replace(table, **{name: getattr(table, name)[rows] for name in columns})
+    return table.take(np.argsort(table.image, kind="stable"))
 
 
 class _Known:
@@ -503,20 +509,8 @@ class _Known:
                 f"no image {strange!r} in {table.source}",
                 f"the truth has {len(table.images)} images{example}",
             )
-        places, off = rows_of(self.off, image)
-        rows = self.rows[places]
-        return replace(
-            table,
-            images=Images(
-                ids, ("",) * len(ids), table.images.width[image], table.images.height[image]
-            ),
-            image=np.repeat(np.arange(len(ids), dtype=np.int32), np.diff(off)),
-            label=table.label[rows],
-            boxes=table.boxes[rows],
-            area=table.area[rows],
-            crowd=table.crowd[rows],
-            difficult=table.difficult[rows],
-        )
+        places, _ = rows_of(self.off, image)
+        return table.on(image, self.rows[places])
 
 
 def _categories(classes: Any) -> Categories:

@@ -21,7 +21,7 @@ from detmap.rows import group, labels, offsets, ranked, rows_of
 from detmap.signature import data_digest, fold_table, protocol_digest
 from detmap.tables import Categories, Note
 
-FORMAT = 1  # of the saved file
+FORMAT = 2  # of the saved file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,10 +270,9 @@ class Matches:
         wanted = np.asarray(classes, dtype=np.int64)
         rows, off = rows_of(self.off, wanted)
         obj_rows, obj_off = rows_of(self.obj_off, wanted)
-        names = tuple(self.categories.names[k] for k in wanted.tolist())
         return replace(
             self,
-            categories=Categories(self.categories.ids[wanted], names),
+            categories=self.categories.take(wanted),
             off=off,
             image=self.image[rows],
             rank=self.rank[rows],

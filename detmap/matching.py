@@ -12,8 +12,8 @@ from detmap.matches import Matches, distinct, word_of
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.rows import group
-from detmap.signature import fold_table
-from detmap.tables import BoxFormat, Detections, Images, Truth, boxes_as
+from detmap.signature import image_digests
+from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
 
 def match(
@@ -77,26 +77,7 @@ def match(
         )
         rule(classes, found, objects, rules, verdicts, room)
 
-    def digest_both() -> NDArray[np.uint64]:
-        return np.stack(
-            [
-                fold_table(
-                    n_images,
-                    truth.image,
-                    truth.label,
-                    truth.boxes,
-                    truth.area,
-                    truth.crowd,
-                    truth.difficult,
-                ),
-                fold_table(
-                    n_images, detections.image, detections.label, detections.boxes, detections.score
-                ),
-            ],
-            axis=1,
-        )
-
-    digest = each_batch(match_some, sizes, threads, beside=digest_both)
+    digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(
         image, minlength=n_images
     )
@@ -126,33 +107,10 @@ def match_images(
     """`match` on some of the images, given by their positions: the rows of
     ``match(...).select(ids)``, for less work.
     """
-    keep = np.zeros(len(truth.images), dtype=bool)
-    keep[images] = True
-    moved = (np.cumsum(keep) - 1).astype(np.int32)
-    objects, found = keep[truth.image], keep[detections.image]
-    whole = truth.images
-    stems = tuple(stem for stem, kept in zip(whole.stems, keep.tolist(), strict=True) if kept)
-    part = match(
-        replace(
-            truth,
-            images=Images(whole.ids[keep], stems, whole.width[keep], whole.height[keep]),
-            image=moved[truth.image[objects]],
-            label=truth.label[objects],
-            boxes=truth.boxes[objects],
-            area=truth.area[objects],
-            crowd=truth.crowd[objects],
-            difficult=truth.difficult[objects],
-        ),
-        replace(
-            detections,
-            image=moved[detections.image[found]],
-            label=detections.label[found],
-            boxes=detections.boxes[found],
-            score=detections.score[found],
-        ),
-        protocol,
-    )
-    return replace(part, position=np.flatnonzero(found).astype(np.int32)[part.position])
+    images = np.unique(images)
+    rows = np.flatnonzero(np.isin(detections.image, images))
+    part = match(truth.on(images), detections.on(images, rows), protocol)
+    return replace(part, position=rows.astype(np.int32)[part.position])
 
 
 def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.protocol import Protocol
-from detmap.tables import Categories
+from detmap.rows import labels
+from detmap.tables import Categories, Detections, Truth
 from detmap.version import __version__
 
 CHUNK = 1 << 16  # rows whose columns are laid out as words at a time
@@ -47,10 +48,44 @@ def fold_table(
 
 
 def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
-    wide = column.reshape(len(column), -1)
+    wide = column if column.ndim == 2 else column[:, None]
     if wide.dtype.kind == "f":
         return np.ascontiguousarray(wide + 0.0, dtype=np.float64).view(np.uint64)
-    return wide.astype(np.int64).view(np.uint64)
+    return wide if wide.dtype == np.uint64 else wide.astype(np.int64).view(np.uint64)
+
+
+def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
+    """(I, 2) digests of each image's truth and of its detections.
+
+    A role that nobody has on an image, and an attribute that is unknown there (NaN), enter like
+    columns that are not there at all: what other images have does not show.
+    """
+    n_images, n_objects = len(truth.images), len(truth)
+    roles, attributes = (np.zeros(n_objects, dtype=np.uint64) for _ in range(2))
+    for name, flag in truth.roles.items():
+        roles ^= np.where(flag, _word_of(name), np.uint64(0))
+    for name, value in truth.attributes.items():
+        mixed = _mixed(_words(value)[:, 0] ^ _word_of(name))
+        attributes ^= np.where(np.isnan(value), np.uint64(0), mixed)
+    objects = fold_table(n_images, truth.image, truth.label, truth.boxes, roles, attributes)
+    if truth.scope is not None:
+        image = labels(truth.scope.off)
+        objects ^= fold_table(n_images, image, truth.scope.label, truth.scope.kind)
+    found = fold_table(
+        n_images, detections.image, detections.label, detections.boxes, detections.score
+    )
+    return np.stack([objects, found], axis=1)
+
+
+def _word_of(name: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]))
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Words with their bits spread. Source: splitmix64, Steele, Lea and Flood 2014."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def data_digest(

@@ -18,7 +18,7 @@ from detmap.adapters.voc_scan import read_nothing
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.protocol import Protocol, load
-from detmap.signature import fold_table
+from detmap.signature import image_digests
 
 
 def steps() -> dict[str, Callable[[], object]]:
@@ -74,7 +74,7 @@ def prepare_nothing() -> None:
     row, off, kept = np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int64)
     grouping.group(found.label, row, row.copy(), off)
     grouping.count_within(found.image, row, off, 1, row.copy(), kept)
-    fold_table(1, truth.image, truth.label, truth.boxes, truth.area, truth.crowd, truth.difficult)
+    image_digests(truth, found)
 
 
 def warmup(first: str = "small") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ VOC_TRUTH = Truth(
     Categories(np.array([1]), ("cat",)),
     *(np.zeros(0, dtype=np.int32) for _ in range(2)),
     np.zeros((0, 4)),
-    np.zeros(0),
-    np.zeros(0, dtype=bool),
-    np.zeros(0, dtype=bool),
+    roles={},
+    attributes={"area": np.zeros(0)},
     box_format="voc",
     family="voc",
 )
@@ -75,6 +74,8 @@ def assert_same(a: Any, b: Any) -> None:
         assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
         if x.dtype.kind == "f":
             assert (np.signbit(x) == np.signbit(y))[~np.isnan(x)].all()
+    elif isinstance(a, Mapping):
+        assert_same((list(a), list(a.values())), (list(b), list(b.values())))
     elif isinstance(a, list | tuple):
         assert len(a) == len(b)
         for x, y in zip(a, b, strict=True):

@@ -47,9 +47,8 @@ def voc_tables(objects: VocObjects, detections: VocDetections) -> tuple[Truth, D
         image=columns[:, 0].astype(np.int32),
         label=columns[:, 1].astype(np.int32),
         boxes=boxes,
-        area=(boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1),
-        crowd=np.zeros(len(rows), dtype=bool),
-        difficult=columns[:, 6].astype(bool),
+        roles={"difficult": columns[:, 6].astype(bool)},
+        attributes={"area": (boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1)},
         box_format="voc",
         family="voc",
     )
@@ -60,6 +59,8 @@ def voc_tables(objects: VocObjects, detections: VocDetections) -> tuple[Truth, D
     ]
     columns = np.array(found, dtype=float).reshape(-1, 7)
     return truth, Detections(
+        truth.images,
+        truth.categories,
         columns[:, 0].astype(np.int32),
         columns[:, 1].astype(np.int32),
         np.ascontiguousarray(columns[:, 3:]),

@@ -19,10 +19,12 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 # A module imports only from layers above its own.
 LAYERS = (
     ("errors", "version", "resources"),
-    ("memory",),
+    ("memory", "files"),
     ("opening",),
-    ("tables", "protocol", "parallel", "kernels", "report"),
-    ("signature", "adapters", "integrators", "rows"),
+    ("protocol", "parallel", "kernels", "report"),
+    ("rows",),
+    ("tables",),
+    ("signature", "adapters", "integrators"),
     ("matches",),
     ("matching",),
     ("curves",),

@@ -97,31 +97,8 @@ def load(seed: int, shard: int, pause: float = 0) -> tuple[Truth, Detections]:
     time.sleep(pause)
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(seed), n_images=4, n_classes=3))
     detections = by_image(detections)
-    keep, objects = detections.image == shard, truth.image == shard
-    images = detmap.Images(
-        truth.images.ids[[shard]], (truth.images.stems[shard],), *np.full((2, 1), np.nan)
-    )
-    return (
-        Truth(
-            images,
-            truth.categories,
-            truth.image[objects] * 0,
-            truth.label[objects],
-            truth.boxes[objects],
-            truth.area[objects],
-            truth.crowd[objects],
-            truth.difficult[objects],
-            "voc",
-            "voc",
-        ),
-        Detections(
-            detections.image[keep] * 0,
-            detections.label[keep],
-            detections.boxes[keep],
-            detections.score[keep],
-            "voc",
-        ),
-    )
+    images = np.array([shard])
+    return truth.on(images), detections.on(images)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -62,14 +63,8 @@ def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[i
 
 def by_image(detections: Detections) -> Detections:
     """The same rows in the input order of a stream."""
-    order = np.argsort(detections.image, kind="stable")
-    return Detections(
-        detections.image[order],
-        detections.label[order],
-        detections.boxes[order],
-        detections.score[order],
-        detections.box_format,
-    )
+    ordered = detections.take(np.argsort(detections.image, kind="stable"))
+    return replace(ordered, notes=())
 
 
 def assert_equal(stream: Evaluator, truth: Truth, detections: Detections, protocol: str) -> None:
@@ -232,7 +227,8 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     corners = np.sort(rng.uniform(2**-9, 1000, (20, 2, 2)), axis=1).reshape(20, 4).astype(dtype)
     stream = Evaluator(classes=[0])
     found = {"boxes": corners, "labels": np.zeros(20, int), "scores": np.zeros(20)}
-    rows = stream._read_predictions(np.zeros(1, np.int32), [found])
+    truth = detmap.truth_from_arrays([0], [0], [[0, 0, 1, 1]])
+    rows = stream._read_predictions(truth, np.zeros(1, np.int32), [found])
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
@@ -243,7 +239,7 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
         "scores": np.zeros(20),
     }
     stream = Evaluator(classes=[0], box_format="normalized xyxy")
-    rows = stream._read_predictions(np.zeros(1, np.int32), [fractions])
+    rows = stream._read_predictions(truth, np.zeros(1, np.int32), [fractions])
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == exact[:, 2:]).all()
 

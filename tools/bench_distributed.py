@@ -38,16 +38,14 @@ def draw(shard: int, n_images: int, n_detections: int) -> tuple[Truth, Detection
     label = rng.integers(0, CLASSES, len(image)).astype(np.int32)
     unknown = np.full(n_images, np.nan)
     images = Images(shard * n_images + np.arange(n_images), ("",) * n_images, unknown, unknown)
-    none = np.zeros(len(image), dtype=bool)
     truth = Truth(
         images,
         Categories(np.arange(CLASSES), tuple(map(str, range(CLASSES)))),
         image,
         label,
         boxes,
-        boxes[:, 2] * boxes[:, 3],
-        none,
-        none,
+        {},
+        {"area": boxes[:, 2] * boxes[:, 3]},
         "xywh",
         "coco",
     )
@@ -57,7 +55,8 @@ def draw(shard: int, n_images: int, n_detections: int) -> tuple[Truth, Detection
     moved[:, 2:] = np.abs(moved[:, 2:])
     other = rng.integers(0, CLASSES, len(found))
     labels = np.where(rng.random(len(found)) < 0.5, label[near], other).astype(np.int32)
-    return truth, Detections(found, labels, moved, rng.random(len(found)), "xywh")
+    scores = rng.random(len(found))
+    return truth, Detections(images, truth.categories, found, labels, moved, scores, "xywh")
 
 
 def peak() -> float:

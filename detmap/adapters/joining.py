@@ -80,7 +80,17 @@ def joined(
                 "box-outside", "detections lie wholly outside their image", outside, origin.source
             ),
         )
-    return Detections(image, label, boxes, score, box_format, origin.source, notes)
+    return Detections(
+        truth.images,
+        truth.categories,
+        image,
+        label,
+        boxes,
+        score,
+        box_format=box_format,
+        source=origin.source,
+        notes=notes,
+    )
 
 
 def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64]) -> int:

@@ -132,14 +132,15 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
         image,
         label,
         objects.boxes,
-        objects.area,
-        objects.crowd,
-        np.zeros(len(objects), dtype=bool),
+        roles={"crowd": objects.crowd},
+        attributes={"area": objects.area},
         box_format="xywh",
         family="coco",
     )
     found, image, label = _placed(found, rules)
-    detections = Detections(image, label, found.boxes, found.score, box_format="xywh")
+    detections = Detections(
+        truth.images, truth.categories, image, label, found.boxes, found.score, box_format="xywh"
+    )
     order = np.argsort(rules.thresholds, kind="stable")
     parts = []
     for begin in range(0, len(order), MAX_THRESHOLDS):
