@@ -47,7 +47,7 @@ from bench_tools import TOOLS, Tool
 HERE = Path(__file__).resolve().parent
 CACHE = Path.home() / ".cache" / "detmap-bench"
 DATA = HERE.parents[1] / "shared" / "data"
-README = HERE.parent / "README.md"
+README = HERE.parent / "docs" / "performance.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
 OWN = {
     "detmap": "detmap",

@@ -1,0 +1,89 @@
+"""What the pages in docs/ print is what happens, and CITATION.cff can be cited."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import detmap
+from tests.drawing import CocoData, coco_data, many_detections, round_recall
+from tests.tables import read_coco
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a page that are marked with this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, Any]:
+    """The names that the page of the algorithm defines."""
+    names: dict[str, Any] = {}
+    exec(blocks(DOCS / "algorithm.md", "python")[0], names)
+    return names
+
+
+def test_the_algorithm_takes_forty_lines() -> None:
+    lines = blocks(DOCS / "algorithm.md", "python")[0].splitlines()
+    code = [line.strip() for line in lines if line.strip()]
+    counted = [line for line in code if not line.startswith(('"""', "from ", "import "))]
+    assert len(counted) <= 40
+
+
+def twelve(plain: dict[str, Any], truth: Any, results: Any) -> list[float]:
+    """COCO's numbers, in its order."""
+
+    def run(**changes: Any) -> list[float]:
+        return plain["evaluate"](truth, results, **changes)
+
+    ious = plain["IOUS"]
+    whole, *sized = (run(area=area) for area in ((0, 1e10), (0, 1024), (1024, 9216), (9216, 1e10)))
+    aps = [whole[0], run(ious=ious[:1])[0], run(ious=ious[5:6])[0], *(size[0] for size in sized)]
+    return [*aps, run(limit=1)[1], run(limit=10)[1], whole[1], *(size[1] for size in sized)]
+
+
+@settings(max_examples=60)
+@given(data=coco_data() | round_recall())
+def test_the_algorithm_gives_the_bits_of_the_engine(plain: dict[str, Any], data: CocoData) -> None:
+    found = detmap.evaluate(*read_coco(*data), protocol="coco-bbox").metrics
+    np.testing.assert_array_equal(twelve(plain, *data), list(found.values()))
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(data=many_detections())
+def test_the_algorithm_cuts_at_the_limit_as_the_engine(
+    plain: dict[str, Any], data: CocoData
+) -> None:
+    found = detmap.evaluate(*read_coco(*data), protocol="coco-bbox").metrics
+    np.testing.assert_array_equal(twelve(plain, *data), list(found.values()))
+
+
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    named = re.findall(r"(?:detmap|tests|tools|configs|docs|datasets)/[\w./]*\w", text)
+    missing = {name for name in named if not list(ROOT.glob(name.rstrip("/")))}
+    assert not missing
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if ":" not in link]
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_the_citation_can_be_cited() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML reads CITATION.cff")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors", "license"} <= set(citation)
+    assert citation["authors"] == [{"name": "the detmap contributors"}]
+    assert citation["version"] == detmap.__version__
+    assert citation["license"] == "MIT"
