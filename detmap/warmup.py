@@ -1,12 +1,7 @@
-"""Compile the kernels ahead of time, by using each once on next to nothing.
-
-``python -m detmap.warmup STEP`` begins with that step: it is what a first evaluation starts
-beside itself.
-"""
+"""Compile the kernels ahead of time, by using each once on next to nothing."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -77,15 +72,7 @@ def prepare_nothing() -> None:
     image_digests(truth, found)
 
 
-def warmup(first: str = "small") -> None:
-    """Have every kernel of an evaluation compiled and kept, the `first` step first; quick where
-    they are.
-    """
-    todo = steps()
-    todo.pop(first)()
-    for step in todo.values():
+def warmup() -> None:
+    """Have every kernel of an evaluation compiled and kept; quick where they are."""
+    for step in steps().values():
         step()
-
-
-if __name__ == "__main__":
-    warmup(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis draws, and the fast lane from the first file on.
+"""What all tests share: how hypothesis draws.
 
 The suite draws the same examples in every run, so that a failure says something about the change
 at hand. ``pytest --hypothesis-profile random`` draws anew; ``tools/fuzz.py`` does so at length.
@@ -6,11 +6,7 @@ at hand. ``pytest --hypothesis-profile random`` draws anew; ``tools/fuzz.py`` do
 
 from hypothesis import HealthCheck, settings
 
-from detmap.adapters import coco_scan
-
 NO_CLOCK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # shared machines
 settings.register_profile("suite", derandomize=True, **NO_CLOCK)
 settings.register_profile("random", derandomize=False, **NO_CLOCK)
 settings.load_profile("suite")
-
-coco_scan.READ_MEANWHILE = 0  # a test of a lane waits for the compiler, on the first run ever

@@ -203,10 +203,6 @@ class Bench:
                     calls=1,
                     environment=dict.fromkeys(CACHE_VARIABLES, folder),
                 )
-                while any(
-                    Path(folder).glob("*.claim")
-                ):  # what it started goes on to compile what it did not need
-                    time.sleep(1)
                 return run
 
         say(f"{name}: cold")

@@ -23,9 +23,6 @@ from detmap import memory, opening
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
-READ_MEANWHILE = (
-    128 << 20
-)  # up to here the other lane is faster than the compiler, on the first run ever
 PIECE = 4 << 20
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
 USUAL_RECORD = 100  # bytes; those of a row in memory
@@ -115,13 +112,9 @@ class JsonFile:
 @contextmanager
 def opened(path: Path) -> Iterator[JsonFile]:
     """The file, if it can be read and is of some size; else `NotPlain`."""
-    from detmap.kernels.store import share_the_work
-
     try:
         with opening.opened(path) as file:
             if file.size < LEAST_SIZE:
-                raise NotPlain
-            if file.size < READ_MEANWHILE and not is_ready() and share_the_work():
                 raise NotPlain
             yield JsonFile(file)
     except opening.UnreadableError:  # the other lane says why
@@ -320,26 +313,6 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
     if byte != ord(":"):
         raise NotPlain
     return piece[1 : end - 1].tobytes().decode("ascii"), file.byte(colon + 1)[0]
-
-
-def is_ready() -> bool:
-    """Whether the scanner is compiled."""
-    from detmap.kernels.json_scan import scan_records
-
-    text, room = np.empty(0, dtype=np.uint8), _Room(0)
-    return scan_records.is_ready(
-        text,
-        0,
-        0,
-        0,
-        room.image,
-        room.category,
-        room.number,
-        room.boxes,
-        room.value,
-        room.seen,
-        room.state,
-    )
 
 
 def skip_nothing() -> None:

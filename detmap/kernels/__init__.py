@@ -1,9 +1,10 @@
 """The compiled loops. The only folder that imports numba, and the machine code that numba made.
 
 A kernel is only the loop: it takes checked arrays, writes preallocated output, and knows no
-file, thread or error. It allocates nothing. numba compiles it on its first call ever and `store`
-keeps the object code; from then on the code is loaded without numba, whose import would cost
-more time and memory than most evaluations.
+file, thread or error. It allocates nothing and raises nothing. An installed wheel carries the
+machine code of all of them; elsewhere numba compiles a kernel on its first call ever and `store`
+keeps the object code. Either way it is loaded without numba, whose import would cost more time
+and memory than most evaluations.
 """
 
 from __future__ import annotations
@@ -24,102 +25,141 @@ R = TypeVar("R")
 PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 """Kernels run as plain Python: slow, but a debugger and a coverage tool can look inside."""
 
+RESULTS = ("None", "int", "float")
+"""What a kernel can give to Python, by its return annotation."""
+
+INNER_RESULTS = ("Any", "bool", "np.", "tuple[")
+"""How the annotation begins of a kernel that only other kernels call."""
+
+Key = tuple[object, ...]
+"""What decides the machine code: types of numbers and sides of arrays, types of tuples."""
+
 
 class Kernel(Generic[P, R]):
     """A loop that is compiled for the types of its first arguments, and for further ones as they
     come.
 
-    From Python its arguments are C-contiguous arrays, named tuples of them, and numbers; inside
-    another kernel it is called like any function.
+    From Python its arguments are C-contiguous arrays, named tuples of them, and numbers, all by
+    position; inside another kernel it is called like any function.
+
+    Raises
+    ------
+    TypeError : the function does not say what it returns
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
-        self.function = function
-        self.__doc__, self.__name__, self.__module__ = (
-            function.__doc__,
-            function.__name__,
-            function.__module__,
-        )
-        self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
-        self._dispatcher: Any = None
+        self.function = cast(FunctionType, function)
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
+        self.__name__, self.__qualname__ = self.function.__name__, self.function.__qualname__
+        result = function.__annotations__.get("return", "nothing")
+        self.result = result.__name__ if isinstance(result, type) else str(result)
+        if self.result not in RESULTS and not self.result.startswith(INNER_RESULTS):
+            raise TypeError(
+                f"kernel {self.__name__} is annotated to return {self.result}: None, int or float"
+                " where Python calls it (Any, bool, np..., tuple[...] where only kernels do)"
+            )
+        self._entries: dict[Key, Callable[..., Any]] = {}
+        self._dispatchers: dict[tuple[str, ...], Any] = {}
+        self._instead: Callable[..., R] | None = function if PLAIN_PYTHON else None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the loop; the GIL is released meanwhile."""
-        if PLAIN_PYTHON:
-            return self.function(*args, **kwargs)
-        shape: list[Any] = []
-        flat: list[Any] = []
+        """Run the loop; the GIL is released meanwhile.
+
+        Raises
+        ------
+        TypeError : an argument is given by name, is of another kind, or there are too few or many
+        ValueError : an array is not C-contiguous
+        """
+        if kwargs:
+            raise TypeError(
+                f"kernel {self.__name__} takes no arguments by name: {', '.join(kwargs)}"
+            )
+        if self._instead is not None:
+            return self._instead(*args)
+        shape: list[object] = []
+        flat: list[int | float] = []
         for arg in args:
-            _flatten(arg, shape, flat)
+            self._flatten(arg, shape, flat)
         key = tuple(shape)
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = store.entry(self, args, key)
+            entry = self._find(args, key)
+            if entry is None:
+                return self(*args, **kwargs)
+            self._entries[key] = entry
         return cast(R, entry(*flat))
 
-    def is_ready(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Whether a call with such arguments would not have to be compiled."""
-        shape: list[Any] = []
-        for arg in args:
-            _flatten(arg, shape, [])
-        key = tuple(shape)
-        return PLAIN_PYTHON or key in self._entries or store.path_of(self, key).exists()
+    def dispatcher(self, **options: object) -> Any:
+        """The numba function, with the kernels that it calls as numba functions too."""
+        key = tuple(options)
+        if key not in self._dispatchers:
+            from detmap.kernels import compiler
 
-    def dispatcher(self) -> Any:
-        """The numba function, with the kernels that it calls as numba functions too.
+            inner = {name: each.dispatcher(**options) for name, each in self.calls().items()}
+            self._dispatchers[key] = compiler.dispatcher(self.function, inner, **options)
+        return self._dispatchers[key]
 
-        nogil: classes run on a thread pool. fastmath stays off, so additions keep their order
-        and no multiply-add is fused: the results are those of the reference, bit for bit.
-        error_model numpy: a division by zero is an inf, not a branch. Without numba's runtime
-        (_nrt) a kernel cannot allocate, and its machine code stands on its own. It needs no
-        wrapper: Python calls the C function that `store` puts around it.
+    def calls(self) -> dict[str, Kernel[Any, Any]]:
+        """The kernels that it calls, by the names that it has for them."""
+        scope = self.function.__globals__
+        named = {name: scope.get(name) for name in self.function.__code__.co_names}
+        return {name: value for name, value in named.items() if isinstance(value, Kernel)}
+
+    def _find(self, args: tuple[object, ...], key: Key) -> Callable[..., Any] | None:
+        """What runs the loop for arguments of these types, given their numbers and addresses;
+        None where from now on something else runs it, given the arguments.
         """
-        if self._dispatcher is None:
-            import numba
+        if len(args) != self.function.__code__.co_argcount:
+            raise TypeError(
+                f"kernel {self.__name__} takes {self.function.__code__.co_argcount} arguments,"
+                f" not {len(args)}"
+            )
+        if self.result not in RESULTS:
+            raise TypeError(
+                f"kernel {self.__name__} is annotated to return {self.result}: only kernels can"
+                " call it (Python, where it is None, int or float)"
+            )
+        for part in key:
+            if isinstance(part, tuple) and not (part[0].isnative and part[0].kind in "biuf"):
+                raise TypeError(f"kernel {self.__name__} takes no arrays of {part[0]}")
+        entry = store.entry(self, args, key)
+        if entry is None:
+            from detmap.kernels import compiler
 
-            plain = cast(FunctionType, self.function)
-            names = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
-            inner = {
-                name: value.dispatcher()
-                for name, value in names.items()
-                if isinstance(value, Kernel)
-            }
-            copy = FunctionType(plain.__code__, {**plain.__globals__, **inner}, plain.__name__)
-            options: dict[str, Any] = {
-                "nogil": True,
-                "fastmath": False,
-                "error_model": "numpy",
-                "_nrt": False,
-                "no_cpython_wrapper": True,
-                "no_cfunc_wrapper": True,
-            }
-            self._dispatcher = numba.njit(**options)(copy)
-        return self._dispatcher
+            self._instead = compiler.fallback(self)
+        return entry
+
+    def _flatten(self, arg: object, shape: list[object], flat: list[int | float]) -> None:
+        """Append what decides the machine code to `shape`, and what is passed to it to `flat`."""
+        if isinstance(arg, np.ndarray):
+            if not arg.flags.c_contiguous:
+                raise ValueError(
+                    f"kernel {self.__name__} takes C-contiguous arrays only, not one of"
+                    f" shape {arg.shape} with strides {arg.strides}"
+                )
+            shape.append((arg.dtype, arg.ndim))
+            flat.append(_address(arg))
+            flat.extend(arg.shape)
+        elif isinstance(arg, tuple):
+            shape.append(type(arg))
+            for inner in arg:
+                self._flatten(inner, shape, flat)
+        elif isinstance(arg, float):
+            shape.append("f")
+            flat.append(arg)
+        elif isinstance(arg, (int, np.integer, np.bool_)):
+            shape.append("i")
+            flat.append(int(arg))
+        else:
+            raise TypeError(
+                f"kernel {self.__name__} takes arrays, tuples of them and numbers,"
+                f" not {type(arg).__name__}"
+            )
 
 
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make a kernel of a function."""
     return Kernel(function)
-
-
-def _flatten(arg: Any, shape: list[Any], flat: list[Any]) -> None:
-    """Append what decides the machine code to `shape`, and what is passed to it to `flat`."""
-    if isinstance(arg, np.ndarray):
-        if not arg.flags.c_contiguous:
-            raise ValueError("a kernel takes C-contiguous arrays only")
-        shape.append((arg.dtype.char, arg.ndim))
-        flat.append(_address(arg))
-        flat.extend(arg.shape)
-    elif isinstance(arg, tuple):
-        shape.append(type(arg))
-        for inner in arg:
-            _flatten(inner, shape, flat)
-    elif isinstance(arg, float):
-        shape.append("f")
-        flat.append(arg)
-    else:
-        shape.append("i")
-        flat.append(int(arg))
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

@@ -1,0 +1,85 @@
+"""From object code to a function that Python can call, by llvmlite alone: importing numba would
+cost more time and memory than most evaluations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from detmap.kernels.compiler import C_FUNCTIONS, NEVER_CALLED, Entry
+from detmap.kernels.object_code import fault
+
+LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
+RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
+_engines: list[Any] = []  # an engine owns the code that it has linked
+
+
+class BadCodeError(Exception):
+    """Bytes that are no object code of this machine."""
+
+
+def link(entry: Entry, checked: bool = False) -> Callable[..., Any]:
+    """The C function, ready to be called; it releases the GIL while it runs.
+
+    Parameters
+    ----------
+    entry : from disk, or fresh from the compiler
+    checked : it is fresh, and its tables need no look
+
+    Raises
+    ------
+    BadCodeError : the object code cannot be linked
+    """
+    if not checked:
+        reason = fault(entry.machine_code, entry.symbol, {*C_FUNCTIONS, *NEVER_CALLED})
+        if set(entry.parameters) - set(LETTERS) or entry.result not in RESULTS:
+            reason = "it takes or gives what no kernel does"
+        if reason:
+            raise BadCodeError(reason)
+    binding = _binding()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    try:
+        engine.add_object_file(binding.ObjectFileRef.from_data(entry.machine_code))
+        engine.finalize_object()
+        address = engine.get_function_address(entry.symbol)
+    except RuntimeError as error:
+        raise BadCodeError(str(error)) from error
+    if not address:
+        raise BadCodeError("it does not define its kernel")
+    _engines.append(engine)
+    prototype = ctypes.CFUNCTYPE(
+        RESULTS[entry.result], *(LETTERS[letter] for letter in entry.parameters)
+    )
+    return prototype(address)
+
+
+def processor() -> str:
+    """Name and features of this machine's processor."""
+    binding = _binding()
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def version() -> str:
+    """Of llvmlite."""
+    import llvmlite
+
+    return str(llvmlite.__version__)
+
+
+@cache
+def _binding() -> Any:
+    import llvmlite.binding as binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+    for name in C_FUNCTIONS:
+        binding.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    for name in NEVER_CALLED:
+        binding.add_symbol(name, ctypes.cast(library.abort, ctypes.c_void_p).value)
+    return binding
