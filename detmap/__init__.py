@@ -7,24 +7,29 @@
 >>> result.metrics["AP"]                                         # doctest: +SKIP
 """
 
+from __future__ import annotations
+
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
 
-from detmap.adapters import read_detections, read_truth
-from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
-from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
-from detmap.evaluate import evaluate, summarize
-from detmap.matches import Matches
-from detmap.matching import match
-from detmap.protocol import Protocol
-from detmap.protocol import load as load_protocol
-from detmap.result import Result
-from detmap.tables import Categories, Detections, Images, Note, Truth
-from detmap.version import __version__
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from detmap import distributed, ranking
+    from detmap.adapters import read_detections, read_truth
+    from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
+    from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
+    from detmap.evaluate import evaluate, summarize
     from detmap.evaluator import Evaluator
+    from detmap.matches import Matches
+    from detmap.matching import match
+    from detmap.protocol import Protocol
+    from detmap.protocol import load as load_protocol
+    from detmap.result import Result
+    from detmap.tables import Categories, Detections, Images, Note, Truth
+    from detmap.version import __version__
 
 __all__ = [
     "Categories",
@@ -53,11 +58,59 @@ __all__ = [
     "truth_from_arrays",
 ]
 
+_HOMES = {
+    "adapters": ("read_detections", "read_truth"),
+    "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
+    "evaluate": ("summarize",),
+    "evaluator": ("Evaluator",),
+    "matches": ("Matches",),
+    "matching": ("match",),
+    "protocol": ("Protocol",),
+    "result": ("Result",),
+    "tables": ("Categories", "Detections", "Images", "Note", "Truth"),
+    "version": ("__version__",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """What one evaluation of files does not need is imported when it is asked for."""
-    if name in ("distributed", "ranking"):
-        return import_module(f"detmap.{name}")
-    if name == "Evaluator":
-        return import_module("detmap.evaluator").Evaluator
-    raise AttributeError(f"module 'detmap' has no attribute {name!r}")
+    """Everything is imported when it is asked for: the command line has to be able to answer a
+    Ctrl-C before it has imported NumPy.
+    """
+    if name in _HOME:
+        value = getattr(import_module(f"detmap.{_HOME[name]}"), name)
+    elif name == "load_protocol":
+        value = import_module("detmap.protocol").load
+    else:
+        value = _module(name)
+    globals()[name] = value
+    return value
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the package, as an attribute of it."""
+    from importlib.util import find_spec
+
+    if name.startswith("_") or find_spec(f"detmap.{name}") is None:
+        raise AttributeError(f"module 'detmap' has no attribute {name!r}")
+    return import_module(f"detmap.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """``detmap.evaluate`` is the function, also where the module of that name was imported."""
+
+    @property
+    def evaluate(self) -> Any:
+        return import_module("detmap.evaluate").evaluate
+
+    @evaluate.setter
+    def evaluate(self, module: ModuleType) -> None:
+        """What the import system puts here is in `sys.modules` too."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,7 +1,5 @@
 """``python -m detmap``."""
 
-import sys
+from detmap.cli import entry
 
-from detmap.cli import main
-
-sys.exit(main())
+entry()

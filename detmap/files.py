@@ -14,6 +14,8 @@ from typing import BinaryIO
 
 from detmap.errors import DetmapError
 
+_drafts: set[str] = set()
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
@@ -32,12 +34,14 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         place = Path(os.path.realpath(path))
         mode = _mode(path, place)
         handle, draft = tempfile.mkstemp(prefix=".detmap-", suffix=".part", dir=place.parent)
+        _drafts.add(draft)
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(draft, place)
+        _drafts.discard(draft)
         draft = None
         _settle(place.parent)
     except (OSError, ValueError) as error:
@@ -49,6 +53,14 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         if draft is not None:
             with suppress(OSError):
                 os.unlink(draft)
+            _drafts.discard(draft)
+
+
+def abandon() -> None:
+    """Remove the drafts that are being written, for a process that ends at once (Ctrl-C)."""
+    for draft in tuple(_drafts):
+        with suppress(OSError):
+            os.unlink(draft)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

@@ -24,7 +24,7 @@ LAYERS = (
     ("protocol", "parallel", "kernels", "report"),
     ("rows",),
     ("tables",),
-    ("signature", "adapters", "integrators", "overlaps"),
+    ("signature", "adapters", "integrators"),
     ("matches",),
     ("matching",),
     ("curves",),

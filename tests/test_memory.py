@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import cli, memory
+from detmap import memory
 from detmap.adapters import coco_scan
+from detmap.cli import eval as command
 from tests.running import run
 
 SAMPLE = Path(__file__).resolve().parents[1] / "datasets" / "shapes"
@@ -47,7 +48,7 @@ def test_an_allocation_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(cli, "read_truth", fail)
+    monkeypatch.setattr(command, "read_truth", fail)
     outcome = run("eval", SAMPLE, SAMPLE / "detections" / "contours")
     assert (outcome.code, outcome.out) == (2, "")
     assert "does not fit" in outcome.err

@@ -76,7 +76,6 @@ class COCOeval(Official):  # type: ignore[misc]
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
-            judged = engine.judge(objects, found, rules)
         except Unusual:
             super().evaluate()
             return
@@ -88,6 +87,7 @@ class COCOeval(Official):  # type: ignore[misc]
         params.imgIds, params.maxDets = rules.image_ids, rules.limits
         if not rules.together:
             params.catIds = rules.category_ids
+        judged = engine.judge(objects, found, rules)
         self.eval: dict[str, Any] = {}
         self._judged, self._eval_imgs, self._ious = judged, None, None
         self._paramsEval = copy.deepcopy(params)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from detmap.kernels import kernel
 
-Floats = NDArray[np.float64]
-
 
 @kernel
-def edges_of(boxes: Floats, row: int, pixel: float) -> tuple[float, float, float, float, float]:
+def edges_of(boxes: Any, row: Any, pixel: Any) -> Any:
     """Left, top, right, bottom and area of one box.
 
     boxes (N, 4) float64. pixel 0.0: x, y, width, height. Source: bbIou in pycocotools'
@@ -26,26 +23,37 @@ def edges_of(boxes: Floats, row: int, pixel: float) -> tuple[float, float, float
 
 
 @kernel
-def shared_area(
-    box: tuple[float, float, float, float, float], edges: Floats, g: int, pixel: float
-) -> float:
-    """The area that a box, as `edges_of` gives it, has in common with the g-th of (n, 5) edges;
-    -1.0 where they have none, not even one too small for a number.
+def overlap(
+    left: Any,
+    top: Any,
+    right: Any,
+    bottom: Any,
+    area: Any,
+    edges: Any,
+    g: Any,
+    pixel: Any,
+    absorb: Any,
+) -> Any:
+    """Intersection over union of a detection and the g-th object; over the detection's own area
+    where the object absorbs.
 
-    Source: bbIou of pycocotools' maskApi.c, and VOCevaldet.m, whose order of operations is the
-    same.
+    left to area: of the detection; edges (n, 5) of the objects; pixel as in `edges_of`. The
+    order of operations is that of bbIou (maskApi.c) and of VOCevaldet.m, which agree.
     """
-    width = min(box[2], edges[g, 2]) - max(box[0], edges[g, 0]) + pixel
+    width = min(right, edges[g, 2]) - max(left, edges[g, 0]) + pixel
     if width <= 0:
-        return -1.0
-    height = min(box[3], edges[g, 3]) - max(box[1], edges[g, 1]) + pixel
+        return 0.0
+    height = min(bottom, edges[g, 3]) - max(top, edges[g, 1]) + pixel
     if height <= 0:
-        return -1.0
-    return float(width * height)
+        return 0.0
+    shared = width * height
+    if absorb:
+        return shared / area
+    return shared / (area + edges[g, 4] - shared)
 
 
 @kernel
-def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height: Floats) -> int:
+def count_outside(image: Any, boxes: Any, width: Any, height: Any) -> int:
     """Boxes x, y, width, height that share no area with their image.
 
     image (n,) int32; boxes (n, 4) float64; width, height (I,) float64, NaN where unknown.
@@ -60,7 +68,7 @@ def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height
 
 
 @kernel
-def find_bad_box(boxes: Floats, most: float) -> int:
+def find_bad_box(boxes: Any, most: Any) -> int:
     """The first box x, y, width, height with a negative side, or a number that is NaN or beyond
     `most`; -1 if there is none.
 

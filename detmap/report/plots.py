@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +33,13 @@ class Line:
     fpr: NDArray[np.float64]
 
 
-def draw(path: Path, lines: Sequence[Line], caption: str) -> None:
-    """Draw precision over recall beside the ROC curves, in the format that the file's suffix names.
+def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
+    """The content of a file with precision over recall beside the ROC curves, in the format that
+    its suffix names.
 
     Raises
     ------
-    DetmapError : matplotlib is missing, does not know the suffix, or the file cannot be written
+    DetmapError : matplotlib is missing, or does not know the suffix
     """
     try:
         from matplotlib.figure import Figure
@@ -79,13 +81,11 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> None:
             *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
         )
     figure.suptitle(caption, fontsize="x-small", color="0.4")
+    picture = io.BytesIO()
     try:
-        figure.savefig(path)
-    except OSError as error:
-        raise DetmapError(
-            str(path), f"cannot be written: {error.strerror}", "name another file"
-        ) from None
+        figure.savefig(picture, format=path.suffix[1:])
     except ValueError as error:
         raise DetmapError(
             str(path), f"cannot be drawn: {error}", "name a .png, .svg or .pdf file"
         ) from None
+    return picture.getvalue()

@@ -1,0 +1,111 @@
+"""From words to a command, and from whatever happens in it to an exit code.
+
+Each command is a module of this folder with a function ``add``, which declares its options, and
+``run``. What a command needs is imported when it was chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from importlib import import_module
+
+from detmap.cli import streams
+from detmap.errors import DetmapError
+from detmap.version import __version__
+
+COMMANDS = {
+    "eval": "evaluate detections against ground truth",
+    "match": "match a part of the images, for `merge`",
+    "merge": "put parts together and print the result",
+    "rank": "judge the scores of an image-level classifier",
+    "parity": "compare with pycocotools on the same files",
+    "show": "list the protocols, or print one with its source",
+    "demo": "evaluate the bundled sample under three protocols",
+    "warmup": "compile the kernels ahead of the first evaluation",
+}
+
+
+def dispatch(words: Sequence[str]) -> int:
+    """Run one command; returns the exit code. Nothing is raised, whatever happens."""
+    try:
+        return _run(words)
+    except DetmapError as error:
+        streams.say(f"detmap: error: {error.where}: {error.what}\n")
+        if error.fix:
+            streams.say(f"  fix: {error.fix}\n")
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        streams.say(f"detmap: error: {where}{error.strerror or error}\n")
+        return 2
+    except MemoryError as error:
+        detail = f" ({error})" if str(error) else ""
+        streams.say(
+            f"detmap: error: memory: this input does not fit{detail}\n"
+            "  fix: use a machine with more memory, or a smaller input: fewer images or classes\n"
+        )
+        return 2
+    except RecursionError:
+        streams.say("detmap: error: input: something in it is nested too deeply\n")
+        return 2
+    except KeyboardInterrupt:
+        streams.say("detmap: interrupted\n")
+        return 130
+    except Exception as error:
+        return _own_fault(error)
+
+
+def _run(words: Sequence[str]) -> int:
+    try:
+        arguments = _parser(words).parse_args(words)
+    except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
+        code = stop.code if isinstance(stop.code, int) else 2
+        if code == 0:
+            with streams.stdout():
+                pass  # a full disk shows when it is flushed
+        return code
+    code = arguments.run(arguments)
+    return int(code)
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; only the command that these words choose has its options."""
+    parser = argparse.ArgumentParser(
+        prog="detmap",
+        description="Evaluate object detectors, VOC and COCO style.",
+        epilog="Exit 0: fine; 1: a comparison failed; 2: bad input or usage; 130: interrupted.",
+    )
+    parser.add_argument("--version", action="version", version=f"detmap {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name == chosen:
+            module = import_module(f"detmap.cli.{name}")
+            command.description = module.__doc__
+            command.set_defaults(run=module.run)
+            module.add(command)
+    return parser
+
+
+def _own_fault(error: Exception) -> int:
+    """Say where detmap failed at something that nobody foresaw."""
+    import traceback
+
+    if os.environ.get("DETMAP_DEBUG", "0") not in ("", "0"):
+        streams.say("".join(traceback.format_exception(error)))
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = os.sep + "detmap" + os.sep
+    place = next((frame for frame in reversed(frames) if folder in frame.filename), frames[-1])
+    file = place.filename[place.filename.rfind(folder) + 1 :]
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    what = what if len(what) <= 200 else f"{what[:200]} ..."
+    streams.say(
+        f"detmap: error: this is detmap's fault, at {file}:{place.lineno} ({what}); "
+        "DETMAP_DEBUG=1 shows the traceback\n"
+    )
+    return 2

@@ -1,0 +1,39 @@
+"""Evaluate detections against ground truth. TRUTH is a COCO instances file or a VOC folder
+(VOCdevkit/VOC2007); DETECTIONS is a COCO results file or a folder of comp3/comp4 text files; the
+two may be of different families.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.adapters import FORMATS, read_detections, read_truth
+from detmap.cli import options, output, streams
+from detmap.evaluate import choose_protocol, evaluate
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    options.add_inputs(command)
+    options.add_protocol(command)
+    for name in ("--truth-format", "--detections-format"):
+        command.add_argument(name, choices=FORMATS, help="override what the path looks like")
+    options.add_threads(command)
+    options.add_details(command)
+    options.add_outputs(command, "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, match, print."""
+    options.refuse_percent_in_json(arguments)
+    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    streams.progress(f"reading {arguments.truth}")
+    truth = read_truth(arguments.truth, split=arguments.split, format=arguments.truth_format)
+    streams.progress(f"reading {arguments.detections}")
+    detections = read_detections(arguments.detections, truth, format=arguments.detections_format)
+    rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
+    sizes = f"{len(detections)} detections to {len(truth)} objects"
+    streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
+    result = evaluate(truth, detections, rules, threads=arguments.threads)
+    return output.write_result(result, arguments)

@@ -1,0 +1,55 @@
+"""Match the detections on some of the images, and write the match rows to a file. Jobs on
+disjoint lists of images need nothing of each other; `detmap merge` gives the result of one run
+over all of them, in every bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from detmap.adapters import read_detections, read_images, read_truth
+from detmap.cli import options, streams
+from detmap.evaluate import choose_protocol
+from detmap.matching import match_images
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    options.add_inputs(command)
+    options.add_protocol(command)
+    command.add_argument(
+        "--images",
+        type=options.path,
+        metavar="FILE",
+        help="the images to match, one id or file stem a line; "
+        "detections on others are left out (default: all images)",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        type=options.path,
+        metavar="PART",
+        required=True,
+        help="the part to write (.npz)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, match some images, save."""
+    inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.images)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    streams.progress(f"reading {arguments.truth}")
+    truth = read_truth(arguments.truth, split=arguments.split)
+    everything = np.arange(len(truth.images), dtype=np.int32)
+    images = everything if arguments.images is None else read_images(arguments.images, truth)
+    streams.progress(f"reading {arguments.detections}")
+    detections = read_detections(arguments.detections, truth)
+    rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
+    streams.progress(f"matching {len(images)} of {len(truth.images)} images")
+    part = match_images(truth, detections, rules, images)
+    part.save(arguments.output, images_of_truth=len(truth.images))
+    totals = f"{part.n_images} images, {len(part.obj_image)} objects, {len(part)} detections"
+    streams.inform(f"{arguments.output}: {totals} in {len(part.categories)} classes\n")
+    return 0

@@ -1,0 +1,32 @@
+"""Put the parts of `detmap match` together and print the result. All have to be of one protocol
+and one list of classes, and no image may be in two of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import options, output, streams
+from detmap.evaluate import summarize
+from detmap.matches import merge_files
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "parts",
+        nargs="+",
+        type=options.path,
+        metavar="PART",
+        help="written by `match`, or by Evaluator.save",
+    )
+    options.add_details(command)
+    options.add_outputs(command, "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Load, merge, print."""
+    options.refuse_percent_in_json(arguments)
+    options.refuse_to_overwrite(arguments.output, arguments.parts)
+    streams.progress(f"merging {len(arguments.parts)} parts")
+    return output.write_result(summarize(merge_files(arguments.parts)), arguments)

@@ -1,0 +1,178 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from detmap.errors import DetmapError
+from detmap.report import RENDERERS
+
+MOST_THREADS = 1024
+MOST_DIGITS = 18  # of a whole number in an option: more than any count has
+LONGEST_VALUE = 100_000  # characters of a --set: what is longer is a mistake
+
+
+def add_inputs(command: argparse.ArgumentParser) -> None:
+    """TRUTH, DETECTIONS, --split and --set."""
+    command.add_argument(
+        "truth", metavar="TRUTH", type=place, help="COCO instances JSON, or VOC folder"
+    )
+    command.add_argument(
+        "detections",
+        metavar="DETECTIONS",
+        type=place,
+        help="COCO results JSON, or folder of VOC text",
+    )
+    add_split(command)
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable",
+    )
+
+
+def add_split(command: argparse.ArgumentParser) -> None:
+    """--split."""
+    command.add_argument(
+        "--split", metavar="S", help="split of a VOC folder (default: test if present, else val)"
+    )
+
+
+def add_protocol(command: argparse.ArgumentParser) -> None:
+    """-p."""
+    command.add_argument(
+        "-p",
+        "--protocol",
+        metavar="P",
+        help="name of a protocol, or a TOML file (default: by the truth)",
+    )
+
+
+def add_threads(command: argparse.ArgumentParser) -> None:
+    """--threads."""
+    command.add_argument(
+        "--threads", type=threads, metavar="N", help="threads to use (default: all processors)"
+    )
+
+
+def add_details(command: argparse.ArgumentParser) -> None:
+    """--per-class, --iou and --integrators."""
+    command.add_argument("--per-class", action="store_true", help="also print a table of classes")
+    command.add_argument(
+        "--iou",
+        type=float,
+        metavar="T",
+        help="IoU of the TP, FP, ignored and missed counts (default 0.5)",
+    )
+    command.add_argument(
+        "--integrators",
+        action="store_true",
+        help="also print AP under the 11-point, all-point, 101-point and step rules",
+    )
+
+
+def add_outputs(command: argparse.ArgumentParser, *more: str) -> None:
+    """--format, --percent and -o."""
+    command.add_argument(
+        "--format",
+        choices=(*RENDERERS, *more),
+        default="table",
+        help="of the output (default: table)",
+    )
+    command.add_argument(
+        "--percent", action="store_true", help="print tables in percent instead of fractions"
+    )
+    command.add_argument(
+        "-o", "--output", type=path, metavar="FILE", help="write there instead of to stdout"
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def place(text: str) -> str:
+    """The path of something to read."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError("an empty path" if not text else "a path with a NUL")
+    return text
+
+
+def path(text: str) -> Path:
+    """The path of a file."""
+    return Path(place(text))
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text) >= 1):
+        shown = text if len(text) <= 20 else f"{text[:20]}..."
+        raise argparse.ArgumentTypeError(f"{shown!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def threads(text: str) -> int:
+    """A number of threads."""
+    number = count(text)
+    if number > MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"at most {MOST_THREADS}")
+    return number
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """Whole numbers from 1, with commas between them."""
+    return tuple(count(part) for part in text.split(","))
+
+
+def settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """The keys and values of --set."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise DetmapError(
+                f"--set {pair[:80]}",
+                "no value",
+                "write key=value, as in limits.max_dets=[1,10,300]",
+            )
+        if len(value) > LONGEST_VALUE:
+            raise DetmapError(
+                f"--set {key[:80]}",
+                f"a value of {len(value)} characters",
+                "write a protocol of your own, and name it with -p",
+            )
+        found[key.strip()] = value.strip()
+    return found
+
+
+# --- checks across options ------------------------------------------------------------------------
+
+
+def refuse_percent_in_json(arguments: argparse.Namespace) -> None:
+    """JSON holds fractions."""
+    if arguments.percent and arguments.format == "json":
+        raise DetmapError(
+            "--percent", "JSON holds fractions", "choose another --format, or leave --percent out"
+        )
+
+
+def refuse_to_overwrite(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
+    """A `DetmapError` where what would be written is what is read."""
+    if output is None or not os.path.lexists(output):
+        return
+    for given in inputs:
+        if given is None or not os.path.exists(given):
+            continue
+        inside = os.path.isdir(given) and output.suffix in (".xml", ".txt")
+        real, folder = os.path.realpath(output), os.path.realpath(given)
+        if os.path.exists(output) and (
+            os.path.samefile(output, given) or (inside and real.startswith(folder + os.sep))
+        ):
+            raise DetmapError(
+                str(output), "is an input, and would be overwritten", "write to another file"
+            )

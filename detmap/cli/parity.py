@@ -1,0 +1,34 @@
+"""Run detmap and pycocotools on the same files and compare the precision, recall and scores
+arrays, the twelve stats, and the time. Exit 1 if a single bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import options, output, streams
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    options.add_inputs(command)
+    options.add_outputs(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run both, compare, print."""
+    from detmap.parity import compare
+
+    options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
+    streams.progress("running detmap and pycocotools")
+    parity = compare(
+        arguments.truth,
+        arguments.detections,
+        split=arguments.split,
+        settings=options.settings(arguments.set),
+    )
+    output.write_tables(parity.tables, arguments)
+    output.write_notes(parity.remarks)
+    verdict = "identical in every bit" if parity.equal else "the numbers differ"
+    streams.say(f"detmap: {verdict}\n")
+    return 0 if parity.equal else 1

@@ -1,0 +1,91 @@
+"""The process of the command line: Ctrl-C from the first moment on, streams that may be closed.
+
+Imports next to nothing, since nothing is answered before it is imported.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+INTERRUPTED = 130
+
+
+def begin() -> None:
+    """Be ready for what a process meets before and while it works."""
+    _fill_descriptors()
+    _watch_for_interrupt()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # names may hold what an old terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+
+
+def end(code: int) -> NoReturn:
+    """Leave with this exit code, whatever the streams say."""
+    if signal.getsignal(signal.SIGINT) is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # too late: all is written
+    from detmap.cli import streams
+
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                streams.drop(stream)
+    sys.exit(code)
+
+
+def _fill_descriptors() -> None:
+    """Let no file of ours get the number of a standard stream that is closed (``>&-``)."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+
+
+def _watch_for_interrupt() -> None:
+    """Have Ctrl-C end the process at once, wherever the main thread is.
+
+    A KeyboardInterrupt comes only between two steps of the interpreter in the main thread, so not
+    while a kernel runs or LLVM compiles; it is lost in a callback, and waits for worker threads.
+    The C part of Python's signal handling writes to a pipe at once, and a thread waits there.
+    Where the user has it ignored (`nohup`, a job in the background) it stays ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    if sys.platform == "win32":
+        signal.signal(signal.SIGINT, lambda *_: _leave())
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    _thread.start_new_thread(_wait, (reader,))
+
+
+def _wait(reader: int) -> None:
+    while os.read(reader, 1) != bytes([signal.SIGINT]):
+        pass
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        _leave()
+
+
+def _leave() -> None:
+    """End without a further step of what was under way; drafts of files go, files stay as they
+    were.
+    """
+    with suppress(Exception):
+        sys.modules["detmap.files"].abandon()
+    with suppress(OSError):
+        os.write(2, b"detmap: interrupted\n")
+    os._exit(INTERRUPTED)

@@ -1,0 +1,108 @@
+"""Judge the scores of an image-level classifier: AP, AUC, best F1 of each class, and averages.
+TRUTH and SCORES are CSV files with a header (sample id, then one class a column), or a VOC folder
+and a folder of comp1_cls/comp2_cls text.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap import ranking
+from detmap.cli import options, output, streams
+from detmap.errors import DetmapError
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "truth", metavar="TRUTH", type=options.place, help="CSV of 0 and 1, or VOC folder"
+    )
+    command.add_argument(
+        "scores", metavar="SCORES", type=options.place, help="CSV of scores, or folder of VOC text"
+    )
+    command.add_argument(
+        "-p",
+        "--protocol",
+        choices=ranking.PROTOCOLS,
+        help="default: plain for CSV, by the year for VOC",
+    )
+    options.add_split(command)
+    command.add_argument(
+        "--average", choices=("none", *ranking.AVERAGES), help="over classes (default: macro)"
+    )
+    command.add_argument(
+        "--integrator",
+        choices=ranking.INTEGRATORS,
+        help="from a curve to AP (default: by the protocol)",
+    )
+    command.add_argument(
+        "--ties",
+        choices=ranking.TIES,
+        help="equal scores enter a threshold together, or in the order of "
+        "the truth (default: by the protocol)",
+    )
+    command.add_argument(
+        "--undefined",
+        choices=ranking.UNDEFINED,
+        help="what a class without positives, or without a "
+        "prediction, adds to a mean: nothing, 0 or 1 (default: skip)",
+    )
+    command.add_argument(
+        "--k",
+        type=options.counts,
+        default=(),
+        metavar="K[,K]",
+        help="also precision, recall and mAP at these ranks of each sample's list of classes",
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="also TP, FP, TN, FN and rates from this score on",
+    )
+    command.add_argument(
+        "--plot",
+        type=options.path,
+        metavar="FILE",
+        help="draw the PR and ROC curves (.png, .svg, .pdf)",
+    )
+    options.add_threads(command)
+    options.add_outputs(command, "json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, rank, draw, print."""
+    options.refuse_percent_in_json(arguments)
+    for file in (arguments.output, arguments.plot):
+        options.refuse_to_overwrite(file, (arguments.truth, arguments.scores))
+    if arguments.plot is not None and not arguments.plot.suffix:
+        raise DetmapError(
+            str(arguments.plot), "no suffix says what to draw", "name a .png, .svg or .pdf file"
+        )
+    streams.progress(f"reading {arguments.truth} and {arguments.scores}")
+    table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
+    given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}
+    settings = {
+        key: None if value == "none" else value for key, value in given.items() if value is not None
+    }
+    streams.progress(f"ranking {len(table)} samples in {len(table.classes)} classes")
+    result = ranking.evaluate(
+        table,
+        arguments.protocol,
+        settings=settings,
+        k=arguments.k,
+        threshold=arguments.threshold,
+        threads=arguments.threads,
+    )
+    if arguments.plot is not None:
+        from detmap import files
+        from detmap.report import plots
+
+        picture = plots.draw(arguments.plot, result.lines(), result.signature)
+        files.write_bytes(arguments.plot, picture)
+    if arguments.format == "json":
+        output.write_json(result.as_dict(), arguments)
+    else:
+        output.write_tables(result.tables(), arguments)
+    output.write_notes(result.notes)
+    return 0

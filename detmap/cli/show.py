@@ -1,0 +1,33 @@
+"""List the protocols, or print one with its source."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from detmap import protocol as protocols
+from detmap.cli import options, output, streams
+from detmap.report.table import Table
+from detmap.resources import folder
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument("protocol", nargs="?", metavar="PROTOCOL")
+    options.add_outputs(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list, or the file."""
+    if arguments.protocol is None:
+        loaded = [protocols.load(name) for name in protocols.names()]
+        rows = tuple((each.name, each.version, each.summary) for each in loaded)
+        output.write_tables([Table("", ("protocol", "version", "summary"), rows)], arguments)
+        return 0
+    options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
+    protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
+    path = folder("configs") / f"{arguments.protocol}.toml"
+    own = Path(arguments.protocol)
+    text = (path if path.is_file() else own).read_text(encoding="utf-8")
+    streams.write(text, arguments.output)
+    return 0

@@ -1,0 +1,73 @@
+"""What a command writes: results to stdout or a file, the rest to stderr.
+
+A stream may be closed, full, or without a reader; only a result that is lost is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from detmap.errors import DetmapError
+
+
+@contextmanager
+def stdout() -> Iterator[TextIO]:
+    """Where results go; what was written there has arrived when the block ends.
+
+    Raises
+    ------
+    DetmapError : it is closed, or the system refuses (a full disk)
+    BrokenPipeError : its reader has gone
+    """
+    if sys.stdout is None:
+        raise DetmapError("stdout", "is closed", "name a file with -o")
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop(sys.stdout)
+        raise
+    except OSError as error:
+        drop(sys.stdout)
+        raise DetmapError("stdout", str(error.strerror or error), "name a file with -o") from None
+
+
+def drop(stream: TextIO) -> None:
+    """Nothing more is written there, not even by the interpreter as it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write(text: str, path: Path | None) -> None:
+    """Write a result to stdout, or to a file that appears whole or not at all."""
+    if path is None:
+        with stdout() as stream:
+            stream.write(text)
+    else:
+        from detmap import files
+
+        files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def inform(text: str) -> None:
+    """A line on stdout that no result depends on."""
+    with suppress(DetmapError, BrokenPipeError), stdout() as stream:
+        stream.write(text)
+
+
+def say(text: str) -> None:
+    """A note or an error, on stderr; where nobody listens it is lost."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text)
+
+
+def progress(text: str) -> None:
+    """What is going on, for somebody who waits at a terminal."""
+    with suppress(OSError, ValueError, AttributeError):
+        if sys.stderr.isatty():
+            sys.stderr.write(f"{text} ...\n")

@@ -1,0 +1,20 @@
+"""Compile the kernels ahead of the first evaluation."""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import streams
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """There are no options."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Use every kernel once."""
+    from detmap.warmup import warmup
+
+    warmup()
+    streams.inform("the kernels are ready\n")
+    return 0
