@@ -110,8 +110,13 @@ class JsonFile:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[JsonFile]:
-    """The file, if it can be read and is of some size; else `NotPlain`."""
+def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
+    """The file, if it can be read and is of some size; else `NotPlain`. One that is open is taken
+    as it is.
+    """
+    if isinstance(path, JsonFile):
+        yield path
+        return
     try:
         with opening.opened(path) as file:
             if file.size < LEAST_SIZE:
@@ -121,12 +126,14 @@ def opened(path: Path) -> Iterator[JsonFile]:
         raise NotPlain from None
 
 
-def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -> Columns | None:
+def scan_detections(
+    path: Path | JsonFile, locate_image: Locate, locate_category: Locate
+) -> Columns | None:
     """The records of a results file, or None where the other lane shall read it.
 
     Parameters
     ----------
-    path : a JSON file
+    path : a JSON file, or one that is open
     locate_image, locate_category : ids to positions in the truth, -1 for an unknown one
     """
     from detmap.kernels import json_scan as scan
@@ -149,12 +156,14 @@ def scan_detections(path: Path, locate_image: Locate, locate_category: Locate) -
         return None
 
 
-def scan_instances(path: Path, decode: dict[str, Callable[[bytes], Locate]]) -> Columns | None:
+def scan_instances(
+    path: Path | JsonFile, decode: dict[str, Callable[[bytes], Locate]]
+) -> Columns | None:
     """The annotations of an instances file, or None where the other lane shall read it.
 
     Parameters
     ----------
-    path : a JSON file
+    path : a JSON file, or one that is open
     decode : for ``images`` and ``categories``, what to call with the text of the list; it
         returns the look-up of its ids
     """

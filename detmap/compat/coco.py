@@ -4,23 +4,36 @@ when they are asked for.
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from functools import cached_property, partial
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from pycocotools.coco import COCO as Official
 
+from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.rows import Rows
-from detmap.compat.sources import Instances, Results, open_instances, open_results, results_of_array
+from detmap.compat.sources import (
+    Edited,
+    Head,
+    Instances,
+    Results,
+    open_instances,
+    open_results,
+    results_of_array,
+)
+from detmap.compat.standing_in import StandIn, is_ours, stands_in_for
 
 Tree = dict[str, Any]
+ANNOTATIONS = ("dataset", "anns", "imgToAnns", "catToImgs")
+EVERYTHING = (*ANNOTATIONS, "imgs", "cats")
 
 
-class COCO(Official):  # type: ignore[misc]
+@stands_in_for(Official)
+class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     """Annotations of a data set, or detections on it.
 
     Parameters
@@ -31,82 +44,54 @@ class COCO(Official):  # type: ignore[misc]
     _source: Instances | Results | None = None
 
     def __init__(self, annotation_file: Any = None) -> None:
+        super().__init__()
         if annotation_file is None:
-            super().__init__()
             return
         print("loading annotations into memory...")
         begin = time.time()
-        self._source = open_instances(annotation_file)
-        if self._source is None:
+        source = open_instances(annotation_file)
+        dataset: Any = None
+        if source is None:
             with open(annotation_file) as file:
                 dataset = json.load(file)
             assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
-            self.dataset = dataset
         print(f"Done (t={time.time() - begin:0.2f}s)")
+        if source is None:
+            self.dataset = dataset
+        else:
+            self._take_from(source)
         self.createIndex()
 
-    # --- what is made when it is first read; assigning any of these simply replaces it
-    # ---------------------------------------
+    def _take_from(self, source: Instances | Results) -> None:
+        self._source = source
+        self._wait_for(*EVERYTHING)
 
-    @cached_property
-    def dataset(self) -> Tree:
-        """The whole file as dicts."""
+    def _make(self, name: str) -> None:
+        """All dicts at once, as pycocotools has it: who edits ``dataset`` edits no index. Records
+        of images and categories alone are made without those of the annotations.
+        """
         assert self._source is not None
-        return self._source.dataset()
+        if name in ("imgs", "cats") and self._waits_for(*ANNOTATIONS):
+            self._fill(
+                {"imgs": _by_id(self._source.images), "cats": _by_id(self._source.categories)}
+            )
+            return
+        self._fill(_indexed(self._source.dataset()))
 
-    @cached_property
-    def imgs(self) -> Tree:
-        """Records of images by id."""
-        return {image["id"]: image for image in self._listed("images")}
-
-    @cached_property
-    def cats(self) -> Tree:
-        """Records of categories by id."""
-        return {category["id"]: category for category in self._listed("categories")}
-
-    @cached_property
-    def anns(self) -> Tree:
-        """Annotations by id."""
-        return {annotation["id"]: annotation for annotation in self.dataset["annotations"]}
-
-    @cached_property
-    def imgToAnns(self) -> defaultdict[Any, list[Tree]]:
-        """Annotations by image id."""
-        found = defaultdict(list)
-        for annotation in self.dataset["annotations"]:
-            found[annotation["image_id"]].append(annotation)
-        return found
-
-    @cached_property
-    def catToImgs(self) -> defaultdict[Any, list[Any]]:
-        """Image ids, one an annotation, by category id."""
-        found = defaultdict(list)
-        for annotation in self.dataset["annotations"]:
-            found[annotation["category_id"]].append(annotation["image_id"])
-        return found
-
-    def _listed(self, group: str) -> Any:
-        """The records of ``images`` or ``categories``, without making those of the annotations."""
-        apart = self._source is not None and "dataset" not in vars(self)
-        return getattr(self._source, group) if apart else self.dataset[group]
-
-    def columns(self) -> Rows | None:
-        """The annotations as columns, where nobody can have changed them; else None."""
-        if self._source is None or vars(self).keys() & {
-            "dataset",
-            "anns",
-            "imgToAnns",
-            "catToImgs",
-        }:
+    def columns(self, *, scored: bool) -> Rows | None:
+        """The annotations as columns, where nobody can have changed them and, if asked for, they
+        have scores; else None.
+        """
+        if self._source is None or not self._waits_for(*ANNOTATIONS):
             return None
-        return self._source.rows
+        return None if scored and isinstance(self._source, Instances) else self._source.rows
 
     # --- pycocotools' methods ---------------------------------------------------------------------
-    # ---------------------------
 
     def createIndex(self) -> None:
         """Take up what was done to `dataset`."""
-        if self._source is not None and "dataset" not in vars(self):
+        if self._waits_for("dataset"):
+            self._wait_for(*EVERYTHING)
             print("creating index...")
             print("index created!")
         else:
@@ -115,28 +100,31 @@ class COCO(Official):  # type: ignore[misc]
     def getImgIds(self, imgIds: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
         """As pycocotools."""
         everything = all(hasattr(ids, "__len__") and len(ids) == 0 for ids in (imgIds, catIds))
-        if everything and self._source is not None and not vars(self).keys() & {"dataset", "imgs"}:
+        if everything and self._source is not None and self._waits_for("imgs"):
             return list(self._source.image_ids)
         found: list[Any] = super().getImgIds(imgIds, catIds)
         return found
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
         """As pycocotools."""
-        found: list[Any] = Official.getCatIds(
-            _of_dict({"categories": self._listed("categories")}), catNms, supNms, catIds
-        )
+        ask: Any = super()
+        if self._source is not None and self._waits_for("dataset"):
+            ask = Official()
+            ask.dataset = {"categories": self._source.categories}
+        found: list[Any] = ask.getCatIds(catNms, supNms, catIds)
         return found
 
     def loadRes(self, resFile: Any) -> COCO:
         """Detections from a results file, a list of dicts, or an (N, 7) array."""
         begin = time.time()
+        head = self._head()
         source = None
-        if "dataset" in vars(self) and not {"images", "categories"} <= self.dataset.keys():
+        if head is None:
             pass  # pycocotools knows what that means
         elif type(resFile) is str:
-            source = open_results(resFile, self.getImgIds(), self._whole_head())
+            source = open_results(resFile, self.getImgIds(), head)
         elif type(resFile) is np.ndarray:
-            source = results_of_array(resFile, self.getImgIds(), self._whole_head())
+            source = results_of_array(resFile, self.getImgIds(), head)
         if source is None:
             return self._load_records(resFile)
         print("Loading and preparing results...")
@@ -146,33 +134,54 @@ class COCO(Official):  # type: ignore[misc]
             for i in range(0, len(resFile), 1_000_000):
                 print(f"{i}/{len(resFile)}")
         print(f"DONE (t={time.time() - begin:0.2f}s)")
-        results = COCO.__new__(COCO)
-        results._source = source
+        results = COCO()
+        results._take_from(source)
         results.createIndex()
         return results
 
-    def _whole_head(self) -> Any:
-        """What makes the dataset without its annotations, as it is now."""
-        if isinstance(self._source, Instances) and "dataset" not in vars(self):
-            return self._source.head
-        names = [name for name in ("info", "images", "categories") if name in self.dataset]
-        return partial(dict, [(name, self.dataset[name]) for name in names])
+    def _head(self) -> Head | None:
+        """What results take over of this dataset as it is now; None where something is missing."""
+        if isinstance(self._source, Instances) and self._waits_for("dataset"):
+            return Head(self._source, copy.deepcopy(self._source.categories))
+        if not {"images", "categories"} <= self.dataset.keys():
+            return None
+        info = copy.deepcopy(self.dataset.get("info", {}))
+        edited = Edited(list(self.dataset["images"]), info)
+        return Head(edited, copy.deepcopy(self.dataset["categories"]))
 
     def _load_records(self, given: Any) -> COCO:
         """Detections by pycocotools' own loadRes, without making dicts of the truth's
         annotations.
         """
         truth = self
-        if isinstance(self._source, Instances) and "dataset" not in vars(self):
-            truth = _of_dict(self._source.head())
-            truth.imgs = self.imgs
-        results = COCO.__new__(COCO)
-        results.__dict__ |= vars(Official.loadRes(truth, given))
+        if isinstance(self._source, Instances) and self._waits_for("dataset"):
+            truth = Official()
+            truth.dataset, truth.imgs = self._source.without_annotations(), self.imgs
+        results = COCO()
+        own_dict(results).update(vars(Official.loadRes(truth, given)))
         return results
 
 
-def _of_dict(dataset: Mapping[str, Any]) -> Any:
-    """An object of pycocotools for a dataset that needs no index."""
-    coco = Official()
-    coco.dataset = dataset
-    return coco
+def columns_of(coco: Any, *, scored: bool) -> Rows | None:
+    """`COCO.columns` of one of ours; None for any other."""
+    return COCO.columns(coco, scored=scored) if is_ours(coco, COCO) else None
+
+
+def _indexed(dataset: Tree) -> Tree:
+    """The dataset and all indexes of it, by the names that pycocotools gives them."""
+    image_annotations, category_images = defaultdict(list), defaultdict(list)
+    for annotation in dataset["annotations"]:
+        image_annotations[annotation["image_id"]].append(annotation)
+        category_images[annotation["category_id"]].append(annotation["image_id"])
+    return {
+        "dataset": dataset,
+        "anns": _by_id(dataset["annotations"]),
+        "imgToAnns": image_annotations,
+        "catToImgs": category_images,
+        "imgs": _by_id(dataset["images"]),
+        "cats": _by_id(dataset["categories"]),
+    }
+
+
+def _by_id(records: Iterable[Tree]) -> Tree:
+    return {record["id"]: record for record in records}

@@ -318,6 +318,15 @@ class Chosen:
     limits: list[int]
     displaced: bool
 
+    def everything(self, rules: Rules, counts: list[int]) -> bool:
+        """Whether that is each class, area range and limit at its own place."""
+        return (
+            self.classes == list(range(rules.n_classes)) == list(range(counts[2]))
+            and self.areas == list(range(len(rules.areas))) == list(range(counts[3]))
+            and len(self.limits) == counts[4]
+            and len(rules.thresholds) <= MAX_THRESHOLDS
+        )
+
 
 def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
     """What the parameters of ``accumulate`` take of an evaluation under other parameters.
@@ -383,7 +392,7 @@ def arrays(judged: Judged, chosen: Chosen, counts: list[int]) -> dict[str, NDArr
     for part in judged.parts:
         matches = part.matches if chosen.images is None else part.matches.select(chosen.images)
         found = sample(matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
-        if list(found["precision"].shape) == counts and (np.diff(part.where) > 0).all():
+        if chosen.everything(judged.rules, counts) and (np.diff(part.where) > 0).all():
             return found
         for name, array in found.items():
             shape = counts if name != "recall" else [counts[0], *counts[2:]]

@@ -9,24 +9,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from pycocotools import _mask, cocoeval
 from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
 from detmap.compat import engine
-from detmap.compat.coco import COCO
+from detmap.compat.coco import columns_of
+from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.quirks import tell
 from detmap.compat.rows import Rows, Unusual, from_records
+from detmap.compat.standing_in import StandIn, stands_in_for
 
-STEPS = {
-    name: getattr(Official, name)
-    for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
-}
-"""The steps of an evaluation, which a subclass may have replaced."""
+OVERLAPS = _mask.iou
+"""What pycocotools computes overlaps with, unless somebody replaced it."""
 LOOKUPS = {name: getattr(OfficialCOCO, name) for name in ("getAnnIds", "loadAnns")}
 """How annotations are looked up, which may have been replaced too."""
+LATER = ("evalImgs", "ious", "_gts", "_dts")
+"""What ``evaluate`` leaves to be made when it is asked for."""
 
 
-class COCOeval(Official):  # type: ignore[misc]
+@stands_in_for(Official)
+class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     """Detections held against annotations; see `detmap.compat` for what is inherited and what is
     not.
 
@@ -37,47 +40,37 @@ class COCOeval(Official):  # type: ignore[misc]
     """
 
     _judged: engine.Judged | None = None
-    _eval_imgs: Any = None  # None: to be made of what was judged
-    _ious: Any = None
 
-    @property
-    def evalImgs(self) -> Any:
-        """Results by category, area range and image. Once they were read, ``accumulate`` reads
-        them too.
-        """
-        if self._eval_imgs is None and self._judged is not None:
-            self._eval_imgs = engine.image_results(self._judged, self._paramsEval.areaRng)
-        return self._eval_imgs
-
-    @evalImgs.setter
-    def evalImgs(self, value: Any) -> None:
-        self._eval_imgs = value
-
-    @property
-    def ious(self) -> Any:
-        """Overlaps of detections and objects by image and category."""
-        if self._ious is None and self._judged is not None:
-            self._ious = engine.overlaps(self._judged)
-        return self._ious
-
-    @ious.setter
-    def ious(self, value: Any) -> None:
-        self._ious = value
+    def _make(self, name: str) -> None:
+        assert self._judged is not None
+        if name == "evalImgs":
+            made = engine.image_results(self._judged, self._paramsEval.areaRng)
+            self._fill({"evalImgs": made})
+        elif name == "ious":
+            self._fill({"ious": engine.overlaps(self._judged)})
+        else:
+            other = Official()
+            other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
+            Official._prepare(other)
+            self._fill({"_gts": other._gts, "_dts": other._dts})
 
     def evaluate(self) -> None:
         """Match detections with annotations under ``params``."""
         params, begin = self.params, time.time()
-        self._judged = None
         try:
             if self._kind() != "bbox" or _replaced(self, STEPS):
+                raise Unusual
+            if cocoeval.maskUtils.iou is not OVERLAPS:
                 raise Unusual
             rules = engine.read_rules(params)
             objects, found = (
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
+            judged = engine.judge(objects, found, rules)
         except Unusual:
             super().evaluate()
+            self._judged = None
             return
         print("Running per image evaluation...")
         if params.useSegm is not None:
@@ -87,12 +80,12 @@ class COCOeval(Official):  # type: ignore[misc]
         params.imgIds, params.maxDets = rules.image_ids, rules.limits
         if not rules.together:
             params.catIds = rules.category_ids
-        judged = engine.judge(objects, found, rules)
+        self._judged = judged
+        self._wait_for(*LATER)
         self.eval: dict[str, Any] = {}
-        self._judged, self._eval_imgs, self._ious = judged, None, None
-        self._paramsEval = copy.deepcopy(params)
+        self._paramsEval = _copied(params)
         print(f"DONE (t={time.time() - begin:0.2f}s).")
-        for kind in _quirks(judged, objects, found, self.cocoGt):
+        for kind in _quirks(self._judged, objects, found, self.cocoGt):
             tell(kind)
 
     def _kind(self) -> str:
@@ -105,7 +98,7 @@ class COCOeval(Official):  # type: ignore[misc]
         """Curves of what was evaluated, under ``params`` or those given, into ``eval``."""
         params, judged, begin = self.params if p is None else p, self._judged, time.time()
         try:
-            if judged is None or self._eval_imgs is not None:
+            if judged is None or not self._waits_for("evalImgs"):
                 raise Unusual
             chosen = engine.choose(self._paramsEval, params, judged.rules)
         except Unusual:
@@ -142,12 +135,25 @@ class COCOeval(Official):  # type: ignore[misc]
             tell("limit-not-100")
 
 
+STEPS = {
+    name: getattr(COCOeval, name)
+    for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
+}
+"""The steps of an evaluation, which a subclass may have replaced."""
+
+
 def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
-    """Whether an object has other methods than pycocotools wrote."""
+    """Whether an object has other methods than these."""
+    own = own_dict(owner) if isinstance(owner, Lazy) else vars(owner)
     return any(
-        getattr(type(owner), name, None) is not method or name in vars(owner)
+        getattr(type(owner), name, None) is not method or name in own
         for name, method in methods.items()
     )
+
+
+def _copied(params: Any) -> Any:
+    """A deep copy; that of the many ids, which nobody can change, is made at once."""
+    return copy.deepcopy(params, {id(params.imgIds): list(params.imgIds)})
 
 
 def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
@@ -155,15 +161,17 @@ def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
     up.
     """
     replaced = _replaced(coco, LOOKUPS)
-    rows = coco.columns() if isinstance(coco, COCO) and not replaced else None
+    rows = None if replaced else columns_of(coco, scored=scored)
     if rows is not None:
         return rows
     category_ids = (
         [] if rules.together else rules.category_ids if replaced else set(rules.category_ids)
     )
-    return from_records(
-        coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids)), scored=scored
-    )
+    try:
+        records = coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids))
+    except Exception:  # any that a client's index raises; pycocotools will meet it in its own order
+        raise Unusual from None
+    return from_records(records, scored=scored)
 
 
 def _quirks(judged: engine.Judged, objects: Rows, found: Rows, truth: Any) -> Iterator[str]:

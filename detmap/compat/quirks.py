@@ -28,4 +28,4 @@ def tell(kind: str) -> None:
     """Warn of a quirk, once in a process."""
     if kind not in _told:
         _told.add(kind)
-        warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=3)
+        warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=4)

@@ -4,18 +4,18 @@ dicts when asked.
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import opening
 from detmap.adapters import coco_scan
 from detmap.compat.rows import MOST_CATEGORIES, Rows, Unusual, good_boxes
 from detmap.errors import DataError
@@ -24,47 +24,21 @@ from detmap.tables import Positions
 Tree = dict[str, Any]
 
 
-class KeptFile:
-    """A file that can be read again later, also when its name is gone by then. Pickled, it takes
-    its text along.
-    """
+SCORE, CAPTION = b'"score"', b'"caption"'
+"""Keys; a plain file has no escapes, so whoever has one of them has its bytes."""
+LEAST_SIZE = 1 << 20
+"""Bytes; of smaller files dicts are made at once."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
-        self.text: bytes | None = None
-        self.descriptor = os.open(path, os.O_RDONLY)
-        self.state = self._state()
 
-    def __del__(self) -> None:
-        if self.__dict__.get("descriptor", -1) >= 0:
-            os.close(self.descriptor)
+class HeldText(coco_scan.JsonFile):
+    """A file whose text is in memory, so that nothing that happens to the file matters any more."""
 
-    def __getstate__(self) -> Tree:
-        return {"path": self.path, "text": self.read(), "descriptor": -1, "state": self.state}
+    def __init__(self, path: str, text: bytes) -> None:
+        self.path, self.size, self._bytes = Path(path), len(text), np.frombuffer(text, np.uint8)
 
-    def _state(self) -> tuple[int, int]:
-        status = os.fstat(self.descriptor)
-        return status.st_size, status.st_mtime_ns
-
-    def read(self) -> bytes:
-        """The text as it was.
-
-        Raises
-        ------
-        DataError : the file was written to in the meantime
-        """
-        if self.text is not None:
-            return self.text
-        with open(self.descriptor, "rb", closefd=False) as file:
-            file.seek(0)
-            text = file.read()
-        if self._state() != self.state:
-            raise DataError(
-                self.path,
-                "was written to after it was loaded",
-                "load it again, or read its dicts before",
-            )
-        return text
+    def read(self, at: int, size: int) -> NDArray[np.uint8]:
+        """Up to `size` bytes from `at` on, (n,) uint8."""
+        return self._bytes[at : at + size]
 
 
 class Instances:
@@ -72,37 +46,60 @@ class Instances:
 
     Parameters
     ----------
-    file : to read the dicts from
+    text : of the file
     rows : its annotations
     texts : of its lists ``images`` and ``categories``
-    image_ids : in file order
+    image_ids : in file order, each once
     """
 
     def __init__(
-        self, file: KeptFile, rows: Rows, texts: dict[str, bytes], image_ids: list[int]
+        self, text: bytes, rows: Rows, texts: dict[str, bytes], image_ids: list[int]
     ) -> None:
-        self.file, self.rows, self.texts, self.image_ids = file, rows, texts, image_ids
+        self.text, self.rows, self.texts, self.image_ids = text, rows, texts, image_ids
 
     @cached_property
-    def images(self) -> list[Tree]:
+    def images(self) -> tuple[Tree, ...]:
         """The records of the images."""
-        return _decoded(self.texts["images"])
+        return tuple(json.loads(self.texts["images"]))
 
     @cached_property
-    def categories(self) -> list[Tree]:
+    def categories(self) -> tuple[Tree, ...]:
         """The records of the categories."""
-        return _decoded(self.texts["categories"])
+        return tuple(json.loads(self.texts["categories"]))
 
-    def head(self) -> Tree:
-        """The dataset without its annotations."""
-        found = msgspec.json.decode(self.file.read(), type=_Info).info
-        info = {} if found is msgspec.UNSET else {"info": found}
-        return {**info, "images": self.images, "categories": self.categories}
+    @property
+    def info(self) -> Any:
+        """What results take over as ``info``."""
+        found = msgspec.json.decode(self.text, type=_Info).info
+        return {} if found is msgspec.UNSET else found
+
+    def without_annotations(self) -> Tree:
+        """The dataset, for `loadRes`."""
+        return {"info": self.info, "images": list(self.images), "categories": list(self.categories)}
 
     def dataset(self) -> Tree:
         """All dicts, those of images and categories being the ones that were handed out before."""
-        tree: Tree = json.loads(self.file.read())
-        return tree | {"images": self.images, "categories": self.categories}
+        tree: Tree = json.loads(self.text)
+        return tree | {"images": list(self.images), "categories": list(self.categories)}
+
+
+class Edited(NamedTuple):
+    """In place of `Instances`: a dataset that has been dicts already."""
+
+    images: list[Tree]
+    info: Any
+
+    @property
+    def image_ids(self) -> list[Any]:
+        """Each once."""
+        return list({image["id"]: None for image in self.images})
+
+
+class Head(NamedTuple):
+    """What results take over from their truth: its images and info, and copies of its categories."""
+
+    truth: Instances | Edited
+    categories: Sequence[Tree]
 
 
 class Results:
@@ -110,32 +107,32 @@ class Results:
 
     Parameters
     ----------
-    head : makes the truth's dataset, without its annotations
+    head : of the truth's dataset
     rows : the detections
-    file : to read their dicts from; None where the rows are all there is
+    text : of the file; None where the rows are all there is
     """
 
-    def __init__(self, head: Callable[[], Tree], rows: Rows, file: KeptFile | None = None) -> None:
-        self.head, self.rows, self.file = head, rows, file
+    def __init__(self, head: Head, rows: Rows, text: bytes | None = None) -> None:
+        self.head, self.rows, self.text = head, rows, text
 
-    @cached_property
-    def images(self) -> list[Tree]:
+    @property
+    def images(self) -> Sequence[Tree]:
         """The records of the truth's images."""
-        return list(self.head()["images"])
+        return self.head.truth.images
 
-    @cached_property
-    def categories(self) -> list[Tree]:
+    @property
+    def categories(self) -> Sequence[Tree]:
         """Copies of the records of the truth's categories."""
-        return copy.deepcopy(list(self.head()["categories"]))
+        return self.head.categories
 
     @property
     def image_ids(self) -> list[Any]:
         """Those of the truth, each once."""
-        return list({image["id"]: None for image in self.images})
+        return self.head.truth.image_ids
 
     def dataset(self) -> Tree:
         """All dicts, with what loadRes adds to results of boxes."""
-        annotations = self._records() if self.file is None else _decoded(self.file.read())
+        annotations = self._records() if self.text is None else json.loads(self.text)
         for number, annotation in enumerate(annotations, start=1):
             left, top, width, height = annotation["bbox"]
             right, bottom = left + width, top + height
@@ -144,9 +141,9 @@ class Results:
             )
             annotation.update(area=width * height, id=number, iscrowd=0)
         return {
-            "info": copy.deepcopy(self.head().get("info", {})),
-            "images": self.images,
-            "categories": self.categories,
+            "info": self.head.truth.info,
+            "images": list(self.images),
+            "categories": list(self.categories),
             "annotations": annotations,
         }
 
@@ -166,7 +163,7 @@ class Results:
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def open_instances(path: str | Path) -> Instances | None:
+def open_instances(path: Any) -> Instances | None:
     """A large plain instances file whose annotations have all the fields that pycocotools asks
     for; None for any other.
     """
@@ -187,12 +184,14 @@ def open_instances(path: str | Path) -> Instances | None:
 
         return read
 
+    text = _text_of(path)
+    if text is None or SCORE in text:  # columns of objects have no scores
+        return None
     try:
-        file = KeptFile(path)
         columns = coco_scan.scan_instances(
-            Path(path), {name: read_list(name) for name in ("images", "categories")}
+            HeldText(path, text), {name: read_list(name) for name in ("images", "categories")}
         )
-    except (OSError, TypeError, ValueError):
+    except ValueError:
         return None
     wanted = coco_scan.key("area") | coco_scan.key("iscrowd") | coco_scan.key("id")
     if columns is None or not (columns.seen & wanted == wanted).all():
@@ -209,27 +208,25 @@ def open_instances(path: str | Path) -> Instances | None:
         (columns.seen & coco_scan.key("crowd")) != 0,
         columns.number,
     )
-    return None if rows.ids_twice() else Instances(file, rows, texts, image_ids)
+    return None if rows.ids_twice() else Instances(text, rows, texts, image_ids)
 
 
-def open_results(path: str, image_ids: list[Any], head: Callable[[], Tree]) -> Results | None:
+def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     """A large plain file of detections on known images; None for any other."""
-    known = _integers(image_ids)
-    if known is None:
+    known, text = _integers(image_ids), _text_of(path)
+    if known is None or text is None:
         return None
-    try:
-        file = KeptFile(path)
-    except OSError:
+    if CAPTION in text:  # to pycocotools these are no boxes
         return None
-    columns = coco_scan.scan_detections(Path(path), Positions(known), _as_they_are)
+    columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _as_they_are)
     if columns is None or not len(columns.seen):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
-    return Results(head, rows, file)
+    return Results(head, rows, text)
 
 
 def results_of_array(
-    table: NDArray[np.float64], image_ids: list[Any], head: Callable[[], Tree]
+    table: NDArray[np.float64], image_ids: list[Any], head: Head
 ) -> Results | None:
     """Rows of image_id, x, y, width, height, score, category_id on known images; None for any
     other array.
@@ -278,6 +275,16 @@ def _detections(
     )
 
 
+def _text_of(path: Any) -> bytes | None:
+    """The text of a large file that can be read; None for any other."""
+    try:
+        if not isinstance(path, str | Path) or os.stat(path).st_size < LEAST_SIZE:
+            return None
+        return opening.read_bytes(path)
+    except (OSError, ValueError, DataError):
+        return None
+
+
 def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:
     """Category ids as their own codes."""
     if len(ids) and (ids.min() < 0 or ids.max() >= MOST_CATEGORIES):
@@ -297,11 +304,6 @@ def _integers(ids: list[Any]) -> NDArray[np.int64] | None:
     except (TypeError, ValueError):
         return None
     return found.astype(np.int64) if found.ndim == 1 and found.dtype.kind == "i" else None
-
-
-def _decoded(text: bytes) -> list[Tree]:
-    tree: list[Tree] = json.loads(text)
-    return tree
 
 
 class _Record(msgspec.Struct, gc=False):

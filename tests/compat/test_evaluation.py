@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detmap.adapters import coco_scan
-from detmap.compat import PycocotoolsQuirk, quirks
+from detmap.compat import PycocotoolsQuirk, quirks, sources
 from detmap.compat.evaluation import COCOeval
 from tests.compat.both import (
     OFFICIAL,
@@ -167,6 +166,42 @@ def test_accumulate_with_other_parameters(
     check(data, accumulate, **first)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"catIds": [1, 77]},
+        {"catIds": [77, 1]},
+        {"catIds": [3, 77]},
+        {"catIds": [3, 1]},
+        {"areaRng": [[0, 1e10], [0, 5], [0, 7], [5, 9]]},
+        {"areaRng": [[0, 5], [0, 1e10], [0, 1024], [5, 9]]},
+        {"areaRng": [[1024, 9216], [0, 1024], [0, 1e10], [9216, 1e10]]},
+        {"maxDets": [1, 2, 100]},
+        {"maxDets": [100, 10, 1]},
+        {"imgIds": [0, 7, 999]},
+        {"imgIds": [7, 7, 7]},
+        {"iouThrs": np.linspace(0.1, 0.9, 10)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("read", [False, True])
+def test_accumulate_with_other_values_of_equal_length(change: dict[str, Any], read: bool) -> None:
+    """Review, 3: catIds [1, 2] evaluated, [1, 77] accumulated, 6,060 cells differ."""
+    data = draw_coco(np.random.default_rng(9), n_images=3, n_classes=5, max_objects=20)
+    first = {"catIds": [1, 3], "imgIds": [0, 3, 7]}
+
+    def accumulate(made: Any) -> Any:
+        other = copy.deepcopy(made.params)
+        for name, value in change.items():
+            setattr(other, name, value)
+        if read:
+            len(made.evalImgs)
+        made.accumulate(other)
+        return made
+
+    check(data, accumulate, **first)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_accumulate_with_a_part_of_the_parameters(seed: int) -> None:
     """Done by the engine; which places pycocotools reads is imitated."""
@@ -190,7 +225,7 @@ def test_accumulate_with_a_part_of_the_parameters(seed: int) -> None:
     expected, found = run_both(
         lambda classes: accumulate(evaluation(classes, load(classes, *data), {}))
     )
-    assert found._eval_imgs is None, "the engine did it"
+    assert found._waits_for("evalImgs"), "the engine did it"
     assert_same(expected, found)
 
 
@@ -340,7 +375,7 @@ def test_from_files(data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathF
         return finish(evaluation(classes, (truth, truth.loadRes(str(folder / "results.json"))), {}))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_scan, "LEAST_SIZE", 1)
+        patch.setattr(sources, "LEAST_SIZE", 1)
         expected, found = run_both(script)
     if expected is not None:
         assert_same(expected, found)
@@ -348,9 +383,8 @@ def test_from_files(data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathF
             found.cocoGt,
             found.cocoDt,
         ):  # a number such as 1e-300 makes a file one for json.load
-            assert (side.columns() is None) == bool(
-                vars(side).keys() & {"dataset", "anns", "imgToAnns", "catToImgs"}
-            )
+            if isinstance(side._source, sources.Results):
+                assert (side.columns(scored=True) is None) != side._waits_for("dataset")
 
 
 # --- using the parts ------------------------------------------------------------------------------
@@ -360,8 +394,7 @@ def test_nothing_is_built_unless_it_is_read() -> None:
     made = run(
         lambda classes: finish(evaluation(classes, load(classes, *records()), {})), OURS
     ).value
-    assert made._eval_imgs is None
-    assert made._ious is None
+    assert made._waits_for("evalImgs", "ious", "_gts", "_dts")
 
 
 def test_results_by_image_that_were_changed_are_accumulated() -> None:
@@ -398,6 +431,77 @@ def test_results_by_image_from_elsewhere_are_accumulated() -> None:
     expected, found = run_both(script)
     assert_same_arrays(expected, found)
     assert same(expected.stats, found.stats)
+
+
+def test_steps_answer_after_evaluate() -> None:
+    """Review, 4E: None, [] and empty dicts."""
+
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        p = made.params
+        cells = [(image, category) for image in p.imgIds for category in p.catIds]
+        return (
+            [
+                made.evaluateImg(*cell, bounds, limit)
+                for cell in cells
+                for bounds in (*p.areaRng, [5, 50])
+                for limit in (1, 100)
+            ],
+            [made.computeIoU(*cell) for cell in cells],
+            dict(made._gts),
+            dict(made._dts),
+            run(lambda _: made.computeOks(*cells[0]), classes).error,
+        )
+
+    expected, found = run_both(script)
+    assert sum(map(len, expected[3].values())) > 10
+    assert same(list(expected), list(found))
+
+
+@pytest.mark.parametrize("name", ["evalImgs", "ious", "_gts", "_dts"])
+def test_what_was_deleted_is_gone(name: str) -> None:
+    """Review, 4G."""
+
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        delattr(made, name)
+        error = run(lambda _: finish(made), classes).error
+        assert not hasattr(made, name)
+        assert name not in vars(made)
+        made.evaluate()
+        return error, finish(made)
+
+    expected, found = run_both(script)
+    assert expected[0] == found[0]
+    assert_same(expected[1], found[1])
+
+
+def test_vars_has_every_attribute() -> None:
+    """Review, 4G."""
+
+    def script(classes: Classes) -> Any:
+        pair = load(classes, *records())
+        made = finish(evaluation(classes, pair, {}))
+        return {**vars(made)}, {**vars(pair[0])}, {**vars(pair[1])}, dir(made)
+
+    expected, found = run_both(script)
+    for before, after in zip(expected[:3], found[:3], strict=True):
+        assert before.keys() <= after.keys()
+        for name in before.keys() & {"evalImgs", "ious", "stats", "imgs", "cats", "catToImgs"}:
+            assert same(before[name], after[name]), name
+    assert set(expected[3]) <= set(found[3])
+
+
+def test_overlaps_that_somebody_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Review, 4G: ``pycocotools.mask.iou`` is what pycocotools calls."""
+    from pycocotools import mask
+
+    monkeypatch.setattr(mask, "iou", lambda d, g, crowd: np.full((len(d), len(g)), 0.6))
+    expected, found = run_both(
+        lambda classes: finish(evaluation(classes, load(classes, *records()), {}))
+    )
+    assert found._judged is None
+    assert_same(expected, found)
 
 
 def test_steps_out_of_order_fail_alike() -> None:
