@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap import memory
 from detmap.matches import Matches, distinct, word_of
+from detmap.overlaps.boxes import BoxPairs
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
-from detmap.rows import group
+from detmap.rows import group, labels, offsets
 from detmap.signature import image_digests
-from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+from detmap.tables import Detections, Truth, boxes_as
+
+if TYPE_CHECKING:
+    from detmap.kernels.cells import DetectionColumns, ObjectColumns
+
+CHUNK = 1 << 16  # detections whose areas are made at a time
+EVERY_SUBSET = ~np.uint64(0)
 
 
 def match(
@@ -27,55 +35,61 @@ def match(
         `truth`)
     protocol : the rules
     threads : how many to use; all processors when left out. The result does not depend on it.
+
+    Raises
+    ------
+    DataError : boxes so small that their overlap is 0/0
     """
-    from detmap.kernels import grouping
+    from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
-    inclusive = protocol.boxes.extent == "inclusive"
-    native: BoxFormat = "voc" if inclusive else "xywh"
-    absorb, counted = _object_roles(truth, protocol)
-    areas = np.array([(area.low, area.high) for area in protocol.areas])
-    n_images, n_classes, n_areas = len(truth.images), len(truth.categories), len(areas)
-
-    by_image = protocol.ranking.ties == "image"
-    rows, row_off = group(detections.image, detections.label, n_images, n_classes)
-    ranked_from = rows if by_image else group(None, detections.label, n_images, n_classes)[0]
-    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes)
-    found = kernels.Found(
-        rows,
-        ranked_from,
-        row_off,
-        detections.image,
-        boxes_as(detections.boxes, detections.box_format, native),
-        detections.score.view(np.uint64),
+    thresholds, word = effective_thresholds(protocol), word_of(protocol)
+    roles = read_roles(truth, detections, protocol)
+    n_images, n_subsets = len(truth.images), roles.n_subsets
+    columns, objects = _columns(truth, detections, protocol, roles)
+    produce = BoxPairs(
+        truth, detections, objects, extent=protocol.boxes.extent, lowest=thresholds[0]
     )
-    obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
-    objects = kernels.Objects(obj_rows, obj_off, truth.image, obj_boxes, absorb, counted)
-    rules = kernels.Rules(
-        protocol.max_dets()[-1], float(inclusive), effective_thresholds(protocol), areas
-    )
-    kept = np.empty(n_classes, dtype=np.int64)
-    grouping.count_within(
-        detections.image, rows, row_off, rules.limit, np.empty(n_images, dtype=np.int32), kept
-    )
-    off = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    row_bytes = 20 + 2 * n_areas * np.dtype(word_of(protocol)).itemsize
+    limit = protocol.max_dets()[-1]
+    off = _offsets_within(columns, limit, n_images)
     memory.require(
-        int(off[-1]) * row_bytes + 24 * int(np.diff(row_off).max(initial=0)),
+        int(off[-1]) * (20 + 2 * n_subsets * np.dtype(word).itemsize)
+        + len(truth) * n_subsets * np.dtype(word).itemsize
+        + 24 * int(np.diff(columns.off).max(initial=0)),
         "match",
         f"matching {off[-1]} detections",
     )
     image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
-    tp, ignored = (np.empty((off[-1], n_areas), dtype=word_of(protocol)) for _ in range(2))
-    verdicts = kernels.Verdicts(off, image, rank, position, tp, ignored)
-    sizes, obj_sizes = np.diff(row_off), np.diff(obj_off)
+    tp, ignored = (np.zeros((off[-1], n_subsets), dtype=word) for _ in range(2))
+    verdicts = layout.Verdicts(off, image, rank, position, tp, ignored)
+    judging = kernels.Judging(
+        thresholds,
+        0,
+        objects.rows,
+        objects.find,
+        objects.absorb,
+        objects.enough,
+        columns.dropped,
+        np.zeros(0, dtype=bool),
+        np.zeros((len(truth), n_subsets), dtype=word),
+    )
+    nobody_asks = kernels.Taken(image[:0], image[:0], np.zeros(0), tp[:0])
+    sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)
 
     def match_some(classes: NDArray[np.int32]) -> None:
-        room = kernels.room(
-            n_images, int(obj_sizes[classes].max()), n_areas, int(sizes[classes].max())
+        n_rows, n_objects = int(sizes[classes].sum()), int(obj_sizes[classes].sum())
+        cells = layout.Cells(
+            np.empty(n_rows, dtype=np.int32), np.empty((min(n_rows, n_objects), 4), dtype=np.int64)
         )
-        rule(classes, found, objects, rules, verdicts, room)
+        ranking = layout.ranking(n_images, int(sizes[classes].max()))
+        n_cells = layout.lay_out(
+            classes, columns, objects, limit, len(thresholds), verdicts, cells, ranking
+        )
+        largest = int((cells.bounds[:n_cells, 3] - cells.bounds[:n_cells, 2]).max(initial=0))
+        walk = kernels.walk(n_subsets, 2 * largest)
+        for n, pairs in produce(cells, n_cells, position):
+            rule(n, pairs, judging, verdicts, nobody_asks, walk)
 
     digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(
@@ -94,9 +108,9 @@ def match(
         detections.score[position],
         tp,
         ignored,
-        obj_off,
-        truth.image[obj_rows],
-        counted[obj_rows],
+        objects.off,
+        truth.image[objects.rows],
+        _flags(roles.find[objects.rows], n_subsets),
         notes=distinct(truth.notes, detections.notes),
     )
 
@@ -124,16 +138,119 @@ def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
     return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
-def _object_roles(truth: Truth, protocol: Protocol) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(G,) whether an object absorbs, and (G, A) whether it is one to find in each area range."""
-    absorb, neutral = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
+@dataclass(frozen=True, slots=True, eq=False)
+class Roles:
+    """What the protocol makes of each row, as words: bit a for subset a.
+
+    Parameters
+    ----------
+    n_subsets : A
+    find : (G,) uint64, where the object is one to find
+    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
+        their own area; all ones where it does in every subset
+    outside : (D,) uint64, where the detection is IGNORED rather than false if it takes nothing
+    dropped : (D,) uint64, where it takes nothing; (0,) where none is
+    rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
+    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
+        none
+    """
+
+    n_subsets: int
+    find: NDArray[np.uint64]
+    absorb: NDArray[np.uint64]
+    outside: NDArray[np.uint64]
+    dropped: NDArray[np.uint64]
+    rank: NDArray[np.int32]
+    enough: NDArray[np.float64]
+
+
+def read_roles(truth: Truth, detections: Detections, protocol: Protocol) -> Roles:
+    """The protocol's roles and subsets, read into words: the one place that knows their names."""
+    ranges = np.array([(area.low, area.high) for area in protocol.areas])
+    neutral, absorbs = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
     for flag, role in (
         (truth.crowd, protocol.matching.crowd),
         (truth.difficult, protocol.matching.difficult),
     ):
         if role == "absorb":
-            absorb |= flag
+            absorbs |= flag
         if role != "count":
             neutral |= flag
-    inside = [(truth.area >= area.low) & (truth.area <= area.high) for area in protocol.areas]
-    return absorb, np.stack(inside, axis=1) & ~neutral[:, None]
+    find = ~_outside(truth.area, ranges)
+    find[neutral] = 0
+    absorb = np.zeros(len(truth), dtype=np.uint64)
+    absorb[absorbs] = EVERY_SUBSET
+    outside = np.empty(len(detections), dtype=np.uint64)
+    for begin in range(0, len(detections), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        outside[rows] = _outside(_area(detections, rows, protocol.boxes.extent), ranges)
+    return Roles(
+        len(ranges),
+        find,
+        absorb,
+        outside,
+        dropped=np.zeros(0, dtype=np.uint64),
+        rank=np.zeros(0, dtype=np.int32),
+        enough=np.full(len(truth), np.inf),
+    )
+
+
+def _outside(value: NDArray[np.float64], ranges: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """(n,) words: the ranges (A, 2), both ends included, that each value is not in."""
+    from detmap.kernels.cells import mark_outside
+
+    words = np.zeros(len(value), dtype=np.uint64)
+    mark_outside(np.ascontiguousarray(value), ranges, words)
+    return words
+
+
+def _area(detections: Detections, rows: slice, extent: str) -> NDArray[np.float64]:
+    """(n,) square pixels of some detections' boxes, as the overlap has them."""
+    inclusive = extent == "inclusive"
+    boxes = boxes_as(detections.boxes[rows], detections.box_format, "voc" if inclusive else "xywh")
+    if inclusive:
+        return (boxes[:, 2] - boxes[:, 0] + 1.0) * (boxes[:, 3] - boxes[:, 1] + 1.0)
+    return boxes[:, 2] * boxes[:, 3]
+
+
+def _columns(
+    truth: Truth, detections: Detections, protocol: Protocol, roles: Roles
+) -> tuple[DetectionColumns, ObjectColumns]:
+    """Both tables as the kernels read them."""
+    from detmap.kernels import cells as layout
+
+    n_images, n_classes = len(truth.images), len(truth.categories)
+    rows, row_off = group(detections.image, detections.label, n_images, n_classes)
+    ties = rows
+    if protocol.ranking.ties == "input":
+        ties = group(None, detections.label, n_images, n_classes)[0]
+    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes)
+    return layout.DetectionColumns(
+        rows,
+        ties,
+        row_off,
+        detections.image,
+        detections.score.view(np.uint64),
+        roles.outside,
+        roles.dropped,
+        roles.rank,
+    ), layout.ObjectColumns(obj_rows, obj_off, truth.image, roles.find, roles.absorb, roles.enough)
+
+
+def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDArray[np.int64]:
+    """(K + 1,) where each class begins when only what is within the limit is kept."""
+    from detmap.kernels.cells import count_within
+
+    n_classes = len(columns.off) - 1
+    if len(columns.rank):
+        return offsets(labels(columns.off)[columns.rank[columns.rows] < limit], n_classes)
+    kept = np.empty(n_classes, dtype=np.int64)
+    seen = np.empty(n_images, dtype=np.int32)
+    count_within(columns.image, columns.rows, columns.off, limit, seen, kept)
+    return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+
+
+def _flags(words: NDArray[np.uint64], n_subsets: int) -> NDArray[np.bool_]:
+    """(n, A) the bits of (n,) words."""
+    bits = np.arange(n_subsets, dtype=np.uint64)
+    return ((words[:, None] >> bits) & np.uint64(1)).astype(bool)

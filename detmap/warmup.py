@@ -31,33 +31,10 @@ def steps() -> dict[str, Callable[[], object]]:
         "scores": lambda: curves.scores(Matches.empty(coco, truth.categories)),
         "json": skip_nothing,
         "voc": read_nothing,
-        "match": judge_nothing,
-        "coco match": lambda: match_one(coco),
+        "match": lambda: match_one(coco),
         "voc match": lambda: match_one(voc),
         "arrays": lambda: curves.coco_arrays(Matches.empty(coco, truth.categories)),
     }
-
-
-def judge_nothing() -> None:
-    """Use the kernel that takes longest to compile, on no detections; `match` would begin with
-    those around it.
-    """
-    from detmap.kernels import match as kernels
-
-    rows, off, boxes, words = (
-        np.zeros(0, np.int32),
-        np.zeros(2, np.int64),
-        np.zeros((0, 4)),
-        np.zeros((0, 1), np.uint16),
-    )
-    kernels.best_free(
-        np.zeros(1, np.int32),
-        kernels.Found(rows, rows, off, rows, boxes, np.zeros(0, np.uint64)),
-        kernels.Objects(rows, off, rows, boxes, np.zeros(0, np.bool_), np.zeros((0, 1), np.bool_)),
-        kernels.Rules(1, 0.0, np.array([0.5]), np.zeros((1, 2))),
-        kernels.Verdicts(off, rows, rows, rows, words, words),
-        kernels.room(1, 0, 1, 0),
-    )
 
 
 def prepare_nothing() -> None:
@@ -66,9 +43,8 @@ def prepare_nothing() -> None:
 
     truth = truth_from_arrays([1], [1], [[0, 0, 10, 10]])
     found = detections_from_arrays(truth, [1], [1], [[0, 0, 10, 10]], [0.5])
-    row, off, kept = np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int64)
-    grouping.group(found.label, row, row.copy(), off)
-    grouping.count_within(found.image, row, off, 1, row.copy(), kept)
+    row, off = np.zeros(1, np.int32), np.array([0, 1])
+    grouping.group(truth.label, row, row.copy(), off)
     image_digests(truth, found)
 
 

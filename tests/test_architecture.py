@@ -24,7 +24,7 @@ LAYERS = (
     ("protocol", "parallel", "kernels", "report"),
     ("rows",),
     ("tables",),
-    ("signature", "adapters", "integrators"),
+    ("signature", "adapters", "integrators", "overlaps"),
     ("matches",),
     ("matching",),
     ("curves",),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from detmap import protocol as protocols
 from detmap.compat.rows import Rows, Unusual
 from detmap.curves import sample
+from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.parallel import each_largest_first
@@ -122,7 +123,12 @@ class Judged:
 
 
 def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
-    """Match all detections with all objects under the rules."""
+    """Match all detections with all objects under the rules.
+
+    Raises
+    ------
+    Unusual : boxes so small that an overlap is 0/0
+    """
     objects, image, label = _placed(objects, rules)
     n_images, n_classes = len(rules.image_ids), rules.n_classes
     unknown = np.full(n_images, np.nan)
@@ -145,7 +151,10 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
     parts = []
     for begin in range(0, len(order), MAX_THRESHOLDS):
         where = order[begin : begin + MAX_THRESHOLDS]
-        matches = match(truth, detections, _protocol(rules, where))
+        try:
+            matches = match(truth, detections, _protocol(rules, where))
+        except DataError:  # an overlap of 0/0
+            raise Unusual from None
         parts.append(Part(where, matches))
     judged = Judged(rules, objects, found, truth, detections, parts)
     odd = (
@@ -230,7 +239,6 @@ def takings(judged: Judged, part: Part) -> Takings:
     out.
     """
     from detmap.kernels import take
-    from detmap.kernels.match import Objects
 
     matches, truth, found = part.matches, judged.truth, judged.found
     n_images = len(judged.rules.image_ids)
@@ -240,7 +248,7 @@ def takings(judged: Judged, part: Part) -> Takings:
     counted = np.stack(inside, axis=1) & ~truth.crowd[:, None]
     boxes, holds = found.boxes[matches.position], found.ids[matches.position] > 0
     takers = take.Takers(rows, off, matches.image, boxes, holds)
-    goods = Objects(goods_rows, goods_off, truth.image, truth.boxes, truth.crowd, counted)
+    goods = take.Objects(goods_rows, goods_off, truth.image, truth.boxes, truth.crowd, counted)
     return Takings(takers, goods, np.minimum(judged.rules.thresholds[part.where], CAP))
 
 

@@ -1,342 +1,327 @@
-"""From boxes to verdicts: classes are ranked and walked, and each detection is judged by one of two
-rules.
+"""From pairs to verdicts: the two rules by which a detection takes an object.
 
 `best_free` is the rule of COCO, `best_any` that of VOC; nothing else differs between the two
-families.
+families. Both know overlaps, not what they were made of.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.grouping import Sorter, rank_by_score, sorter
-from detmap.kernels.overlap import edges_of, overlap
-
-CROWDED = 24  # objects of a class in an image, from which on sorting them pays
+from detmap.kernels.cells import Verdicts, Words
+from detmap.kernels.pairs import Pairs
 
 
-class Found(NamedTuple):
-    """Detections: rows by class, then by image; the same rows by class in the order of ties; the
-    columns they point into.
+class Judging(NamedTuple):
+    """What the rules read beside the pairs.
+
+    Words of subsets have bit a for subset a, words of thresholds bit t for threshold t.
     """
 
-    rows: NDArray[np.int32]
-    ranked_from: NDArray[np.int32]
-    off: NDArray[np.int64]
-    image: NDArray[np.int32]
-    boxes: NDArray[np.float64]
-    score_bits: NDArray[np.uint64]
+    thresholds: NDArray[np.float64]  # (T,) ascending
+    first_of_equals: int  # best_free: 1 where of equal overlaps the first object is taken, else 0
+    rows: NDArray[np.int32]  # (G,) the objects' order
+    find: NDArray[np.uint64]  # (G,) subsets in which the object is one to find, by row
+    absorb: NDArray[np.uint64]  # (G,) subsets in which it absorbs, all ones where in every one
+    enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
+    dropped: NDArray[np.uint64]  # (D,) subsets in which a detection takes nothing, or (0,)
+    loose: NDArray[np.bool_]  # (D,) whether it leaves what it takes to the others, or (0,)
+    taken: Words  # (G, A) thresholds at which an object is taken, by place in the order
 
 
-class Objects(NamedTuple):
-    """Ground truth: rows grouped by class, then by image, and the columns that they point into;
-    counted (G, A) bool.
-    """
+class Taken(NamedTuple):
+    """Who took what, a row a detection and object; (0,) where nobody asks."""
 
-    rows: NDArray[np.int32]
-    off: NDArray[np.int64]
-    image: NDArray[np.int32]
-    boxes: NDArray[np.float64]
-    absorb: NDArray[np.bool_]
-    counted: NDArray[np.bool_]
+    detection: NDArray[np.int32]  # (n,) rows of the verdicts
+    object: NDArray[np.int32]  # (n,) places in the objects' order
+    overlap: NDArray[np.float64]  # (n,)
+    words: Words  # (n, A) thresholds at which it was taken
 
 
-class Rules(NamedTuple):
-    """The protocol in numbers: thresholds (T,), areas (A, 2) with both ends included, pixel of
-    `find_edges`, the limit.
-    """
+class Walk(NamedTuple):
+    """Scratch arrays of the rules, for A subsets and n pairs of a detection."""
 
-    limit: int
-    pixel: float
-    thresholds: NDArray[np.float64]
-    areas: NDArray[np.float64]
+    still_open: NDArray[np.uint64]  # (A,) thresholds at which the detection has taken nothing
+    hit: NDArray[np.uint64]  # (A,) thresholds at which it took an object to find
+    slot: NDArray[np.int64]  # (n,) where each candidate's row of `Taken` is, -1 for none
 
 
-class Verdicts(NamedTuple):
-    """The output: rows by class, best score first; off (K + 1,); tp, ignored (D, A) words, bit t
-    for threshold t.
-    """
-
-    off: NDArray[np.int64]
-    image: NDArray[np.int32]
-    rank: NDArray[np.int32]
-    position: NDArray[np.int32]
-    tp: NDArray[np.unsignedinteger[Any]]
-    ignored: NDArray[np.unsignedinteger[Any]]
-
-
-class Room(NamedTuple):
-    """Room to match a class in: I images, n objects and A areas, m detections of the class."""
-
-    seen: NDArray[np.int32]  # (I,) detections of the image so far; zero between classes
-    place: NDArray[np.int32]  # (I,) where the image's run of detections begins
-    members: NDArray[np.int32]  # (m,) the output rows of each run, best first
-    edges: NDArray[np.float64]  # (n, 5) of the class's objects
-    image: NDArray[np.int32]  # (n,)
-    left: NDArray[np.float64]  # (n,) left edges, and the same as bit patterns
-    left_bits: NDArray[np.uint64]
-    by_left: NDArray[np.int32]  # (n,) the objects of a crowded image by descending left edge
-    right_from: NDArray[np.float64]  # (n,) the rightmost edge from there on
-    absorb: NDArray[np.bool_]  # (n,)
-    counted: NDArray[np.bool_]  # (n, A)
-    taken: NDArray[np.uint64]  # (n, A) thresholds at which an object is taken
-    best: NDArray[np.float64]  # (n,) overlaps of a detection's candidates, largest first
-    who: NDArray[np.int32]  # (n,) the candidates
-    reach: NDArray[np.uint64]  # (n,) thresholds that their overlap reaches
-    order: NDArray[np.int32]  # (m,) the class's rows, ranked
-    sorter: Sorter
-
-
-def room(n_images: int, n_objects: int, n_areas: int, n_detections: int) -> Room:
-    """Room for classes of up to these sizes."""
-    left = np.empty(n_objects)
-    return Room(
-        seen=np.zeros(n_images, np.int32),
-        place=np.empty(n_images, np.int32),
-        members=np.empty(n_detections, np.int32),
-        edges=np.empty((n_objects, 5)),
-        image=np.empty(n_objects, np.int32),
-        left=left,
-        left_bits=left.view(np.uint64),
-        by_left=np.empty(n_objects, np.int32),
-        right_from=np.empty(n_objects),
-        absorb=np.empty(n_objects, np.bool_),
-        counted=np.empty((n_objects, n_areas), np.bool_),
-        taken=np.empty((n_objects, n_areas), np.uint64),
-        best=np.empty(n_objects),
-        who=np.empty(n_objects, np.int32),
-        reach=np.empty(n_objects, np.uint64),
-        order=np.empty(n_detections, np.int32),
-        sorter=sorter(max(n_detections, n_objects)),
+def walk(n_subsets: int, n_pairs: int) -> Walk:
+    """Scratch arrays of the rules."""
+    return Walk(
+        np.empty(n_subsets, np.uint64), np.empty(n_subsets, np.uint64), np.empty(n_pairs, np.int64)
     )
 
 
 @kernel
-def open_class(k: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
-    """Lay out a class: its objects with their edges, its detections ranked, and regrouped by
-    image, still best first.
+def best_free(
+    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, taken: Taken, scratch: Walk
+) -> int:
+    """Judge n detections with their pairs: each takes, at each threshold, the best object that is
+    still free; how many rows of `taken` were written.
+
+    Source: COCOeval.evaluateImg in pycocotools' cocoeval.py. Of the free objects whose overlap
+    reaches the threshold a detection takes the one with the largest, of equal overlaps the later
+    object; one that is not to find only where no other will do. An absorbing object is never
+    used up. A detection that took nothing keeps the verdict of one that meets no object.
+
+    Candidates are visited best first, and only as far as something is left to take; all subsets
+    and thresholds in one walk, a bit each: a candidate gives the detection those of its bits that
+    are still open.
     """
-    begin = objects.off[k]
-    for g in range(objects.off[k + 1] - begin):
-        row = objects.rows[begin + g]
-        left, top, right, bottom, area = edges_of(objects.boxes, row, rules.pixel)
-        room.edges[g, 0], room.edges[g, 1], room.edges[g, 2] = left, top, right
-        room.edges[g, 3], room.edges[g, 4] = bottom, area
-        room.image[g], room.absorb[g] = objects.image[row], objects.absorb[row]
-        for a in range(rules.areas.shape[0]):
-            room.counted[g, a] = objects.counted[row, a]
-            room.taken[g, a] = 0
-    begin = found.off[k]
-    n = found.off[k + 1] - begin
-    before = -1
+    zero, one = np.uint64(0), np.uint64(1)
+    n_subsets = verdicts.tp.shape[1]
+    full = ~zero >> np.uint64(64 - judging.thresholds.size)
+    every_subset = ~zero >> np.uint64(64 - n_subsets)
+    n_taken = 0
     for i in range(n):
-        room.order[i] = found.ranked_from[begin + i]
-        image = found.image[found.rows[begin + i]]
-        if image != before:  # a run begins
-            room.place[image] = i
-            before = image
-    rank_by_score(found.score_bits, room.order[:n], room.sorter)
-    at = verdicts.off[k]
-    for i in range(n):
-        row = room.order[i]
-        image = found.image[row]
-        rank = room.seen[image]
-        room.seen[image] = rank + 1
-        if rank < rules.limit:
-            room.members[room.place[image] + rank] = at
-            verdicts.image[at], verdicts.rank[at], verdicts.position[at] = image, rank, row
-            at += 1
-
-
-@kernel
-def open_image(i: Any, k: Any, found: Any, objects: Any, rules: Any, first: Any, room: Any) -> Any:
-    """The image of the class's i-th run of detections: its number of members and of detections, and
-    its objects' range.
-
-    first: where to look for its objects, those of earlier images being passed. In a crowded
-    image the objects are sorted by their left edge, so that a detection meets only those beside
-    it.
-    """
-    image = found.image[found.rows[found.off[k] + i]]
-    n = room.seen[image]
-    room.seen[image] = 0
-    n_objects = objects.off[k + 1] - objects.off[k]
-    while first < n_objects and room.image[first] < image:
-        first += 1
-    last = first
-    while last < n_objects and room.image[last] == image:
-        last += 1
-    if last - first >= CROWDED:
-        for g in range(first, last):
-            room.left[g], room.by_left[g] = room.edges[g, 0], g
-        rank_by_score(room.left_bits, room.by_left[first:last], room.sorter)
-        rightmost = -np.inf
-        for j in range(last - 1, first - 1, -1):
-            rightmost = max(rightmost, room.edges[room.by_left[j], 2])
-            room.right_from[j] = rightmost
-    return min(n, rules.limit), n, first, last
-
-
-@kernel
-def skip_right(first: Any, last: Any, right: Any, room: Any) -> Any:
-    """The first place in by_left whose object begins left of `right`, in a crowded image."""
-    while first < last:
-        middle = (first + last) // 2
-        if room.edges[room.by_left[middle], 0] < right:
-            last = middle
-        else:
-            first = middle + 1
-    return first
-
-
-@kernel
-def best_free(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
-    """Judge all detections of some classes: each takes, at each threshold, the best object that is
-    still free.
-
-    Source: COCOeval.evaluateImg. Of the free objects whose overlap reaches the threshold a
-    detection takes the one with the largest, of equal overlaps the later object; a neutral object
-    only where no other will do. An absorbing object is never used up. A detection that took nothing
-    is IGNORED where its own area is out of range. All thresholds are walked at once, a bit each:
-    visiting candidates best first, a candidate gives the detection those of its bits that are still
-    open.
-
-    classes (n,) int32; the other arguments are described with their types.
-    """
-    zero = np.uint64(0)
-    full = ~zero >> np.uint64(64 - rules.thresholds.size)
-    lowest, pixel = rules.thresholds[0], rules.pixel
-    best, who, reach = room.best, room.who, room.reach
-    for c in range(classes.size):
-        k = classes[c]
-        open_class(k, found, objects, rules, verdicts, room)
-        i, last = 0, 0
-        while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = open_image(
-                i, k, found, objects, rules, last, room
+        at = pairs.detection[i]
+        row = verdicts.position[at]
+        begin = pairs.off[i]
+        # What is used up in every subset, at every threshold that the overlap reaches, is no
+        # candidate: among many equal boxes nearly nothing is left to visit.
+        end, to_find, neutral, own_threshold = begin, zero, zero, False
+        for j in range(begin, pairs.off[i + 1]):
+            g = pairs.object[j]
+            target = judging.rows[g]
+            reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[target])
+            if not pairs.absorbing[j] and is_used_up(g, reach, judging.taken):
+                continue
+            pairs.object[end], pairs.overlap[end] = g, pairs.overlap[j]
+            pairs.absorbing[end] = pairs.absorbing[j]
+            find = judging.find[target]
+            to_find, neutral = to_find | find, neutral | ~find
+            own_threshold |= judging.enough[target] < np.inf
+            end += 1
+        size = end - begin
+        make_heap(begin, size, pairs, judging.first_of_equals)
+        live = every_subset
+        if judging.dropped.size:
+            live &= ~judging.dropped[row]
+        for a in range(n_subsets):
+            scratch.still_open[a], scratch.hit[a] = full, zero
+        n_sorted = 0
+        # First the objects to find, then the others.
+        for turn in range(2):
+            wanted = live & (to_find if turn == 0 else neutral)
+            wished = union_of(scratch.still_open, wanted)
+            place = 0
+            while wanted != zero and place < size:
+                if place == n_sorted:  # the best of the rest goes to the end of the heap
+                    swap(begin, begin + size - 1 - place, pairs)
+                    sift_down(begin, 0, size - 1 - place, pairs, judging.first_of_equals)
+                    scratch.slot[place] = -1
+                    n_sorted += 1
+                j = begin + size - 1 - place
+                g = pairs.object[j]
+                target = judging.rows[g]
+                find, where = judging.find[target], judging.absorb[target]
+                if not pairs.absorbing[j]:
+                    where = ~where
+                reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[target])
+                if reach & wished == zero and not own_threshold:
+                    break  # no later candidate reaches more
+                bits = wanted & where & (find if turn == 0 else ~find)
+                if bits != zero:
+                    for a in range(n_subsets):
+                        bit = one << np.uint64(a)
+                        if bits & bit == zero:
+                            continue
+                        take = reach & scratch.still_open[a]
+                        if not pairs.absorbing[j]:
+                            take &= ~np.uint64(judging.taken[g, a])
+                            if not (judging.loose.size and judging.loose[row]):
+                                judging.taken[g, a] |= take
+                        if take == zero:
+                            continue
+                        scratch.still_open[a] &= ~take
+                        if scratch.still_open[a] == zero:
+                            wanted &= ~bit
+                            live &= ~bit
+                        if turn == 0:
+                            scratch.hit[a] |= take
+                        if taken.detection.size:
+                            if scratch.slot[place] < 0:
+                                scratch.slot[place] = n_taken
+                                open_row(n_taken, at, g, pairs.overlap[j], taken)
+                                n_taken += 1
+                            taken.words[scratch.slot[place], a] |= take
+                    wished = union_of(scratch.still_open, wanted)
+                place += 1
+        for a in range(n_subsets):
+            if judging.dropped.size and (judging.dropped[row] >> np.uint64(a)) & one:
+                continue
+            hit, nothing = scratch.hit[a], scratch.still_open[a]
+            verdicts.tp[at, a] = hit
+            verdicts.ignored[at, a] = (full & ~hit & ~nothing) | (
+                nothing & np.uint64(verdicts.ignored[at, a])
             )
-            for m in range(i, i + n_members):
-                at = room.members[m]
-                left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
-                n_best = 0
-                crowded = last - first >= CROWDED
-                for j in range(
-                    skip_right(first, last, right + pixel, room) if crowded else first, last
-                ):
-                    g = j
-                    if crowded:
-                        if room.right_from[j] + pixel <= left:
-                            break
-                        g = room.by_left[j]
-                    iou = overlap(
-                        left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g]
-                    )
-                    if iou < lowest:
-                        continue
-                    place = n_best
-                    while place > 0 and (
-                        best[place - 1] < iou or (best[place - 1] == iou and who[place - 1] < g)
-                    ):
-                        best[place], who[place] = best[place - 1], who[place - 1]
-                        place -= 1
-                    best[place], who[place] = iou, g
-                    n_best += 1
-                for j in range(n_best):
-                    reach[j] = reached(best[j], rules.thresholds)
-                for a in range(rules.areas.shape[0]):
-                    out_of_range = area < rules.areas[a, 0] or area > rules.areas[a, 1]
-                    if n_best == 0:  # most detections
-                        verdicts.tp[at, a], verdicts.ignored[at, a] = (
-                            zero,
-                            full if out_of_range else zero,
-                        )
-                        continue
-                    hit, excused, still_open = zero, zero, full
-                    for j in range(n_best):
-                        g = who[j]
-                        if room.counted[g, a]:
-                            take = reach[j] & still_open & ~room.taken[g, a]
-                            room.taken[g, a] |= take
-                            hit |= take
-                            still_open &= ~take
-                    for j in range(n_best):
-                        g = who[j]
-                        if not room.counted[g, a]:
-                            take = reach[j] & still_open
-                            if not room.absorb[g]:
-                                take &= ~room.taken[g, a]
-                                room.taken[g, a] |= take
-                            excused |= take
-                            still_open &= ~take
-                    if out_of_range:
-                        excused |= still_open
-                    verdicts.tp[at, a], verdicts.ignored[at, a] = hit, excused
-            i += n_detections
+    return n_taken
 
 
 @kernel
-def best_any(classes: Any, found: Any, objects: Any, rules: Any, verdicts: Any, room: Any) -> None:
-    """Judge all detections of some classes: each by the best object of all, taken or not.
+def best_any(
+    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, taken: Taken, scratch: Walk
+) -> int:
+    """Judge n detections with their pairs: each by the best object of all, taken or not; how many
+    rows of `taken` were written.
 
     Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest
     overlap, of equal overlaps the first. Where that overlap reaches the threshold: IGNORED if the
-    object is neutral (it is never used up), TP if it is free, FP if it is taken. A detection that
-    took nothing is IGNORED where its own area is out of range.
-
-    Arguments as in `best_free`.
+    object is not one to find (it is never used up), TP if it is free, FP if it is taken. A
+    detection that took nothing is IGNORED where it is outside the subset.
     """
-    zero = np.uint64(0)
-    full = ~zero >> np.uint64(64 - rules.thresholds.size)
-    pixel = rules.pixel
-    for c in range(classes.size):
-        k = classes[c]
-        open_class(k, found, objects, rules, verdicts, room)
-        i, last = 0, 0
-        while i < found.off[k + 1] - found.off[k]:
-            n_members, n_detections, first, last = open_image(
-                i, k, found, objects, rules, last, room
-            )
-            for m in range(i, i + n_members):
-                at = room.members[m]
-                left, top, right, bottom, area = edges_of(found.boxes, verdicts.position[at], pixel)
-                best, who = 0.0, -1
-                crowded = last - first >= CROWDED
-                for j in range(
-                    skip_right(first, last, right + pixel, room) if crowded else first, last
-                ):
-                    g = j
-                    if crowded:
-                        if room.right_from[j] + pixel <= left:
-                            break
-                        g = room.by_left[j]
-                    iou = overlap(
-                        left, top, right, bottom, area, room.edges, g, pixel, room.absorb[g]
-                    )
-                    if iou > best or (iou == best and iou > 0.0 and g < who):
-                        best, who = iou, g
-                reach = reached(best, rules.thresholds) if who >= 0 else zero
-                for a in range(rules.areas.shape[0]):
-                    hit, excused = zero, zero
-                    if reach != zero:
-                        if room.counted[who, a]:
-                            hit = reach & ~room.taken[who, a]
-                            room.taken[who, a] |= hit
-                        else:
-                            excused = reach
-                    if area < rules.areas[a, 0] or area > rules.areas[a, 1]:
-                        excused |= full & ~hit
-                    verdicts.tp[at, a], verdicts.ignored[at, a] = hit, excused
-            i += n_detections
+    zero, one = np.uint64(0), np.uint64(1)
+    n_subsets = verdicts.tp.shape[1]
+    full = ~zero >> np.uint64(64 - judging.thresholds.size)
+    n_taken = 0
+    for i in range(n):
+        at = pairs.detection[i]
+        row = verdicts.position[at]
+        begin, end = pairs.off[i], pairs.off[i + 1]
+        # Only an object that absorbs in some subsets makes the best one another in each.
+        mixed = False
+        for j in range(begin, end):
+            absorb = judging.absorb[judging.rows[pairs.object[j]]]
+            mixed |= absorb != zero and absorb != ~zero
+        first_row = n_taken
+        best, reach = -1, zero
+        for a in range(n_subsets):
+            bit = one << np.uint64(a)
+            if a == 0 or mixed:
+                best = -1
+                for j in range(begin, end):
+                    where = judging.absorb[judging.rows[pairs.object[j]]]
+                    if not pairs.absorbing[j]:
+                        where = ~where
+                    beats = best < 0 or is_better(j, best, pairs, 1)
+                    if where & bit != zero and pairs.overlap[j] > 0.0 and beats:
+                        best = j
+                reach = zero
+                if best >= 0:
+                    enough = judging.enough[judging.rows[pairs.object[best]]]
+                    reach = reached(pairs.overlap[best], judging.thresholds, enough)
+            if judging.dropped.size and judging.dropped[row] & bit:
+                continue
+            hit, excused = zero, zero
+            if reach != zero:
+                g = pairs.object[best]
+                if judging.find[judging.rows[g]] & bit:
+                    hit = reach & ~np.uint64(judging.taken[g, a])
+                    if not (judging.loose.size and judging.loose[row]):
+                        judging.taken[g, a] |= hit
+                else:
+                    excused = reach
+                if taken.detection.size and hit | excused != zero:
+                    slot = first_row
+                    while slot < n_taken and taken.object[slot] != g:
+                        slot += 1
+                    if slot == n_taken:
+                        open_row(slot, at, g, pairs.overlap[best], taken)
+                        n_taken += 1
+                    taken.words[slot, a] |= hit | excused
+            verdicts.tp[at, a] = hit
+            verdicts.ignored[at, a] = excused | (np.uint64(verdicts.ignored[at, a]) & full & ~hit)
+    return n_taken
 
 
 @kernel
-def reached(iou: Any, thresholds: Any) -> Any:
-    """The thresholds (T,), ascending, that an overlap reaches, a bit each."""
-    t = 0
-    while t < thresholds.size and iou >= thresholds[t]:
+def reached(overlap: float, thresholds: NDArray[np.float64], enough: float) -> np.uint64:
+    """The thresholds (T,), ascending, that an overlap reaches, a bit each: all, where it is enough.
+
+    Source: min(t, 1-1e-10) in COCOeval.evaluateImg, where a threshold has a cap; here the object
+    has one.
+    """
+    n = thresholds.size
+    t = n if overlap >= enough else 0
+    while t < n and overlap >= thresholds[t]:
         t += 1
     return ~np.uint64(0) >> np.uint64(64 - t) if t > 0 else np.uint64(0)
+
+
+@kernel
+def is_used_up(g: int, reach: np.uint64, taken: Words) -> bool:
+    """Whether an object is taken in every subset at every threshold of `reach`.
+
+    Source: COCOeval.evaluateImg, ``gtm[tind,gind]>0``, over all thresholds and area ranges.
+    """
+    left = np.uint64(0)
+    for a in range(taken.shape[1]):
+        left |= reach & ~np.uint64(taken[g, a])
+    return bool(left == np.uint64(0))
+
+
+@kernel
+def union_of(words: NDArray[np.uint64], subsets: np.uint64) -> np.uint64:
+    """The thresholds in the words (A,) of any of these subsets.
+
+    Source: none; a step of the walk.
+    """
+    union = np.uint64(0)
+    for a in range(words.size):
+        if (subsets >> np.uint64(a)) & np.uint64(1):
+            union |= words[a]
+    return union
+
+
+@kernel
+def open_row(slot: int, at: int, g: int, overlap: float, taken: Taken) -> None:
+    """Begin the row of a detection and an object.
+
+    Source: dtMatches of COCOeval.evaluateImg says the same, an id for each threshold.
+    """
+    taken.detection[slot], taken.object[slot], taken.overlap[slot] = at, g, overlap
+    for a in range(taken.words.shape[1]):
+        taken.words[slot, a] = 0
+
+
+# --- a heap over the pairs of one detection, the best first ---------------------------------------
+
+
+@kernel
+def is_better(i: int, j: int, pairs: Pairs, first_of_equals: int) -> bool:
+    """Whether the i-th pair comes before the j-th: by overlap, then by the object's place.
+
+    Source: COCOeval.evaluateImg, ``ious[dind,gind] < iou``: of equal overlaps the later object.
+    """
+    if pairs.overlap[i] != pairs.overlap[j]:
+        return bool(pairs.overlap[i] > pairs.overlap[j])
+    if first_of_equals:
+        return bool(pairs.object[i] < pairs.object[j])
+    return bool(pairs.object[i] > pairs.object[j])
+
+
+@kernel
+def swap(i: int, j: int, pairs: Pairs) -> None:
+    """Exchange two pairs. Source: none; a step of the heap."""
+    g, overlap, absorbing = pairs.object[i], pairs.overlap[i], pairs.absorbing[i]
+    pairs.object[i], pairs.overlap[i] = pairs.object[j], pairs.overlap[j]
+    pairs.absorbing[i] = pairs.absorbing[j]
+    pairs.object[j], pairs.overlap[j], pairs.absorbing[j] = g, overlap, absorbing
+
+
+@kernel
+def make_heap(begin: int, size: int, pairs: Pairs, first_of_equals: int) -> None:
+    """Arrange the pairs from `begin` so that each is better than its two children.
+
+    Source: none; a binary heap, linear to build.
+    """
+    for node in range(size // 2 - 1, -1, -1):
+        sift_down(begin, node, size, pairs, first_of_equals)
+
+
+@kernel
+def sift_down(begin: int, node: int, size: int, pairs: Pairs, first_of_equals: int) -> None:
+    """Let a pair sink to its place in the heap. Source: none; a step of the heap."""
+    while 2 * node + 1 < size:
+        child = 2 * node + 1
+        if child + 1 < size and is_better(begin + child + 1, begin + child, pairs, first_of_equals):
+            child += 1
+        if not is_better(begin + child, begin + node, pairs, first_of_equals):
+            return
+        swap(begin + child, begin + node, pairs)
+        node = child

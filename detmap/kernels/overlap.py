@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+from numpy.typing import NDArray
 
 from detmap.kernels import kernel
 
+Floats = NDArray[np.float64]
+
 
 @kernel
-def edges_of(boxes: Any, row: Any, pixel: Any) -> Any:
+def edges_of(boxes: Floats, row: int, pixel: float) -> tuple[float, float, float, float, float]:
     """Left, top, right, bottom and area of one box.
 
     boxes (N, 4) float64. pixel 0.0: x, y, width, height. Source: bbIou in pycocotools'
@@ -23,37 +26,26 @@ def edges_of(boxes: Any, row: Any, pixel: Any) -> Any:
 
 
 @kernel
-def overlap(
-    left: Any,
-    top: Any,
-    right: Any,
-    bottom: Any,
-    area: Any,
-    edges: Any,
-    g: Any,
-    pixel: Any,
-    absorb: Any,
-) -> Any:
-    """Intersection over union of a detection and the g-th object; over the detection's own area
-    where the object absorbs.
+def shared_area(
+    box: tuple[float, float, float, float, float], edges: Floats, g: int, pixel: float
+) -> float:
+    """The area that a box, as `edges_of` gives it, has in common with the g-th of (n, 5) edges;
+    -1.0 where they have none, not even one too small for a number.
 
-    left to area: of the detection; edges (n, 5) of the objects; pixel as in `edges_of`. The
-    order of operations is that of bbIou (maskApi.c) and of VOCevaldet.m, which agree.
+    Source: bbIou of pycocotools' maskApi.c, and VOCevaldet.m, whose order of operations is the
+    same.
     """
-    width = min(right, edges[g, 2]) - max(left, edges[g, 0]) + pixel
+    width = min(box[2], edges[g, 2]) - max(box[0], edges[g, 0]) + pixel
     if width <= 0:
-        return 0.0
-    height = min(bottom, edges[g, 3]) - max(top, edges[g, 1]) + pixel
+        return -1.0
+    height = min(box[3], edges[g, 3]) - max(box[1], edges[g, 1]) + pixel
     if height <= 0:
-        return 0.0
-    shared = width * height
-    if absorb:
-        return shared / area
-    return shared / (area + edges[g, 4] - shared)
+        return -1.0
+    return float(width * height)
 
 
 @kernel
-def count_outside(image: Any, boxes: Any, width: Any, height: Any) -> int:
+def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height: Floats) -> int:
     """Boxes x, y, width, height that share no area with their image.
 
     image (n,) int32; boxes (n, 4) float64; width, height (I,) float64, NaN where unknown.
@@ -68,7 +60,7 @@ def count_outside(image: Any, boxes: Any, width: Any, height: Any) -> int:
 
 
 @kernel
-def find_bad_box(boxes: Any, most: Any) -> int:
+def find_bad_box(boxes: Floats, most: float) -> int:
     """The first box x, y, width, height with a negative side, or a number that is NaN or beyond
     `most`; -1 if there is none.
 

@@ -10,7 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.overlap import edges_of, overlap
+from detmap.kernels.overlap import edges_of
+
+
+class Objects(NamedTuple):
+    """Ground truth: rows grouped by class, then by image, and the columns that they point into;
+    counted (G, A) bool.
+    """
+
+    rows: NDArray[np.int32]
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    absorb: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
 
 
 class Takers(NamedTuple):
@@ -45,13 +58,43 @@ def counter(n_objects: int, n_areas: int, n_thresholds: int) -> Counter:
 
 
 @kernel
+def overlap(
+    left: Any,
+    top: Any,
+    right: Any,
+    bottom: Any,
+    area: Any,
+    edges: Any,
+    g: Any,
+    pixel: Any,
+    absorb: Any,
+) -> Any:
+    """Intersection over union of a detection and the g-th object; over the detection's own area
+    where the object absorbs.
+
+    left to area: of the detection; edges (n, 5) of the objects; pixel as in `edges_of`. The
+    order of operations is that of bbIou (maskApi.c) and of VOCevaldet.m, which agree.
+    """
+    width = min(right, edges[g, 2]) - max(left, edges[g, 0]) + pixel
+    if width <= 0:
+        return 0.0
+    height = min(bottom, edges[g, 3]) - max(top, edges[g, 1]) + pixel
+    if height <= 0:
+        return 0.0
+    shared = width * height
+    if absorb:
+        return shared / area
+    return shared / (area + edges[g, 4] - shared)
+
+
+@kernel
 def take_objects(k: int, takers: Any, goods: Any, thresholds: Any, room: Any, taken: Any) -> None:
     """The object that each detection of a class takes in each area range and at each threshold.
 
     Source: COCOeval.evaluateImg, loop by loop: of the objects that are left the one with the
     largest overlap, of equal overlaps the later; one that is not counted only where no other
     will do; one that absorbs is always left. Thresholds (T,) may stand in any order and may be 0
-    or less. goods: `Objects` of `detmap.kernels.match`. out: taken (n, A, T) int32 for the
+    or less. goods: `Objects`. out: taken (n, A, T) int32 for the
     class's n detections in their order here: a row of the objects' columns, or -1.
     """
     n_areas, n_thresholds = taken.shape[1], taken.shape[2]

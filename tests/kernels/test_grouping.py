@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from detmap.kernels import grouping
+from detmap.kernels import cells, grouping
 
 scores = arrays(
     np.float64,
@@ -41,12 +41,12 @@ def test_groups_as_a_stable_sort_of_the_key(keys: list[int]) -> None:
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=40).map(sorted),
     st.integers(1, 5),
 )
-def test_cuts_every_image_of_a_class_to_the_limit(cells: list[tuple[int, int]], limit: int) -> None:
-    label, image = (np.array([cell[i] for cell in cells], dtype=np.int32) for i in range(2))
+def test_cuts_every_image_of_a_class_to_the_limit(drawn: list[tuple[int, int]], limit: int) -> None:
+    label, image = (np.array([cell[i] for cell in drawn], dtype=np.int32) for i in range(2))
     off = np.searchsorted(label, np.arange(4)).astype(np.int64)
     kept = np.empty(3, dtype=np.int64)
-    rows = np.arange(len(cells), dtype=np.int32)
-    grouping.count_within(image, rows, off, limit, np.empty(4, dtype=np.int32), kept)
+    rows = np.arange(len(drawn), dtype=np.int32)
+    cells.count_within(image, rows, off, limit, np.empty(4, dtype=np.int32), kept)
     assert kept.tolist() == [
-        sum(min(cells.count((k, i)), limit) for i in range(4)) for k in range(3)
+        sum(min(drawn.count((k, i)), limit) for i in range(4)) for k in range(3)
     ]

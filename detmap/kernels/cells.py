@@ -1,0 +1,200 @@
+"""Detections of some classes laid out for matching: ranked, cut to the limit, and met with the
+objects of their cell, the image and class that they are of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.grouping import Sorter, rank_by_score, sorter
+
+Words = NDArray[np.unsignedinteger[Any]]
+
+
+class DetectionColumns(NamedTuple):
+    """The detections: orders of their rows, and the columns that rows point into.
+
+    `outside` and `dropped` are words, bit a for subset a. Where a detection is outside and takes
+    nothing, it is IGNORED and not false; where it is dropped, it takes nothing.
+    """
+
+    rows: NDArray[np.int32]  # (D,) by class, then by image, then as they came
+    ties: NDArray[np.int32]  # (D,) by class, then in the order that equal scores have
+    off: NDArray[np.int64]  # (K + 1,) where each class begins in both
+    image: NDArray[np.int32]  # (D,)
+    score_bits: NDArray[np.uint64]  # (D,)
+    outside: NDArray[np.uint64]  # (D,)
+    dropped: NDArray[np.uint64]  # (D,), or (0,) where nothing is
+    rank: NDArray[np.int32]  # (D,) what the limit counts, or (0,) where it counts in each cell
+
+
+class ObjectColumns(NamedTuple):
+    """The ground truth: the order of its rows, and the columns that rows point into.
+
+    `find` and `absorb` are words, bit a for subset a: whether the object is one to find there, and
+    whether it absorbs: it takes any number of detections, by the overlap over their own area.
+    """
+
+    rows: NDArray[np.int32]  # (G,) by class, then by image, then as they came
+    off: NDArray[np.int64]  # (K + 1,)
+    image: NDArray[np.int32]  # (G,)
+    find: NDArray[np.uint64]  # (G,)
+    absorb: NDArray[np.uint64]  # (G,)
+    enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold, inf for none
+
+
+class Verdicts(NamedTuple):
+    """The output: rows by class, best score first; tp and ignored are words, bit t for threshold
+    t.
+    """
+
+    off: NDArray[np.int64]  # (K + 1,)
+    image: NDArray[np.int32]  # (D',)
+    rank: NDArray[np.int32]  # (D',) how many of the same cell, or of what the limit counts, precede
+    position: NDArray[np.int32]  # (D',) the row of the detections
+    tp: Words  # (D', A), zero before
+    ignored: Words  # (D', A)
+
+
+class Cells(NamedTuple):
+    """The cells of some classes that have detections and objects."""
+
+    members: NDArray[np.int32]  # (m,) rows of the verdicts, by cell, best score first
+    bounds: NDArray[np.int64]  # (c, 4) first and last + 1 of the members, and of the objects' order
+
+
+class Ranking(NamedTuple):
+    """Scratch arrays of `lay_out`, for I images and m detections of a class."""
+
+    seen: NDArray[np.int32]  # (I,) detections of the image so far; zero between classes
+    place: NDArray[np.int32]  # (I,) where the image's run of detections begins
+    order: NDArray[np.int32]  # (m,) the class's rows, ranked
+    sorter: Sorter
+
+
+def ranking(n_images: int, n_detections: int) -> Ranking:
+    """Scratch arrays for classes of up to so many detections."""
+    return Ranking(
+        seen=np.zeros(n_images, np.int32),
+        place=np.empty(n_images, np.int32),
+        order=np.empty(n_detections, np.int32),
+        sorter=sorter(n_detections),
+    )
+
+
+@kernel
+def lay_out(
+    classes: NDArray[np.int32],
+    detections: DetectionColumns,
+    objects: ObjectColumns,
+    limit: int,
+    n_thresholds: int,
+    verdicts: Verdicts,
+    cells: Cells,
+    scratch: Ranking,
+) -> int:
+    """Rank the detections of some classes, write the verdict of those that meet no object, and
+    list the cells of the others; how many cells there are.
+
+    Source: COCOeval.evaluateImg and accumulate: detections of an image and class by descending
+    score, `limit` of them; a class's detections of all images by descending score, in a stable
+    order. A detection that takes nothing is IGNORED where it is outside the subset.
+    """
+    full = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
+    n_cells, base = 0, 0
+    for c in range(classes.size):
+        k = classes[c]
+        begin = detections.off[k]
+        n = detections.off[k + 1] - begin
+        before = -1
+        for i in range(n):
+            scratch.order[i] = detections.ties[begin + i]
+            image = detections.image[detections.rows[begin + i]]
+            if image != before:  # a run of one image begins
+                scratch.place[image] = base + i
+                before = image
+        rank_by_score(detections.score_bits, scratch.order[:n], scratch.sorter)
+        # Best first over the class, so best first within each image too.
+        at = verdicts.off[k]
+        for i in range(n):
+            row = scratch.order[i]
+            image = detections.image[row]
+            in_cell = scratch.seen[image]
+            rank = detections.rank[row] if detections.rank.size else in_cell
+            if rank >= limit:
+                continue
+            scratch.seen[image] = in_cell + 1
+            cells.members[scratch.place[image] + in_cell] = at
+            verdicts.image[at], verdicts.rank[at], verdicts.position[at] = image, rank, row
+            for a in range(verdicts.ignored.shape[1]):
+                is_outside = (detections.outside[row] >> np.uint64(a)) & np.uint64(1)
+                verdicts.ignored[at, a] = full if is_outside else np.uint64(0)
+            at += 1
+        # Runs of detections and of objects are both in the order of the images.
+        first = objects.off[k]
+        i = 0
+        while i < n:
+            image = detections.image[detections.rows[begin + i]]
+            run = i
+            while i < n and detections.image[detections.rows[begin + i]] == image:
+                i += 1
+            while first < objects.off[k + 1] and objects.image[objects.rows[first]] < image:
+                first += 1
+            last = first
+            while last < objects.off[k + 1] and objects.image[objects.rows[last]] == image:
+                last += 1
+            if last > first and scratch.seen[image] > 0:
+                cells.bounds[n_cells, 0] = base + run
+                cells.bounds[n_cells, 1] = base + run + scratch.seen[image]
+                cells.bounds[n_cells, 2] = first
+                cells.bounds[n_cells, 3] = last
+                n_cells += 1
+            scratch.seen[image] = 0
+            first = last
+        base += n
+    return n_cells
+
+
+@kernel
+def mark_outside(
+    value: NDArray[np.float64], ranges: NDArray[np.float64], words: NDArray[np.uint64]
+) -> None:
+    """Set bit a of each word whose value is not in the a-th range, both ends included.
+
+    value (n,); ranges (A, 2); words (n,). Source: COCOeval.evaluateImg, ``a < aRng[0] or a >
+    aRng[1]``; a NaN is outside nothing.
+    """
+    for a in range(ranges.shape[0]):
+        low, high, bit = ranges[a, 0], ranges[a, 1], np.uint64(1) << np.uint64(a)
+        for i in range(value.size):  # without a branch, so that the compiler takes several at once
+            words[i] |= bit if (value[i] < low) | (value[i] > high) else np.uint64(0)
+
+
+@kernel
+def count_within(
+    image: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    off: NDArray[np.int64],
+    limit: int,
+    seen: NDArray[np.int32],
+    kept: NDArray[np.int64],
+) -> None:
+    """Rows of each class that are left when the rows of each image are cut to `limit`.
+
+    image (N,), the image of each row; rows (n,), grouped by class; off (K + 1,); seen (I,),
+    scratch; out: kept (K,). Source: COCOeval.evaluateImg, the detections up to maxDet.
+    """
+    seen[:] = 0
+    for k in range(kept.size):
+        kept[k] = 0
+        for i in range(off[k], off[k + 1]):
+            at = image[rows[i]]
+            seen[at] += 1
+            if seen[at] <= limit:
+                kept[k] += 1
+        for i in range(off[k], off[k + 1]):
+            seen[image[rows[i]]] = 0

@@ -1,0 +1,223 @@
+"""Boxes into pairs: which detections and objects of a cell overlap enough for a match.
+
+A producer knows geometry and no rule; the rules (`detmap.kernels.match`) know pairs and no
+geometry. Pairs come a buffer at a time, so their number is never a matter of memory.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.cells import Cells, ObjectColumns
+from detmap.kernels.grouping import Sorter, rank_by_score, sorter
+from detmap.kernels.overlap import edges_of, shared_area
+
+Floats = NDArray[np.float64]
+CELL, MEMBER, BROKEN = 0, 1, 2  # places in the cursor of `pair_boxes`
+
+
+class Pairs(NamedTuple):
+    """Pairs of n detections, each one's together and in any order.
+
+    An object that absorbs in some subsets only has two overlaps: over the union, and over the
+    detection's own area. `absorbing` says which one it is.
+    """
+
+    detection: NDArray[np.int32]  # (n,) rows of the verdicts
+    off: NDArray[np.int64]  # (n + 1,) where each one's pairs begin
+    object: NDArray[np.int32]  # (p,) places in the objects' order
+    overlap: Floats  # (p,)
+    absorbing: NDArray[np.bool_]  # (p,)
+
+
+def buffer(n_detections: int, n_pairs: int) -> Pairs:
+    """A buffer for pairs."""
+    return Pairs(
+        np.empty(n_detections, np.int32),
+        np.zeros(n_detections + 1, np.int64),
+        np.empty(n_pairs, np.int32),
+        np.empty(n_pairs),
+        np.empty(n_pairs, np.bool_),
+    )
+
+
+class Boxes(NamedTuple):
+    """Boxes of detections and objects, by row, in one convention."""
+
+    detections: Floats  # (D, 4)
+    objects: Floats  # (G, 4)
+    position: NDArray[np.int32]  # (D',) the row of the detections of each row of the verdicts
+
+
+class Geometry(NamedTuple):
+    """The rules of overlaps: `pixel` of `edges_of`; what is added to the area that an overlap is
+    divided by; the lowest threshold; and from how many objects of a cell on they are sorted.
+    """
+
+    pixel: float
+    epsilon: float
+    lowest: float
+    crowded: int
+
+
+class Edges(NamedTuple):
+    """Scratch arrays of `pair_boxes`, for the n objects of a cell; those of a crowded one by
+    descending left edge.
+    """
+
+    object: NDArray[np.int32]  # (n,) places among the cell's objects
+    edges: Floats  # (n, 5)
+    needed: Floats  # (n,) the least overlap that is a match
+    absorb: NDArray[np.uint64]  # (n,)
+    right_from: Floats  # (n,) the rightmost edge from there on
+    left: Floats  # (n,) left edges by object, and the same as bit patterns
+    left_bits: NDArray[np.uint64]
+    sorter: Sorter
+
+
+def edges(n_objects: int) -> Edges:
+    """Scratch arrays for cells of up to so many objects."""
+    left = np.empty(n_objects)
+    return Edges(
+        object=np.empty(n_objects, np.int32),
+        edges=np.empty((n_objects, 5)),
+        needed=np.empty(n_objects),
+        absorb=np.empty(n_objects, np.uint64),
+        right_from=np.empty(n_objects),
+        left=left,
+        left_bits=left.view(np.uint64),
+        sorter=sorter(n_objects),
+    )
+
+
+@kernel
+def pair_boxes(
+    n_cells: int,
+    cells: Cells,
+    boxes: Boxes,
+    objects: ObjectColumns,
+    geometry: Geometry,
+    cursor: NDArray[np.int64],
+    pairs: Pairs,
+    scratch: Edges,
+) -> int:
+    """Pairs of the cells from the cursor on, until all are done or the buffer is full; of how many
+    detections.
+
+    cursor (3,): the next cell, n_cells at the end; its next member, 0 where the cell is not laid
+    out; and, where an overlap is 0/0, that member's row of the verdicts, else -1. The buffer has
+    space for two pairs an object of the largest cell.
+
+    Source: bbIou of pycocotools' maskApi.c: over the union, and over the detection's own area
+    where the object is a crowd. A union of 0 under a shared area above 0 gives infinity.
+    """
+    n, at = 0, np.int64(0)
+    pairs.off[0] = 0
+    cell, member = cursor[CELL], cursor[MEMBER]
+    pixel, epsilon = geometry.pixel, geometry.epsilon
+    everything = geometry.lowest <= 0.0  # an overlap of 0 is a match
+    while cell < n_cells:
+        begin, end = cells.bounds[cell, 0], cells.bounds[cell, 1]
+        first, last = cells.bounds[cell, 2], cells.bounds[cell, 3]
+        n_objects = last - first
+        sort = n_objects >= geometry.crowded
+        if member == 0:
+            lay_edges(first, n_objects, sort, boxes.objects, objects, geometry, scratch)
+        while begin + member < end:
+            if at + 2 * n_objects > pairs.object.size or n == pairs.detection.size:
+                cursor[CELL], cursor[MEMBER] = cell, member
+                return n
+            row = cells.members[begin + member]
+            box = edges_of(boxes.detections, boxes.position[row], pixel)
+            before = at
+            j = 0
+            if sort:  # objects that begin left of the box's right edge
+                j = skip_right(n_objects, box[2] + pixel, scratch.edges)
+            while j < n_objects:
+                if sort and scratch.right_from[j] + pixel <= box[0]:
+                    break  # this one and all after it end left of the box
+                shared = shared_area(box, scratch.edges, j, pixel)
+                if shared >= 0.0 or everything:
+                    absorb = scratch.absorb[j]
+                    # Over the union where it does not absorb in every subset, over the detection's
+                    # own area where it does in some.
+                    for absorbing in range(2):
+                        if absorbing == 0:
+                            divisor = box[4] + scratch.edges[j, 4] - shared + epsilon
+                            if absorb == ~np.uint64(0):
+                                continue
+                        else:
+                            divisor = box[4] + epsilon
+                            if absorb == np.uint64(0):
+                                continue
+                        overlap = shared / divisor if shared >= 0.0 else 0.0
+                        if overlap < scratch.needed[j]:
+                            continue
+                        if np.isnan(overlap):
+                            cursor[BROKEN] = row
+                            return 0
+                        pairs.object[at] = first + scratch.object[j]
+                        pairs.overlap[at], pairs.absorbing[at] = overlap, absorbing == 1
+                        at += 1
+                j += 1
+            if at > before:
+                pairs.detection[n] = row
+                n += 1
+                pairs.off[n] = at
+            member += 1
+        cell, member = cell + 1, 0
+    cursor[CELL] = cell
+    return n
+
+
+@kernel
+def lay_edges(
+    first: int,
+    n_objects: int,
+    sort: bool,
+    boxes: Floats,
+    objects: ObjectColumns,
+    geometry: Geometry,
+    scratch: Edges,
+) -> None:
+    """Lay out the objects of a cell, in a crowded one sorted by their left edge, so that a
+    detection meets only those beside it.
+
+    Source: the edges are those of bbIou (maskApi.c) and VOCevaldet.m, see `edges_of`.
+    """
+    for g in range(n_objects):
+        scratch.object[g] = g
+    if sort:
+        for g in range(n_objects):
+            scratch.left[g] = edges_of(boxes, objects.rows[first + g], geometry.pixel)[0]
+        rank_by_score(scratch.left_bits, scratch.object[:n_objects], scratch.sorter)
+    rightmost = -np.inf
+    for j in range(n_objects - 1, -1, -1):
+        row = objects.rows[first + scratch.object[j]]
+        box = edges_of(boxes, row, geometry.pixel)
+        scratch.edges[j, 0], scratch.edges[j, 1] = box[0], box[1]
+        scratch.edges[j, 2], scratch.edges[j, 3], scratch.edges[j, 4] = box[2], box[3], box[4]
+        scratch.needed[j] = min(geometry.lowest, objects.enough[row])
+        scratch.absorb[j] = objects.absorb[row]
+        rightmost = max(rightmost, box[2])
+        scratch.right_from[j] = rightmost
+
+
+@kernel
+def skip_right(n_objects: int, right: float, edges: Floats) -> int:
+    """The first of (n, 5) edges, by descending left edge, that begins left of `right`.
+
+    Source: none; bisection over the edges that `lay_edges` sorted.
+    """
+    first, last = 0, n_objects
+    while first < last:
+        middle = (first + last) // 2
+        if edges[middle, 0] < right:
+            last = middle
+        else:
+            first = middle + 1
+    return first
