@@ -1,0 +1,382 @@
+"""The process in which one tool does one job, and what the jobs are.
+
+    python tools/bench_jobs.py '{"tool": "hotcoco", "job": "files", ...}'
+
+A job is a function that takes its task, gets ready untimed, and returns a call: the call is timed
+and returns the numbers by which the tools are compared. `bench.py` starts these processes. To add
+a job, add a function here and what it is run on in the table of `bench.py`. Imports are inside the
+functions: what a process measures includes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from peers import BY_NAME, numbers
+
+Task = dict[str, Any]
+Call = Callable[[], Iterable[float]]
+EXTRA: dict[str, float] = {}  # what a job measured beside its calls, seconds or bytes
+
+
+# --- boxes, masks, keypoints: COCO's numbers ------------------------------------------------------
+
+
+def files(task: Task) -> Call:
+    """From two files to COCO's numbers."""
+    peer = BY_NAME[task["tool"]]
+    kind = task.get("kind", "bbox")
+    return lambda: peer.files(task["truth"], task["detections"], task["threads"], kind)
+
+
+def arrays(task: Task) -> Call:
+    """From loaded truth and boxes in arrays to COCO's numbers."""
+    import numpy as np
+
+    peer = BY_NAME[task["tool"]]
+    truth, found = peer.truth(task["truth"]), peer.detections(np.load(task["table"]))
+    return lambda: peer.results(truth, found, task["threads"], "bbox")
+
+
+def tables(task: Task) -> Call:
+    """From detmap's tables to the numbers of a protocol."""
+    import detmap
+
+    truth = detmap.read_truth(task["truth"])
+    found = detmap.read_detections(task["detections"], truth)
+    name, threads = task.get("protocol", "coco-bbox"), task["threads"]
+    return lambda: detmap.evaluate(truth, found, name, threads=threads).metrics.values()
+
+
+def voc(task: Task) -> Call:
+    """From a VOC tree and text files to mAP."""
+    import detmap
+
+    paths = task["truth"], task["detections"]
+    return lambda: [detmap.evaluate(*paths, "voc2007", threads=task["threads"]).metrics["mAP"]]
+
+
+def voc_twin(task: Task) -> Call:
+    """The same mAP by the slow twin, from plain Python objects: it reads no files."""
+    import detmap
+    from detmap.protocol import Grid
+    from tests.reference import voc as twin
+
+    truth = detmap.read_truth(task["truth"])
+    found = detmap.read_detections(task["detections"], truth)
+    names, stems = truth.categories.names, truth.images.ids.tolist()
+    objects: Any = {name: {stem: [] for stem in stems} for name in names}
+    detections: Any = {name: [] for name in names}
+    columns = truth.label, truth.image, truth.boxes, truth.difficult
+    for k, i, box, difficult in zip(*(column.tolist() for column in columns), strict=True):
+        objects[names[k]][stems[i]].append((*box, difficult))
+    columns = found.label, found.image, found.score, found.boxes
+    for k, i, score, box in zip(*(column.tolist() for column in columns), strict=True):
+        detections[names[k]].append((stems[i], score, *box))
+    points = Grid("arange 0:0.1:1").values().tolist()
+
+    def eleven(recall: Any, precision: Any) -> float:
+        return twin.eleven_point(recall, precision, points)
+
+    return lambda: [twin.mean_ap(detections, objects, integrate=eleven)]
+
+
+# --- image-level classifiers ----------------------------------------------------------------------
+
+
+def ranking(task: Task) -> Call:
+    """A ranking metric of drawn labels and scores; of curves, their lengths and moments.
+
+    Parameters
+    ----------
+    task : `shape` of the labels, `digits` of the scores, `dtype`, `metric`; a tenth of the labels
+        are positive, the scores somewhat right
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    truth = rng.random(task["shape"]) < 0.1
+    score = 1 / (1 + np.exp(-(rng.normal(size=truth.shape) + 1.5 * truth)))
+    score = (score.round(task["digits"]) if task["digits"] else score).astype(task["dtype"])
+    labels, metric = truth.astype(np.int64), task["metric"]
+    found: list[Any] = []
+
+    def keep(result: Any) -> list[float]:
+        found[:] = [result]
+        return []
+
+    def reduced() -> list[float]:
+        return moments(found[0])
+
+    EXTRA_STATS.append(reduced)
+    if task["tool"] == "detmap":
+        from detmap import ranking as own
+
+        call = {
+            "AP": own.average_precision,
+            "AUC": own.auc,
+            "PR curve": own.precision_recall_curve,
+            "ROC curve": own.roc_curve,
+        }[metric]
+        return lambda: keep(call(labels, score, threads=task["threads"]))
+    from sklearn import metrics
+
+    call = {
+        "AP": metrics.average_precision_score,
+        "AUC": metrics.roc_auc_score,
+        "PR curve": metrics.precision_recall_curve,
+        "ROC curve": partial(metrics.roc_curve, drop_intermediate=False),
+    }[metric]
+    if metric.endswith("curve") and labels.ndim == 2:  # it has no other way for many classes
+        return lambda: keep([call(labels[:, k], score[:, k]) for k in range(labels.shape[1])])
+    return lambda: keep(call(labels, score))
+
+
+EXTRA_STATS: list[Callable[[], list[float]]] = []  # numbers that are made after the timed calls
+
+
+def moments(result: Any) -> list[float]:
+    """Numbers that differ where any cell differs: of an array its length, mean and a mean weighted
+    by place; of a tuple or list those of each.
+    """
+    import numpy as np
+
+    if isinstance(result, tuple | list):
+        return [number for each in result for number in moments(each)]
+    values = np.atleast_1d(np.asarray(result, dtype=np.longdouble))
+    values = values[np.isfinite(values)]  # the first threshold of a ROC curve is infinite
+    place = np.cos(np.arange(len(values), dtype=np.float64))
+    return [float(len(values)), float(values.mean()), float((values * place).mean())]
+
+
+# --- batches as they come -------------------------------------------------------------------------
+
+IMAGES, DETECTIONS, OBJECTS, CLASSES = 16, 100, 8, 80
+CATEGORIES = [{"id": k, "name": f"class {k}"} for k in range(1, CLASSES + 1)]
+
+
+def draw_image(rng: Any, image: int) -> tuple[Task, Task]:
+    """Detections near the objects of an image, half of the right class; boxes x, y, width,
+    height.
+    """
+    import numpy as np
+
+    corner, size = rng.uniform(0, 500, (OBJECTS, 2)), rng.uniform(10, 150, (OBJECTS, 2))
+    boxes, labels = np.hstack([corner, size]).round(2), rng.integers(1, CLASSES + 1, OBJECTS)
+    near = rng.integers(0, OBJECTS, DETECTIONS)
+    moved = boxes[near] + rng.normal(0, 8, (DETECTIONS, 4))
+    moved[:, 2:] = np.abs(moved[:, 2:]) + 1
+    other = rng.integers(1, CLASSES + 1, DETECTIONS)
+    named = np.where(rng.random(DETECTIONS) < 0.5, labels[near], other)
+    found = {"image_id": image, "boxes": moved, "scores": rng.random(DETECTIONS), "labels": named}
+    return found, {"image_id": image, "boxes": boxes, "labels": labels}
+
+
+def annotations(targets: Iterable[Task]) -> list[Task]:
+    """COCO's records of the objects."""
+    return [
+        {
+            "id": 1000 * t["image_id"] + i + 1,
+            "image_id": t["image_id"],
+            "category_id": label,
+            "bbox": box,
+            "area": box[2] * box[3],
+            "iscrowd": 0,
+        }
+        for t in targets
+        for i, (box, label) in enumerate(
+            zip(t["boxes"].tolist(), t["labels"].tolist(), strict=True)
+        )
+    ]
+
+
+def streaming(task: Task) -> Call:
+    """One batch of 16 images into a streaming evaluator, in the form that it takes fastest; the
+    final numbers when all are in.
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    batches = []
+    for b in range(task["calls"]):
+        drawn = [draw_image(rng, b * IMAGES + i + 1) for i in range(IMAGES)]
+        batches.append(tuple(map(list, zip(*drawn, strict=True))))
+    make = {"detmap": own_stream, "hotcoco": hotcoco_stream, "vernier": vernier_stream}
+    update, final = make[task["tool"]](batches)
+    turns = iter(range(len(batches)))
+
+    def finish() -> list[float]:
+        begin = time.perf_counter()
+        values = numbers(final())
+        EXTRA["final"] = time.perf_counter() - begin
+        return values
+
+    EXTRA_STATS.append(finish)
+    return lambda: update(next(turns)) or []
+
+
+Stream = tuple[Callable[[int], Any], Callable[[], Iterable[float]]]
+
+
+def own_stream(batches: list[Any]) -> Stream:
+    import detmap
+
+    def evaluator() -> Any:
+        return detmap.Evaluator(classes={c["id"]: c["name"] for c in CATEGORIES}, box_format="xywh")
+
+    warm, stream = evaluator(), evaluator()
+    warm.update(*batches[0])
+    warm.compute()
+    return lambda i: stream.update(*batches[i]), lambda: stream.compute().metrics.values()
+
+
+def hotcoco_stream(batches: list[Any]) -> Stream:
+    import hotcoco
+    import numpy as np
+
+    stream = hotcoco.StreamingEval(CATEGORIES)
+    ready = []
+    for predictions, targets in batches:
+        columns = []
+        for p in predictions:
+            image = np.full(DETECTIONS, p["image_id"])
+            columns.append(np.column_stack([image, p["boxes"], p["scores"], p["labels"]]))
+        images = [{"id": t["image_id"], "width": 640, "height": 640} for t in targets]
+        ready.append((images, annotations(targets), np.concatenate(columns)))
+
+    def final() -> Iterable[float]:
+        last = stream.finalize()
+        last.accumulate()
+        last.summarize()
+        return last.stats
+
+    return lambda i: stream.update(*ready[i]), final
+
+
+def vernier_stream(batches: list[Any]) -> Stream:
+    """It has the truth up front; an update ends when its worker has taken the batch in."""
+    from vernier import instance
+
+    targets = [t for _, each in batches for t in each]
+    truth = {
+        "images": [{"id": t["image_id"], "width": 640, "height": 640} for t in targets],
+        "annotations": annotations(targets),
+        "categories": CATEGORIES,
+    }
+    data = instance.CocoDataset.from_json(json.dumps(truth).encode())
+    stream = instance.Evaluator(parity_mode="strict").background(data, num_threads=1)
+
+    def update(i: int) -> None:
+        stream.submit(batches[i][0])
+        while stream.images_seen < (i + 1) * IMAGES:
+            time.sleep(0)
+
+    return update, lambda: stream.finalize().stats
+
+
+# --- a cluster ------------------------------------------------------------------------------------
+
+
+def draw_shard(shard: int, n_images: int, n_detections: int) -> Any:
+    """Truth and detections of random boxes, half of the detections near an object."""
+    import numpy as np
+
+    import detmap
+
+    rng = np.random.default_rng(shard)
+    image = np.repeat(np.arange(n_images), 7)
+    boxes = np.hstack([rng.uniform(0, 500, (len(image), 2)), rng.uniform(10, 150, (len(image), 2))])
+    label = rng.integers(0, CLASSES, len(image))
+    first = shard * n_images
+    truth = detmap.truth_from_arrays(
+        image + first,
+        label,
+        boxes,
+        images=(first + np.arange(n_images)).tolist(),
+        categories={k: str(k) for k in range(CLASSES)},
+    )
+    found = np.repeat(np.arange(n_images), n_detections)
+    near = found * 7 + rng.integers(0, 7, len(found))
+    moved = boxes[near] + rng.normal(0, 5, (len(found), 4))
+    moved[:, 2:] = np.abs(moved[:, 2:])
+    other = rng.integers(0, CLASSES, len(found))
+    labels = np.where(rng.random(len(found)) < 0.5, label[near], other)
+    score = rng.random(len(found))
+    return truth, detmap.detections_from_arrays(truth, found + first, labels, moved, score)
+
+
+def cluster(task: Task) -> Call:
+    """Shards matched on two workers, scores of classes back to a driver; how much memory the
+    driver grows by.
+    """
+    from distributed import Client, LocalCluster
+
+    from detmap import distributed
+
+    sizes = task["images"], task["per_image"]
+    shards = [partial(draw_shard, s, *sizes) for s in range(task["shards"])]
+
+    def call() -> Iterable[float]:
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
+            Client(workers) as client,
+        ):
+            before, begin = own_peak(), time.perf_counter()
+            result = distributed.evaluate(shards, "coco-bbox", client)
+            EXTRA["evaluate"] = time.perf_counter() - begin
+            EXTRA["driver"] = own_peak() - before
+        return result.metrics.values()
+
+    return call
+
+
+def own_peak() -> int:
+    """Bytes of this process' resident memory at its highest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+JOBS = {
+    "files": files,
+    "arrays": arrays,
+    "tables": tables,
+    "voc": voc,
+    "voc twin": voc_twin,
+    "ranking": ranking,
+    "streaming": streaming,
+    "cluster": cluster,
+}
+
+
+def main() -> None:
+    """Do one task: call up to `calls` times, write numbers and times to the file `answer`.
+
+    A call that takes longer than `patience` seconds is not repeated: it has little to warm up.
+    """
+    task = json.loads(sys.argv[1])
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    os.sched_setaffinity(0, task["cpus"])
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # some tools print their tables from compiled code
+    if task["memory"]:
+        resource.setrlimit(resource.RLIMIT_AS, (task["memory"], task["memory"]))
+    call = JOBS[task["job"]](task)
+    seconds: list[float] = []
+    values: Iterable[float] = []
+    while len(seconds) < task["calls"] and (not seconds or seconds[-1] < task["patience"]):
+        begin = time.perf_counter()
+        values = call()
+        seconds.append(time.perf_counter() - begin)
+    stats = numbers(values) + [value for make in EXTRA_STATS for value in make()]
+    answer = {"stats": stats, "seconds": seconds, "extra": EXTRA}
+    Path(task["answer"]).write_text(json.dumps(answer), encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
