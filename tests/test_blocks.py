@@ -1,0 +1,127 @@
+"""Every block of the README and of docs/ that a reader can paste runs: Python blocks here, shell
+blocks in bash, and in zsh where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHAPES = ROOT / "datasets" / "shapes"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SHELLS = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
+
+
+def blocks(language: str) -> list[Any]:
+    """Every fenced block of a language, page and number as its id."""
+    found = []
+    for page in PAGES:
+        fence = rf"^```{language}\n(.*?)^```$"
+        texts = re.findall(fence, page.read_text(), re.DOTALL | re.MULTILINE)
+        found += [pytest.param(text, id=f"{page.stem}-{i}") for i, text in enumerate(texts)]
+    return found
+
+
+COMMANDS = blocks("bash")
+FOR_USERS = [each for each in COMMANDS if "pip install" not in each.values[0]]
+
+LINES = [line.split("#")[0] for each in COMMANDS for line in each.values[0].splitlines()]
+BENCHES = [line.split()[2:] for line in LINES if "tools/bench.py" in line]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder with the files that the pages speak of, made of the sample."""
+    truth = json.loads((SHAPES / "instances_test.json").read_text())
+    truth["categories"][0]["name"] = "person"
+    for name in ("instances_val2017.json", "instances.json"):
+        (tmp_path / name).write_text(json.dumps(truth))
+    shutil.copy(SHAPES / "detections" / "template.json", tmp_path / "results.json")
+    shutil.copytree(SHAPES / "detections" / "contours", tmp_path / "results")
+    for year, split in ((2007, "test"), (2012, "val")):
+        place = tmp_path / "VOCdevkit" / f"VOC{year}"
+        shutil.copytree(SHAPES / "Annotations", place / "Annotations")
+        shutil.copytree(SHAPES / "ImageSets", place / "ImageSets")
+        (place / "ImageSets" / "Main" / "test.txt").rename(
+            place / "ImageSets" / "Main" / f"{split}.txt"
+        )
+    shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH")
+    shutil.copytree(tmp_path / "results", tmp_path / "DETECTIONS")
+    ids = [image["id"] for image in truth["images"]]
+    (tmp_path / "job1.txt").write_text("\n".join(map(str, ids[:25])))
+    (tmp_path / "job2.txt").write_text("\n".join(map(str, ids[25:])))
+    (tmp_path / "truth.csv").write_text("image,cat,dog\na,0,1\nb,1,0\n")
+    (tmp_path / "scores.csv").write_text("image,cat,dog\na,.1,.8\nb,.9,.7\n")
+    return tmp_path
+
+
+class Metric:
+    """What stands for torchmetrics' metric in the README: a client of pycocotools' classes."""
+
+    def compute(self) -> Any:
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        truth = COCO("instances.json")
+        run = COCOeval(truth, truth.loadRes("results.json"), "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+        assert type(run).__module__.startswith("detmap.compat")
+        return run.stats
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_a_python_block_runs(block: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk)
+    exec(compile(block, "block", "exec"), {"__name__": "block", "metric": Metric()})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("block", [each for each in FOR_USERS if "tools/" not in each.values[0]])
+def test_a_shell_block_runs(block: str, shell: str, desk: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    command = folder / "detmap"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m detmap "$@"\n')
+    command.chmod(0o755)
+    environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    script = block if shell == "bash" else f"setopt interactivecomments\n{block}"
+    done = subprocess.run(
+        [shell, "-e", "-c", script],
+        cwd=desk,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("block", COMMANDS)
+def test_no_shell_takes_an_argument_for_a_pattern(block: str) -> None:
+    """zsh stops at ``--set x=[1,2]``: brackets, stars and question marks stand in quotes."""
+    bare = re.sub(r"#.*|'[^']*'|\"[^\"]*\"", "", block)
+    assert not re.search(r"[\[\]*?]", bare)
+
+
+@pytest.mark.parametrize("words", BENCHES, ids=" ".join)
+def test_the_benchmark_takes_the_printed_options(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    monkeypatch.setattr(sys, "argv", ["bench.py", *words])
+    bench = runpy.run_path(str(ROOT / "tools" / "bench.py"), run_name="bench")
+    assert bench["parse"]().what
