@@ -79,15 +79,21 @@ def test_each_kind_of_work_has_its_place(path: Path) -> None:
     assert not calls & printing or here in ("cli", "__main__", "compat"), calls & printing
 
 
-def test_every_key_of_the_protocol_is_read_somewhere() -> None:
-    source = "".join(path.read_text() for path in MODULES if path.name != "protocol.py")
-    read_by_protocol = {"iou.thresholds": "thresholds()", "limits.max_dets": "max_dets()"}
-    for key in sorted(protocol.keys()):
-        if key in ("summary", "source", "name", "version", "areas", "metrics"):
-            key = f"protocol.{key}"
-        assert read_by_protocol.get(key, key) in source or re.search(
-            rf"\b{re.escape(key.split('.', 1)[1])}\b", source
-        ), key
+def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> None:
+    """``matching.rule`` is read as ``<...>.matching.rule`` or ``matching.rule`` outside of the
+    module that defines it; ``protocol.areas`` likewise.
+    """
+    read = set()
+    for path in MODULES:
+        if path.name == "protocol.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute | ast.Name):
+                owner = node.value
+                group = owner.attr if isinstance(owner, ast.Attribute) else owner.id
+                read.add(f"{group}.{node.attr}")
+    keys = {".".join(f"protocol.{key}".split(".")[-2:]) for key in sorted(protocol.keys())}
+    assert keys - read == {"protocol.source"}  # for people: `detmap show` prints it
 
 
 @pytest.mark.parametrize("name", protocol.names())
@@ -119,8 +125,65 @@ def test_a_light_import() -> None:
     )
 
 
-def test_every_kernel_cites_its_rule() -> None:
-    for path in (PACKAGE / "kernels").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                assert ast.get_docstring(node), f"{path.name}: {node.name}"
+# Files whose kernels do not cite their rules yet. To shrink to none.
+UNCITED = {
+    "curves.py",
+    "decimal.py",
+    "digest.py",
+    "grouping.py",
+    "integrate.py",
+    "json_scan.py",
+    "match.py",
+    "overlap.py",
+    "ranked.py",
+    "take.py",
+    "voc_scan.py",
+}
+
+
+def kernels_of(path: Path) -> list[ast.FunctionDef]:
+    """The functions of a file that are compiled."""
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any("kernel" in ast.unparse(each) for each in node.decorator_list)
+    ]
+
+
+KERNELS = sorted(
+    path
+    for path in (PACKAGE / "kernels").rglob("*.py")
+    if path.name not in UNCITED and kernels_of(path)
+)
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
+def test_every_kernel_cites_its_rule(path: Path) -> None:
+    """``Source:`` and a place: a function or file of the reference, a paper, a twin in
+    tests/reference; or ``none`` and why there is no rule in it.
+    """
+    for kernel in kernels_of(path):
+        source = (ast.get_docstring(kernel) or "").partition("Source:")[2].strip()
+        assert re.match(r"none; \w+ \w+|(?!none)\S+ \S+|\S+\.\w+", source), kernel.name
+
+
+# Files over the limit that are to be divided. To shrink to none.
+TOO_LONG = {
+    "adapters/coco.py",
+    "adapters/voc.py",
+    "compat/engine.py",
+    "evaluator.py",
+    "kernels/json_scan.py",
+    "matches.py",
+    "protocol.py",
+    "ranking/result.py",
+    "tables.py",
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_has_at_most_400_lines_or_says_why(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    if len(lines) > 400 and str(path.relative_to(PACKAGE)) not in TOO_LONG:
+        assert "400 lines" in "\n".join(lines[:15])
