@@ -29,18 +29,17 @@ class Ranked(NamedTuple):
 
 
 class TruePositives(NamedTuple):
-    """The curves of one class, with room for P true positives, at least as many as there are
-    objects to find.
+    """The curves of one class, of up to P true positives: at least as many as objects to find.
 
     false_before (A, T, P), false positives ranked before each true positive; row (A, T, P), its
-    row among those of the class; n_tp, n_fp (A, T); plain (A,) is room.
+    row among those of the class; n_tp, n_fp (A, T); n_always_fp (A,) is scratch space.
     """
 
     false_before: NDArray[np.int32]
     row: NDArray[np.int32]
     n_tp: NDArray[np.int64]
     n_fp: NDArray[np.int64]
-    plain: NDArray[np.int64]
+    n_always_fp: NDArray[np.int64]
 
 
 class Integrator(NamedTuple):
@@ -65,7 +64,7 @@ class Summary(NamedTuple):
 
 
 def true_positives_room(n_areas: int, n_thresholds: int, most: int) -> TruePositives:
-    """Room for the curves of a class with up to `most` true positives."""
+    """Arrays for the curves of a class with up to `most` true positives."""
     shape = (n_areas, n_thresholds)
     return TruePositives(
         np.empty((*shape, most), np.int32),
@@ -80,42 +79,46 @@ def true_positives_room(n_areas: int, n_thresholds: int, most: int) -> TruePosit
 def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
     """Where the true positives of each of a class's curves stand in the ranked list; rows of
     rank `limit` or more are out.
+
+    Source: COCOeval.accumulate, cumsum of dtm and of its complement, without what is ignored.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - n_thresholds)
     curves.n_tp[:] = 0
     curves.n_fp[:] = 0
-    curves.plain[:] = 0  # rows that are false at every threshold
+    curves.n_always_fp[:] = 0  # rows that are false at every threshold
     for r in range(ranked.off[k], ranked.off[k + 1]):
         if ranked.rank[r] >= limit:
             continue
         for a in range(n_areas):
-            found, excused = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
-            if found == zero:
-                if excused == zero:
-                    curves.plain[a] += 1
+            hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
+            if hits == zero:
+                if ignored == zero:
+                    curves.n_always_fp[a] += 1
                     continue
-                if excused == full:
+                if ignored == full:
                     continue
             for t in range(n_thresholds):
                 bit = np.uint64(1) << np.uint64(t)
-                if found & bit:
+                if hits & bit:
                     i = curves.n_tp[a, t]
-                    curves.false_before[a, t, i] = curves.plain[a] + curves.n_fp[a, t]
+                    curves.false_before[a, t, i] = curves.n_always_fp[a] + curves.n_fp[a, t]
                     curves.row[a, t, i] = r - ranked.off[k]
                     curves.n_tp[a, t] = i + 1
-                elif not excused & bit:
+                elif not ignored & bit:
                     curves.n_fp[a, t] += 1
     for a in range(n_areas):
         for t in range(n_thresholds):
-            curves.n_fp[a, t] += curves.plain[a]
+            curves.n_fp[a, t] += curves.n_always_fp[a]
 
 
 @kernel
 def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
-    """True positives of a class within each detection limit. limits (M,) int64, ascending; out:
-    n_within (M, A, T) int64.
+    """True positives of a class within each detection limit.
+
+    limits (M,) int64, ascending; out: n_within (M, A, T) int64. Source: COCOeval.accumulate,
+    ``dtMatches[:, 0:maxDet]``.
     """
     n_limits, n_areas, n_thresholds = n_within.shape
     n_within[:] = 0
@@ -126,11 +129,11 @@ def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
         if m == n_limits:
             continue
         for a in range(n_areas):
-            found = np.uint64(ranked.tp[r, a])
-            if found == np.uint64(0):
+            hits = np.uint64(ranked.tp[r, a])
+            if hits == np.uint64(0):
                 continue
             for t in range(n_thresholds):
-                if found & (np.uint64(1) << np.uint64(t)):
+                if hits & (np.uint64(1) << np.uint64(t)):
                     n_within[m, a, t] += 1
     for m in range(1, n_limits):
         for a in range(n_areas):
@@ -142,8 +145,9 @@ def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
 def curve_at_true_positives(
     false_before: Any, n_tp: Any, n_objects: Any, epsilon: Any, recall: Any, precision: Any
 ) -> None:
-    """Recall and precision at the true positives of one curve; out: recall, precision (n_tp or
-    more,).
+    """Recall and precision at the true positives of one curve.
+
+    Out: recall, precision (n_tp or more,). Source: `recall_precision`, rank by rank.
     """
     for i in range(n_tp):
         recall[i], precision[i] = recall_precision(
@@ -166,8 +170,8 @@ def score_classes(
     """Integrate all curves of some classes.
 
     classes (n,) int32; n_objects (K, A) int64 to find; limits (M,) int64, ascending; curves,
-    recall and precision (P,) are room; the terms of an area without objects are left as they
-    are.
+    recall and precision (P,) are scratch space; the terms of an area without objects are left as
+    they are. Source: COCOeval.accumulate and VOCevaldet.m, whose loops over classes these are.
     """
     for c in range(classes.size):
         k = classes[c]
@@ -201,7 +205,10 @@ class Samples(NamedTuple):
 
 @kernel
 def first_within(k: Any, ranked: Any, limit: Any) -> Any:
-    """The first row of a class whose rank is below `limit`; -1 if there is none."""
+    """The first row of a class whose rank is below `limit`; -1 if there is none.
+
+    Source: none; a search.
+    """
     for r in range(ranked.off[k], ranked.off[k + 1]):
         if ranked.rank[r] < limit:
             return r
@@ -230,7 +237,7 @@ def sample_classes(
 
     classes (n,) int32; score (D,) float64; n_objects (K, A) int64; limits (M,) int64; rule: an
     `Integrator`, of which the points and epsilon are used; curves, recall and precision (P,) are
-    room; out: `samples`, where there is an object to find.
+    scratch space; out: `samples`, where there is an object to find.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     points = rule.points

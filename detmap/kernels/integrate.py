@@ -15,7 +15,10 @@ ELEVEN_POINT, ALL_POINTS, GRID_ENVELOPE, STEP = range(4)
 
 @kernel
 def envelop(precision: Any) -> None:
-    """Raise every precision to the highest at that rank or later, in place."""
+    """Raise every precision to the highest at that rank or later, in place.
+
+    Source: COCOeval.accumulate (``if pr[i] > pr[i-1]``) and VOCap.m, alike.
+    """
     for i in range(precision.size - 1, 0, -1):
         precision[i - 1] = max(precision[i - 1], precision[i])
 
@@ -75,6 +78,8 @@ def step(recall: Any, precision: Any) -> float:
 def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -> None:
     """The numbers whose mean is the AP: the samples of `grid_envelope`, for the other rules the
     AP itself in terms[0].
+
+    Source: none; the choice of a rule by its number.
     """
     if code == 0:
         terms[0] = eleven_point(recall, precision, points)
@@ -90,7 +95,10 @@ def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -
 def integrate_lists(
     code: Any, recall: Any, precision: Any, off: Any, points: Any, terms: Any
 ) -> None:
-    """`integrate` of C curves stored one after the other; off (C + 1,) int64; out: terms (C, R)."""
+    """`integrate` of C curves stored one after the other; off (C + 1,) int64; out: terms (C, R).
+
+    Source: none; a loop over curves.
+    """
     for c in range(terms.shape[0]):
         integrate(
             code, recall[off[c] : off[c + 1]], precision[off[c] : off[c + 1]], points, terms[c]

@@ -16,27 +16,28 @@ from detmap.kernels.grouping import rank_by_score
 
 
 @kernel
-def recall_precision(found: float, false: float, n_objects: float, epsilon: float) -> Any:
-    """Recall and precision once `found` of `n_objects` and `false` other rows are in.
+def recall_precision(tp: float, fp: float, n_objects: float, epsilon: float) -> Any:
+    """Recall and precision where `tp` of `n_objects` and `fp` false rows rank so far.
 
     epsilon is added to the denominator of precision. Without objects recall is NaN; before any
-    row precision is 0.
+    row precision is 0. Source: COCOeval.accumulate, ``tp / (fp+tp+np.spacing(1))``; VOCevaldet.m
+    has no epsilon.
     """
-    entered = false + found + epsilon
-    recall = found / n_objects if n_objects > 0 else np.nan
-    precision = found / entered if entered > 0 else 0.0
+    ranked = fp + tp + epsilon
+    recall = tp / n_objects if n_objects > 0 else np.nan
+    precision = tp / ranked if ranked > 0 else 0.0
     return recall, precision
 
 
 @kernel
-def rank_lists(bits: Any, off: Any, order: Any, room: Any) -> None:
+def rank_lists(bits: Any, off: Any, order: Any, sorter: Any) -> None:
     """Sort the rows of each list by descending score, ties in the order they have.
 
-    bits (n,) uint64, the scores' bit patterns; in and out: order (n,) int32 rows; room: a
-    `Sorter` of the longest list.
+    bits (n,) uint64, the scores' bit patterns; in and out: order (n,) int32 rows; sorter: a
+    `Sorter` of the longest list. Source: the sort of `rank_by_score`, list by list.
     """
     for i in range(off.size - 1):
-        rank_by_score(bits, order[off[i] : off[i + 1]], room)
+        rank_by_score(bits, order[off[i] : off[i + 1]], sorter)
 
 
 @kernel
@@ -56,21 +57,22 @@ def count_lists(
     score (n,) float64, falling in each list; positive (n,) bool; weight (n,) float64, or (0,)
     where every row weighs 1; together: rows of equal score enter at once, else every row is a
     threshold of its own; out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, where
-    the thresholds of each list begin. Of n places point_off[L] are filled.
+    the thresholds of each list begin. Of n places point_off[L] are filled. Source:
+    sklearn.metrics, _binary_clf_curve (together); VOCevalcls.m (row by row).
     """
     at = 0
     for i in range(off.size - 1):
         point_off[i] = at
-        found, false = 0.0, 0.0
+        n_tp, n_fp = 0.0, 0.0
         for row in range(off[i], off[i + 1]):
             gain = weight[row] if weight.size > 0 else 1.0
             if positive[row]:
-                found += gain
+                n_tp += gain
             else:
-                false += gain
+                n_fp += gain
             if together and row + 1 < off[i + 1] and score[row + 1] == score[row]:
                 continue
-            tp[at], fp[at], threshold[at] = found, false, score[row]
+            tp[at], fp[at], threshold[at] = n_tp, n_fp, score[row]
             at += 1
     point_off[off.size - 1] = at
 
@@ -82,7 +84,7 @@ def curves_of_lists(
     """`recall_precision` at every threshold.
 
     tp, fp (P,) and off (L + 1,) as from `count_lists`; n_objects (L,) float64; out: recall,
-    precision (P,) float64.
+    precision (P,) float64. Source: none; a loop over lists.
     """
     for i in range(off.size - 1):
         for at in range(off[i], off[i + 1]):
@@ -96,30 +98,30 @@ def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
 
     tp, fp (P,) and off (L + 1,) as from `count_lists`; out: area (L,) float64, NaN without
     positives or negatives. Doubled areas are summed before the one division: whole weights give
-    the number of won pairs exactly.
+    the number of won pairs exactly. Source: sklearn.metrics.roc_auc_score; twin in
+    tests/reference/ranking.py.
     """
     for i in range(off.size - 1):
-        doubled, found, false = 0.0, 0.0, 0.0
+        doubled, n_tp, n_fp = 0.0, 0.0, 0.0
         for at in range(off[i], off[i + 1]):
-            doubled += (fp[at] - false) * (tp[at] + found)
-            found, false = tp[at], fp[at]
-        area[i] = doubled / 2 / (found * false) if found * false > 0 else np.nan
+            doubled += (fp[at] - n_fp) * (tp[at] + n_tp)
+            n_tp, n_fp = tp[at], fp[at]
+        area[i] = doubled / 2 / (n_tp * n_fp) if n_tp * n_fp > 0 else np.nan
 
 
 @kernel
-def top_of_lists(
-    positive: Any, order: Any, off: Any, k: int, n_found: Any, precisions: Any
-) -> None:
+def top_of_lists(positive: Any, order: Any, off: Any, k: int, n_hits: Any, precisions: Any) -> None:
     """Positives among the first k rows of each ranked list, and the precision at each of them,
     summed.
 
-    positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_found,
-    precisions (L,) float64.
+    positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_hits,
+    precisions (L,) float64. Source: average precision at k of retrieval, twin in
+    tests/reference/ranking.py.
     """
     for i in range(off.size - 1):
-        found, total = 0.0, 0.0
+        hits, total = 0.0, 0.0
         for place in range(off[i], min(off[i] + k, off[i + 1])):
             if positive[order[place]]:
-                found += 1.0
-                total += found / (place - off[i] + 1)
-        n_found[i], precisions[i] = found, total
+                hits += 1.0
+                total += hits / (place - off[i] + 1)
+        n_hits[i], precisions[i] = hits, total
