@@ -17,7 +17,7 @@ def fold_rows(image: Any, words: Any, digest: Any) -> None:
     (I,) uint64. Each word, with its column, passes the finaliser of splitmix64, and so does the
     digest with the sum of a row's words: a change of any bit, of columns, or of the order of an
     image's rows changes the digest. It guards against mistakes, not against forgery. The words
-    of a row wait for no other, which keeps the processor busy. Source: none of a benchmark; the signature.
+    of a row wait for no other, which keeps the processor busy. Source: none; a fingerprint of ours.
     """
     for r in range(image.size):
         row, column = np.uint64(0), np.uint64(0)
