@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap import files
 from detmap import protocol as protocols
 from detmap.errors import DataError, MergeError
 from detmap.protocol import Protocol
@@ -302,7 +303,7 @@ class Matches:
             "remarks": remarks,
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with open(path, "wb") as file:
+        with files.replacing(path) as file:
             np.savez_compressed(
                 file,
                 header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),

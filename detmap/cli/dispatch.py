@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from detmap.cli import streams
 from detmap.errors import DetmapError
@@ -63,18 +65,25 @@ def _run(words: Sequence[str]) -> int:
     try:
         arguments = _parser(words).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
-        code = stop.code if isinstance(stop.code, int) else 2
-        if code == 0:
-            with streams.stdout():
-                pass  # a full disk shows when it is flushed
-        return code
+        return stop.code if isinstance(stop.code, int) else 2
     code = arguments.run(arguments)
     return int(code)
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that does not pass over a help that cannot be written."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            with streams.stdout() as stream:
+                stream.write(message)
+        else:
+            streams.say(message)
+
+
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the command that these words choose has its options."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="detmap",
         description="Evaluate object detectors, VOC and COCO style.",
         epilog="Exit 0: fine; 1: a comparison failed; 2: bad input or usage; 130: interrupted.",

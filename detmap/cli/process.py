@@ -5,11 +5,11 @@ Imports next to nothing, since nothing is answered before it is imported.
 
 from __future__ import annotations
 
+# What `signal` wraps, without the enums, whose import takes longer than all else here.
+import _signal as signal  # type: ignore[import-not-found]
 import _thread
 import os
-import signal
 import sys
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +84,9 @@ def _leave() -> None:
     """End without a further step of what was under way; drafts of files go, files stay as they
     were.
     """
-    with suppress(Exception):
-        sys.modules["detmap.files"].abandon()
-    with suppress(OSError):
+    try:
+        if "detmap.files" in sys.modules:
+            sys.modules["detmap.files"].abandon()
         os.write(2, b"detmap: interrupted\n")
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)

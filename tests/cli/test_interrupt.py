@@ -1,0 +1,193 @@
+"""Ctrl-C ends any command within a second, quietly, with exit 130 and no partial file."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import builders as make
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+SOON = 1.0  # seconds, of which a busy machine may add some
+BUSY = 2.0
+BEGUN = """
+import sys, os
+import detmap.cli.process as process
+before = process.begin
+def begin():
+    before()
+    os.write(1, b"!")
+process.begin = begin
+from detmap.cli import entry
+sys.argv = ["detmap", *sys.argv[1:]]
+entry()
+"""
+
+
+def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
+    """A command, which writes ! when it is ready for signals."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGUN, *map(str, argv)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"!"
+    return process
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes, float]:
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err, time.monotonic() - begin
+
+
+def check(outcome: tuple[int, bytes, bytes, float], output: Path) -> bool:
+    """Whether it was interrupted; else it had ended before."""
+    code, out, err, took = outcome
+    assert b"Traceback" not in err
+    assert list(output.parent.glob(".detmap-*")) == []
+    assert took < SOON + BUSY
+    if code == 0:
+        assert output.exists()
+        return False
+    assert code == 130
+    assert err.endswith(b"detmap: interrupted\n")
+    assert out == b""
+    return True
+
+
+def test_ctrl_c_at_the_first_moment(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    for _ in range(3):
+        assert check(interrupt(start("eval", COCO, RESULTS, "-o", output)), output)
+    assert not output.exists()
+
+
+def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
+    rng, output = random.Random(1), tmp_path / "out"
+    for _ in range(4):
+        process = start("eval", COCO, RESULTS, "-o", output)
+        time.sleep(rng.uniform(0, 0.4))
+        check(interrupt(process), output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
+def test_ctrl_c_at_40_moments(tmp_path: Path, cold: bool) -> None:
+    rng, output, interrupted = random.Random(2), tmp_path / "out", 0
+    for k in range(40):
+        cache = {"DETMAP_CACHE_DIR": str(tmp_path / f"cache{k}")} if cold else {}
+        process = start("match", COCO, RESULTS, "-o", output, **cache)
+        time.sleep(rng.uniform(0, 3 if cold else 0.5))
+        interrupted += check(interrupt(process), output)
+        output.unlink(missing_ok=True)
+    assert interrupted >= 20
+
+
+def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
+    """As in a kernel or in LLVM, where Python's own handler would wait for the end."""
+    code = (
+        "import ctypes, sys\n"
+        "from detmap.cli import process\n"
+        "process.begin()\n"
+        "sys.stdout.write('!'), sys.stdout.flush()\n"
+        "mutex, library = ctypes.create_string_buffer(64), ctypes.CDLL(None)\n"
+        "library.pthread_mutex_lock(mutex)\n"
+        "library.pthread_mutex_lock(mutex)  # never comes back, whatever signal comes\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"!"
+    time.sleep(0.1)
+    status, _, err, took = interrupt(process)
+    assert (status, err) == (130, b"detmap: interrupted\n")
+    assert took < SOON
+
+
+def test_ctrl_c_while_a_pool_of_threads_works() -> None:
+    code = (
+        "import sys, time\n"
+        "from detmap.cli import process\n"
+        "process.begin()\n"
+        "from detmap.parallel import in_order\n"
+        "sys.stdout.write('!'), sys.stdout.flush()\n"
+        "list(in_order(lambda k: time.sleep(20), range(9), 2))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"!"
+    time.sleep(0.2)
+    status, _, err, took = interrupt(process)
+    assert (status, err) == (130, b"detmap: interrupted\n")
+    assert took < SOON
+
+
+def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "from detmap.cli import process\n"
+        "process.begin()\n"
+        "from detmap import files\n"
+        "with files.replacing(sys.argv[1]) as file:\n"
+        "    file.write(b'half')\n"
+        "    sys.stdout.write('!'), sys.stdout.flush()\n"
+        "    time.sleep(20)\n"
+    )
+    output = tmp_path / "state"
+    output.write_text("old")
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, output], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"!"
+    assert len(list(tmp_path.iterdir())) == 2
+    assert interrupt(process)[0] == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    assert output.read_text() == "old"
+
+
+def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
+    """As under nohup, or in the background of a script."""
+    output = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "detmap", "eval", COCO, RESULTS, "-o", output],
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    time.sleep(0.1)
+    code, _, _, _ = interrupt(process)
+    assert code == 0
+    assert output.exists()
+
+
+def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
+    code = (
+        "import sys\n"
+        "from detmap.cli import entry, process\n"
+        "print(*[m for m in ('numpy', 'typing', 'argparse', 'enum', 'contextlib') if m in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(make.ROOT)},
+    )
+    assert done.stdout == "\n"

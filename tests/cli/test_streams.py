@@ -1,0 +1,119 @@
+"""Streams that are closed, full, without a reader, or cannot encode: quiet and exact."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import builders as make
+from tests.running import Outcome, run
+
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+EVAL = f"eval {COCO} {RESULTS}"
+CLOSED = "detmap: error: stdout: is closed\n  fix: name a file with -o\n"
+FULL = "detmap: error: stdout: No space left on device\n  fix: name a file with -o\n"
+
+pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+
+
+def shell(command: str, cwd: Path, **environment: str) -> Outcome:
+    """A command line of bash, in which detmap is this one."""
+    done = subprocess.run(
+        ["bash", "-c", f'detmap() {{ "{sys.executable}" -m detmap "$@"; }}\n{command}'],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "detmap's fault" not in done.stderr
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def test_stdout_that_is_closed(tmp_path: Path) -> None:
+    assert shell(f"detmap {EVAL} >&-", tmp_path) == (2, "", CLOSED)
+
+
+def test_stderr_that_is_closed(tmp_path: Path) -> None:
+    outcome = shell(f"detmap {EVAL} 2>&-", tmp_path)
+    assert outcome == (0, run(*EVAL.split()).out, "")
+
+
+def test_all_streams_closed_and_a_file_named(tmp_path: Path) -> None:
+    assert shell(f"detmap {EVAL} -o out >&- 2>&- <&-", tmp_path) == (0, "", "")
+    assert (tmp_path / "out").read_text() == run(*EVAL.split()).out
+
+
+def test_all_streams_closed(tmp_path: Path) -> None:
+    assert shell("detmap show >&- 2>&- <&-", tmp_path) == (2, "", "")
+    assert shell("detmap show nothing >&- 2>&- <&-", tmp_path) == (2, "", "")
+
+
+@pytest.mark.parametrize("command", ["show", "--help", "show --help"])
+def test_stdout_that_is_full(tmp_path: Path, command: str) -> None:
+    assert shell(f"detmap {command} > /dev/full", tmp_path) == (2, "", FULL)
+
+
+def test_stderr_that_is_full(tmp_path: Path) -> None:
+    outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
+    assert outcome == (0, run(*EVAL.split()).out, "")
+
+
+def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: Path) -> None:
+    command = EVAL.replace("eval", "match")
+    assert shell(f"detmap {command} -o part.npz > /dev/full", tmp_path) == (0, "", "")
+    assert run("merge", tmp_path / "part.npz").code == 0
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/null", "."])
+@pytest.mark.parametrize("command", ["eval", "match"])
+def test_an_output_that_is_no_file_is_blamed_itself(
+    tmp_path: Path, command: str, device: str
+) -> None:
+    code, out, err = shell(f"detmap {EVAL.replace('eval', command)} -o {device}", tmp_path)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"detmap: error: {device}: is ")
+    assert "stdout" not in err
+    assert "-o" not in err
+
+
+def test_a_reader_that_leaves(tmp_path: Path) -> None:
+    outcome = shell(f"detmap {EVAL} --per-class 2>&1 | head -1", tmp_path)
+    assert outcome.out.count("\n") == 1
+    assert outcome.err == ""
+
+
+def test_a_terminal_that_cannot_encode(tmp_path: Path) -> None:
+    instances = make.instances(categories=[make.category(name="caf\N{LATIN SMALL LETTER E}\u0301")])
+    make.write(tmp_path / "gt.json", instances)
+    make.write(tmp_path / "dt.json", [make.detection()])
+    for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}):
+        outcome = shell("detmap eval gt.json dt.json --per-class", tmp_path, **environment)
+        assert outcome.code == 0
+        assert "cafe" in outcome.out
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "markdown", "json"])
+def test_a_file_name_that_is_not_utf_8(tmp_path: Path, format: str) -> None:
+    """Names that Python holds as surrogates are escaped in what is written."""
+    strange = os.fsdecode(b"caf\xe9")
+    folder = tmp_path / strange
+    folder.mkdir()
+    make.write(folder / "gt.json", make.instances())
+    make.write(folder / "dt.json", [make.detection()])
+    text = (make.ROOT / "configs" / "coco-bbox.toml").read_text(encoding="utf-8")
+    make.write(folder / "own.toml", text)
+    outcome = run(
+        *("eval", folder / "gt.json", folder / "dt.json", "-p", folder / "own.toml"),
+        *("--format", format, "-o", folder / "out"),
+    )
+    assert (outcome.code, outcome.out) == (0, "")
+    written = (folder / "out").read_text(encoding="utf-8")
+    assert json.loads(written) if format == "json" else written
