@@ -1,54 +1,116 @@
-"""Compile the kernels ahead of time, by using each once on next to nothing."""
+"""Compile the kernels ahead of time, by using each once on next to nothing.
+
+Everything public that runs a kernel is called here once for each combination of types that it can
+meet: the machine code that a wheel carries is made from what this uses (`tools/build_kernels.py`),
+and a test holds it against all commands and the whole interface.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from detmap import curves
+from detmap import integrators, ranking
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.adapters.coco_scan import skip_nothing
 from detmap.adapters.voc_scan import read_nothing
-from detmap.matches import Matches
-from detmap.matching import match
-from detmap.protocol import Protocol, load
-from detmap.signature import image_digests
+from detmap.curves import coco_arrays
+from detmap.errors import DetmapError
+from detmap.evaluate import evaluate
+from detmap.protocol import names
+from detmap.tables import Detections, Truth
+
+BOXES = [[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 20.0, 20.0], [0.0, 0.0, 9.0, 9.0]]
+IMAGES, CLASSES = [1, 1, 2], [1, 2, 1]
 
 
-def steps() -> dict[str, Callable[[], object]]:
-    """What evaluations of COCO and VOC data use."""
-    truth = truth_from_arrays([1], [1], [[0, 0, 10, 10]])
-    coco, voc = load("coco-bbox"), load("voc2007")
+def tables() -> tuple[Truth, Detections]:
+    """Two images, two classes, a crowd; boxes that are found, missed and false."""
+    truth = truth_from_arrays(IMAGES, CLASSES, BOXES, crowd=[False, False, True])
+    return truth, detections_from_arrays(truth, IMAGES, CLASSES, BOXES, [0.9, 0.8, 0.7])
 
-    def match_one(protocol: Protocol) -> Matches:
-        return match(
-            truth, detections_from_arrays(truth, [1], [1], [[0, 0, 10, 10]], [0.5]), protocol
-        )
 
-    return {
-        "small": prepare_nothing,
-        "scores": lambda: curves.scores(Matches.empty(coco, truth.categories)),
-        "json": skip_nothing,
-        "voc": read_nothing,
-        "match": lambda: match_one(coco),
-        "voc match": lambda: match_one(voc),
-        "arrays": lambda: curves.coco_arrays(Matches.empty(coco, truth.categories)),
+def evaluate_next_to_nothing() -> None:
+    """Boxes to numbers, and what a result can be asked for; by every bundled protocol, and by each
+    with more thresholds than a narrow word holds.
+    """
+    truth, detections = tables()
+    many = {"iou.thresholds": [round(0.1 + i / 100, 2) for i in range(17)]}
+    for name in names():
+        for settings in ({}, many):
+            result = evaluate(truth, detections, name, settings=settings)
+            coco_arrays(result.matches)
+            result.curve(1, result.protocol.thresholds()[0])
+            result.integrators()
+
+
+def integrate_next_to_nothing() -> None:
+    """The integrators by themselves."""
+    recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])
+    for area in (
+        integrators.eleven_point,
+        integrators.all_points,
+        integrators.grid_envelope,
+        integrators.step,
+    ):
+        area(recall, precision)
+
+
+def rank_next_to_nothing() -> None:
+    """The metrics of classifiers and of retrieval."""
+    labels, scores = [0, 1, 1], [0.1, 0.4, 0.35]
+    for ties in ranking.TIES:
+        ranking.average_precision(labels, scores, ties=ties, sample_weight=[1.0, 1.0, 2.0])
+        ranking.precision_recall_curve(labels, scores)
+    for integrator in ranking.INTEGRATORS:
+        ranking.average_precision(labels, scores, integrator=integrator)
+    ranking.auc(labels, scores)
+    ranking.roc_curve(labels, scores)
+    ranking.best_f_beta(labels, scores)
+    ranking.precision_at_k(labels, scores, 1)
+    ranking.average_precision_at_k(labels, scores, 1)
+
+
+def stand_in_for_pycocotools() -> None:
+    """The drop-in, where pycocotools is installed."""
+    try:
+        from detmap import compat
+    except DetmapError:
+        return
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    rows = [
+        {"id": i, "image_id": image, "category_id": label, "bbox": box, "area": 9, "iscrowd": 0}
+        for i, (image, label, box) in enumerate(zip(IMAGES, CLASSES, BOXES, strict=True), 1)
+    ]
+    truth, found = compat.COCO(), [{**row, "score": 0.5} for row in rows]
+    truth.dataset = {
+        "images": [{"id": 1, "width": 99, "height": 99}, {"id": 2, "width": 99, "height": 99}],
+        "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
+        "annotations": rows,
     }
+    with redirect_stdout(StringIO()):
+        truth.createIndex()
+        for thresholds in (10, 17):
+            run = compat.COCOeval(truth, truth.loadRes([dict(row) for row in found]), "bbox")
+            run.params.iouThrs = np.linspace(0.5, 0.9, thresholds)
+            run.evaluate()
+            run.accumulate()
+            run.summarize()
+            assert run.evalImgs
 
 
-def prepare_nothing() -> None:
-    """Use the small kernels that come before the matching."""
-    from detmap.kernels import grouping
-
-    truth = truth_from_arrays([1], [1], [[0, 0, 10, 10]])
-    found = detections_from_arrays(truth, [1], [1], [[0, 0, 10, 10]], [0.5])
-    row, off = np.zeros(1, np.int32), np.array([0, 1])
-    grouping.group(truth.label, row, row.copy(), off)
-    image_digests(truth, found)
+STEPS = (
+    skip_nothing,
+    read_nothing,
+    evaluate_next_to_nothing,
+    integrate_next_to_nothing,
+    rank_next_to_nothing,
+    stand_in_for_pycocotools,
+)
 
 
 def warmup() -> None:
-    """Have every kernel of an evaluation compiled and kept; quick where they are."""
-    for step in steps().values():
+    """Have every kernel compiled and kept; quick where they are."""
+    for step in STEPS:
         step()

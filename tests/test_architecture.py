@@ -32,7 +32,8 @@ LAYERS = (
     ("result", "ranking"),
     ("evaluate",),
     ("evaluator", "distributed"),
-    ("parity", "compat", "warmup"),
+    ("parity", "compat"),
+    ("warmup",),
     ("cli",),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

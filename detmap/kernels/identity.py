@@ -29,7 +29,7 @@ MAGIC = b"detmap kernel\n"
 
 
 def identity(
-    kernel: Kernel[Any, Any], key: Key, processor: str, compiled_by: str = ""
+    kernel: Kernel[Any, Any], key: Key, system: str, processor: str, compiled_by: str = ""
 ) -> dict[str, str]:
     """What machine code has to say of itself to be used."""
     return {
@@ -37,7 +37,7 @@ def identity(
         "types": spelled(key),
         "source": source_digest(kernel),
         "detmap": __version__,
-        "platform": platform(),
+        "platform": system,
         "processor": processor,
         "compilers": compiled_by,
     }

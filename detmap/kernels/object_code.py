@@ -23,7 +23,7 @@ LARGEST_ALIGNMENT = 4096
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183, "ppc64le": 21, "riscv64": 243}
 RELOCATIONS = {  # that LLVM's code for a large memory model has: addresses, distances, parts of them
     "x86_64": frozenset({1, 2, 4, 24}),  # 64, PC32, PLT32, PC64
-    "aarch64": frozenset(range(257, 287)) | {299},
+    "aarch64": frozenset(range(257, 287)) | {299, 311, 312},
 }
 ANY = range(256)
 MACH_O_MAGIC = b"\xcf\xfa\xed\xfe"

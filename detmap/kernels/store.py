@@ -89,7 +89,7 @@ def _from_wheel(kernel: Kernel[Any, Any], key: Key) -> Callable[..., Any] | None
     bring = carried()
     if bring is None:
         return None
-    wanted = identity(kernel, key, BASELINE[platform()])
+    wanted = identity(kernel, key, platform(), BASELINE[platform()])
     try:
         return link(unpack(bring(file_name(wanted)), wanted))
     except OSError:
@@ -103,7 +103,7 @@ def _from_cache(
     kernel: Kernel[Any, Any], args: tuple[object, ...], key: Key
 ) -> Callable[..., Any] | None:
     """From the cache folder; compiled, and put there, where it is not there or not right."""
-    wanted = identity(kernel, key, processor(), compilers())
+    wanted = identity(kernel, key, platform(), processor(), compilers())
     name = file_name(wanted)
     with opened(folder()) as place:
         if place is None:  # which the user was told
