@@ -21,8 +21,8 @@ from detmap.matches import Matches, read
 from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
-from detmap.rows import rows_of
-from detmap.tables import Categories, Detections, Images, Note, Positions, Truth
+from detmap.rows import Positions, rows_of
+from detmap.tables import Categories, Detections, Images, Note, Truth
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 

@@ -5,49 +5,22 @@ It holds a verdict for every detection and a count for every object; nothing aft
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import files
-from detmap import protocol as protocols
+from detmap import archive, headers, verdicts
 from detmap.errors import DataError, MergeError
+from detmap.overview import Overview as Overview
 from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets, ranked, rows_of
 from detmap.signature import data_digest, fold_table, protocol_digest
-from detmap.tables import Categories, Note
-
-FORMAT = 2  # of the saved file
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Overview:
-    """What a result tells of matches beside their scores; where the rows lie elsewhere, it stands
-    for them.
-
-    Parameters
-    ----------
-    protocol, categories, notes : as in `Matches`
-    n_images, n_images_without_objects : the images that are covered, and those of them where every
-        detection is false
-    n_beyond : detections that the protocol's limit kept from being looked at
-    n_tied : detections that share their score with another of their class
-    digest : `Matches.data_digest`
-    """
-
-    protocol: Protocol
-    categories: Categories
-    n_images: int
-    n_images_without_objects: int
-    n_beyond: int
-    n_tied: int
-    digest: str
-    notes: tuple[Note, ...] = ()
+from detmap.tables import MAX_ROWS, Categories, Note
+from detmap.verdicts import word_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +64,9 @@ class Matches:
     obj_image: NDArray[np.int32]
     counted: NDArray[np.bool_]
     notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        verdicts.check(self)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -190,11 +166,11 @@ class Matches:
         """
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
-            _same_kind(self, other)
+            require_same_kind(self, other)
         notes = distinct(*(part.notes for part in (self, *others)))
         if not parts:
             return replace(self, notes=notes)
-        image_ids, moved = _join_images(parts)
+        image_ids, moved = join_images(parts)
         n_images, n_classes = len(image_ids), len(self.categories)
         label = np.concatenate([labels(part.off) for part in parts])
         image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
@@ -288,28 +264,18 @@ class Matches:
 
     def save(self, path: str | Path, **remarks: Any) -> None:
         """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes
-        and notes.
+        and notes. An older file stays as it is until the new one is whole.
 
         `remarks` are plain values that go into the header too; `load` passes them over, `read`
         hands them out.
+
+        Raises
+        ------
+        DetmapError : the place is a folder or a device, or the system refuses
         """
-        header = {
-            "format": FORMAT,
-            "protocol": self.protocol.as_dict(),
-            "changes": self.protocol.changes,
-            "stock": self.protocol.stock,
-            "categories": self.categories.names,
-            "notes": [astuple(note) for note in self.notes],
-            "remarks": remarks,
-        }
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with files.replacing(path) as file:
-            np.savez_compressed(
-                file,
-                header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-                category_ids=self.categories.ids,
-                **arrays,
-            )
+        header = headers.written(self.protocol, self.categories, self.notes, remarks)
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        archive.write(path, header, {"category_ids": self.categories.ids, **arrays})
 
     @staticmethod
     def load(path: str | Path) -> Matches:
@@ -322,76 +288,54 @@ class Matches:
         return read(path)[0]
 
 
+ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
+
+
 def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
     """What `Matches.save` wrote, and the remarks in its header.
 
     Raises
     ------
-    DataError : not such a file, damaged, or of a format that this version does not know
+    DataError : not such a file, damaged, forged, or of a format that this version does not know; it
+        names the array
     """
-    try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            header = json.loads(file["header"].tobytes())
-            if header["format"] != FORMAT:
-                raise DataError(
-                    str(path), f"format {header['format']}", f"this detmap reads format {FORMAT}"
-                )
-            protocol = replace(
-                protocols.from_dict(header["protocol"], where=str(path)),
-                changes=tuple((key, value) for key, value in header["changes"]),
-                stock=header["stock"],
-            )
-            categories = Categories(file["category_ids"], tuple(header["categories"]))
-            notes = tuple(Note(*note) for note in header["notes"])
-            matches = Matches(
-                protocol, categories, notes=notes, **{name: file[name] for name in _ARRAYS}
-            )
-            return matches, header["remarks"]
-    except DataError:
-        raise
-    except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header, shape
-        raise DataError(
-            str(path), f"not a readable file of matches ({error})", "write it again"
-        ) from None
-
-
-def merge_files(paths: Sequence[str | Path]) -> Matches:
-    """The parts that `Matches.save` wrote to these files, merged; a note counts the images of the
-    truth that none has.
-
-    Raises
-    ------
-    DataError : a file that cannot be read
-    MergeError : parts that do not belong together; the message names the files
-    """
-    opened = [read(path) for path in paths]
-    parts = [part for part, _ in opened]
-    try:
-        whole = parts[0].merge(*parts[1:])
-    except MergeError as error:
-        first, second = _quarrel(parts)
-        raise MergeError(f"{paths[first]} and {paths[second]}", error.what, error.fix) from None
-    of_truth = {remarks.get("images_of_truth", 0) for _, remarks in opened}
-    missing = of_truth.pop() - whole.n_images
-    if of_truth or missing <= 0:
-        return whole
-    text = "images of the truth are in none of the parts and are left out"
-    return replace(whole, notes=distinct(whole.notes, [Note("images-left-out", text, missing)]))
-
-
-def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
-    """The first two parts that do not merge."""
-    for second in range(len(parts)):
-        for first in range(second):
-            try:
-                _same_kind(parts[first], parts[second])
-                _join_images([part for part in (parts[first], parts[second]) if part.n_images])
-            except MergeError:
-                return first, second
-    raise AssertionError("every two parts merge")
-
-
-_ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
+    with archive.opened(path, ["header", "category_ids", *ARRAYS]) as file:
+        header = file.read_json("header")
+        protocol, names, groups, notes, remarks = headers.read(file.place("header"), header)
+        n_rows, n_objects = file.length("score"), file.length("obj_image")
+        n_images, n_classes, n_areas = file.length("image_ids"), len(names), len(protocol.areas)
+        word = word_of(protocol)
+        file.require("category_ids", np.int64, n_classes)
+        file.require("image_ids", None, n_images)
+        file.require("digest", np.uint64, n_images, 2)
+        file.require("beyond", np.int32, n_images)
+        file.require("off", np.int64, n_classes + 1)
+        file.require("obj_off", np.int64, n_classes + 1)
+        for name, dtype in (("image", np.int32), ("rank", np.int32), ("position", np.int32)):
+            file.require(name, dtype, n_rows)
+        file.require("score", np.float64, n_rows)
+        file.require("tp", word, n_rows, n_areas)
+        file.require("ignored", word, n_rows, n_areas)
+        file.require("obj_image", np.int32, n_objects)
+        file.require("counted", np.bool_, n_objects, n_areas)
+        file.require_memory()
+        for name, n in (("off", n_rows), ("obj_off", n_objects)):
+            if file.read(name)[-1] != n:
+                raise DataError(file.place(name), f"does not end at {n} rows", archive.WRITE_AGAIN)
+        try:
+            categories = Categories(file.read("category_ids"), names, groups)
+            arrays = {name: file.read(name) for name in ARRAYS}
+            matches = Matches(protocol, categories, notes=notes, **arrays)
+        except DataError as error:
+            if error.where.startswith(file.path):
+                raise
+            where = error.where.removeprefix("Matches.").replace("Categories.", "category_")
+            raise DataError(file.place(where), error.what, archive.WRITE_AGAIN) from None
+    of_truth = remarks.get("images_of_truth", 0)
+    if type(of_truth) is not int or not (of_truth == 0 or matches.n_images <= of_truth <= MAX_ROWS):
+        where = file.place("header.remarks.images_of_truth")
+        raise DataError(where, f"{of_truth!r}", f"it covers {matches.n_images} images")
+    return matches, remarks
 
 
 def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
@@ -399,12 +343,8 @@ def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(sorted({note for source in notes for note in source}))
 
 
-def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
-    """The word that holds a bit a threshold."""
-    return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
-
-
-def _same_kind(a: Matches, b: Matches) -> None:
+def require_same_kind(a: Matches, b: Matches) -> None:
+    """A `MergeError` unless two parts have the same protocol and classes."""
     if a.protocol is not b.protocol and protocol_digest(a.protocol) != protocol_digest(b.protocol):
         raise MergeError(
             "merge",
@@ -421,7 +361,7 @@ def _same_kind(a: Matches, b: Matches) -> None:
         )
 
 
-def _join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
     """The union of the parts' image ids, ascending, and where each part's images went."""
     kinds = {part.image_ids.dtype.kind for part in parts}
     if len(kinds) > 1:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import memory
-from detmap.matches import Matches, distinct, word_of
+from detmap.matches import Matches, distinct
 from detmap.overlaps.boxes import BoxPairs
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets
 from detmap.signature import image_digests
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables import Detections, Truth, boxes_as, require_truth_of
+from detmap.verdicts import word_of
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns
@@ -43,6 +44,7 @@ def match(
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
+    require_truth_of(detections, truth)
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     roles = read_roles(truth, detections, protocol)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,3 +71,41 @@ def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))]).astype(
         np.int64
     )
+
+
+class Positions:
+    """Where wanted ids stand in an ascending array of known ids; -1 where they do not.
+
+    Parameters
+    ----------
+    known : (n,) ids, ascending and unique, integers or strings
+    """
+
+    def __init__(self, known: NDArray[Any]) -> None:
+        self.known = known
+        self.table: NDArray[np.int32] | None = None
+        if (
+            known.dtype.kind in "iu"
+            and len(known)
+            and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known)
+        ):
+            self.low = int(known[0])  # a table beats a binary search
+            self.table = np.full(int(known[-1]) - self.low + 1, -1, dtype=np.int32)
+            self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
+
+    def __call__(self, wanted: NDArray[Any]) -> NDArray[np.int32]:
+        """(m,) int32 positions of (m,) ids."""
+        if not len(self.known) or not len(wanted):
+            return np.full(len(wanted), -1, dtype=np.int32)
+        if self.table is not None and wanted.dtype.kind in "iu":
+            place = self.table.take(wanted - self.low, mode="clip")
+            if wanted.min() < self.low or wanted.max() > self.known[-1]:
+                place[(wanted < self.low) | (wanted > self.known[-1])] = -1
+            return place
+        nearest = np.minimum(np.searchsorted(self.known, wanted), len(self.known) - 1)
+        return np.where(self.known[nearest] == wanted, nearest, -1).astype(np.int32)
+
+
+def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
+    """`Positions` for a single use."""
+    return Positions(known)(wanted)

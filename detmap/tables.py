@@ -9,40 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, NoReturn, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import checks
+from detmap.catalog import ABSENT as ABSENT
+from detmap.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
+from detmap.catalog import Categories as Categories
+from detmap.catalog import Images as Images
+from detmap.catalog import Note as Note
+from detmap.catalog import Scope as Scope
+from detmap.catalog import keep
 from detmap.errors import DataError
-from detmap.rows import rows_of
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
 x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
 
-MAX_ROWS = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Note:
-    """Something a careful reader of the result wants to know.
-
-    Parameters
-    ----------
-    code : stable name of the kind of remark (``area-missing``)
-    text : what follows the count in a sentence
-    count : how many records it is about
-    source : the input that it was noticed in; "" for the evaluation as a whole
-    """
-
-    code: str
-    text: str
-    count: int
-    source: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.count} {self.text}"
+MAX_ROWS = checks.MAX_ROWS
+MAX_PIXEL = checks.MAX_PIXEL
 
 
 Kind = TypeVar("Kind", bound=np.generic, covariant=True)
@@ -74,110 +61,6 @@ class Shapes(Protocol):
 
     def take(self, rows: NDArray[Any]) -> Self:
         """Some of the rows."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Categories:
-    """The K classes of a data set, by ascending id.
-
-    Parameters
-    ----------
-    ids : (K,) int64, ascending and unique
-    names : K class names
-    groups : K labels of the groups that the classes are in ("r", "c", "f" of LVIS); () where there
-        are none
-    """
-
-    ids: NDArray[np.int64]
-    names: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Categories):
-            return NotImplemented
-        return (
-            self.names == other.names
-            and self.groups == other.groups
-            and np.array_equal(self.ids, other.ids)
-        )
-
-    def take(self, classes: NDArray[Any]) -> Categories:
-        """Some of the classes, given by their positions, which ascend."""
-        chosen = classes.tolist()
-        groups = tuple(self.groups[k] for k in chosen) if self.groups else ()
-        return Categories(self.ids[classes], tuple(self.names[k] for k in chosen), groups)
-
-    def index(self, name_or_id: str | int) -> int:
-        """Position of a class by its unique name or its id; any other is a `DataError` that
-        lists the known.
-        """
-        if isinstance(name_or_id, str):
-            if self.names.count(name_or_id) == 1:
-                return self.names.index(name_or_id)
-        else:
-            found = np.flatnonzero(self.ids == name_or_id)
-            if found.size:
-                return int(found[0])
-        raise DataError(
-            "class", f"no class {name_or_id!r}", f"the classes are {', '.join(self.names)}"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Images:
-    """The I images of a split, by ascending id.
-
-    Parameters
-    ----------
-    ids : (I,) int64 or str, ascending and unique; a VOC image's id is its file stem
-    stems : I file stems, by which text detections name an image ("" where the truth names no file)
-    width, height : (I,) float64, pixels; NaN where the truth does not say
-    """
-
-    ids: NDArray[Any]
-    stems: tuple[str, ...]
-    width: NDArray[np.float64]
-    height: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def take(self, images: NDArray[Any]) -> Images:
-        """Some of the images, given by their positions, which ascend."""
-        stems = tuple(self.stems[i] for i in images.tolist())
-        return Images(self.ids[images], stems, self.width[images], self.height[images])
-
-
-ABSENT, NOT_EXHAUSTIVE = 1, 2
-"""Kinds of a pair of image and class in a `Scope`: the class is known not to be on the image; not
-every object of the class on the image is in the truth."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scope:
-    """What a truth that is not annotated everywhere says of pairs of image and class, by image.
-
-    Parameters
-    ----------
-    off : (I + 1,) int64, where each image's pairs begin
-    label : (P,) int32, position of the class, ascending within an image
-    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`
-    """
-
-    off: NDArray[np.int64]
-    label: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-    def on(self, images: NDArray[Any]) -> Scope:
-        """The pairs of some images, given by their positions."""
-        rows, off = rows_of(self.off, images)
-        return Scope(off, self.label[rows], self.kind[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,8 +103,19 @@ class Truth:
     shapes: Shapes | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "roles", Columns(self.roles))
-        object.__setattr__(self, "attributes", Columns(self.attributes))
+        n_rows = _check_rows(self)
+        roles = _named("Truth.roles", self.roles, np.bool_, n_rows)
+        attributes = _named("Truth.attributes", self.attributes, np.float64, n_rows)
+        if "area" not in attributes:
+            checks.refuse("Truth.attributes", "without area")
+        checks.no_nan("Truth.attributes['area']", attributes["area"])
+        scope = self.scope
+        if scope is not None and (
+            len(scope.off) != len(self.images) + 1
+            or scope.label.max(initial=-1) >= len(self.categories)
+        ):
+            checks.refuse("Truth.scope", "is of other images or classes")
+        keep(self, roles=roles, attributes=attributes)
 
     def __len__(self) -> int:
         return len(self.label)
@@ -284,7 +178,7 @@ class Detections:
         into
     image, label : (D,) int32, positions in `images` and `categories`
     boxes : (D, 4) float64 in `box_format`, pixels
-    score : (D,) float64, finite; higher is surer
+    score : (D,) float64, never NaN; higher is surer
     box_format : see `BoxFormat`
     source : the path it was read from, for messages
     notes : what was dropped and why, what is odd
@@ -301,6 +195,12 @@ class Detections:
     source: str = "detections"
     notes: tuple[Note, ...] = ()
     shapes: Shapes | None = None
+
+    def __post_init__(self) -> None:
+        n_rows = _check_rows(self)
+        score = checks.column("Detections.score", self.score, np.float64, n_rows)
+        checks.no_nan("Detections.score", score)
+        keep(self, score=score)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -326,13 +226,84 @@ class Detections:
         )
 
 
+def require_truth_of(detections: Detections, truth: Truth) -> None:
+    """A `DataError` where detections were read against a truth of other images or classes."""
+    ours, theirs = truth.images.ids, detections.images.ids
+    if ours is not theirs and not np.array_equal(ours, theirs):
+        _refuse_other(detections, truth, "images", ours.tolist(), theirs.tolist())
+    known, other = truth.categories, detections.categories
+    if known is not other and known != other:
+        _refuse_other(detections, truth, "classes", _spelled(known), _spelled(other))
+
+
+def _refuse_other(
+    detections: Detections, truth: Truth, name: str, ours: list[Any], theirs: list[Any]
+) -> NoReturn:
+    """The error that says which of the truth's images or classes are not those of the detections."""
+    only = []
+    for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
+        there = set(others)
+        alone = [each for each in ids if each not in there]
+        shown = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
+        if alone:
+            only.append(f"{len(alone)} of {len(ids)} {where} alone ({shown})")
+    raise DataError(
+        detections.source,
+        f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",
+        "read the detections against the truth that they are evaluated on",
+    )
+
+
 def truth_key(table: Truth | Detections) -> str:
     """Twelve hexadecimal digits over the image ids and the classes that a table points into: two
     tables with the same key belong together.
     """
     hashed = sha256(repr(table.images.ids.tolist()).encode())
-    hashed.update(repr((table.categories.ids.tolist(), table.categories.names)).encode())
+    hashed.update(repr(_spelled(table.categories)).encode())
     return hashed.hexdigest()[:12]
+
+
+def _spelled(categories: Categories) -> list[str]:
+    groups = categories.groups or ("",) * len(categories)
+    each = zip(categories.ids.tolist(), categories.names, groups, strict=True)
+    return [f"{i} {name} {group}".rstrip() for i, name, group in each]
+
+
+def _check_rows(table: Truth | Detections) -> int:
+    """What rows of objects and of detections have in common; how many there are."""
+    where = type(table).__name__
+    for name, kind in (("images", Images), ("categories", Categories)):
+        if not isinstance(getattr(table, name), kind):
+            checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
+    n_rows = len(table.boxes) if np.ndim(table.boxes) else 0
+    if n_rows > MAX_ROWS:
+        checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    boxes = checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
+    checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
+    if table.box_format not in get_args(BoxFormat):
+        fix = f"the formats are {', '.join(get_args(BoxFormat))}"
+        checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
+    if table.shapes is not None and len(table.shapes) != n_rows:
+        checks.refuse(f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed")
+    checks.notes(f"{where}.notes", table.notes, Note)
+    image = checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
+    label = checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
+    keep(table, image=image, label=label, boxes=boxes)
+    return n_rows
+
+
+def _named(
+    where: str, columns: Mapping[str, NDArray[Kind]], dtype: type[Kind], n_rows: int
+) -> Columns[Kind]:
+    """Named columns, each of a type and a length."""
+    if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
+        checks.refuse(where, "not columns by their name", 'give a dict such as {"crowd": ...}')
+    return Columns(
+        {
+            name: checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
+            for name in columns
+        }
+    )
 
 
 def _taken(columns: Mapping[str, NDArray[Kind]], rows: NDArray[Any]) -> Columns[Kind]:
@@ -342,78 +313,6 @@ def _taken(columns: Mapping[str, NDArray[Kind]], rows: NDArray[Any]) -> Columns[
 def _rows_on(image: NDArray[np.int32], images: NDArray[Any]) -> NDArray[np.int64]:
     """The rows that are on some of the images."""
     return np.flatnonzero(np.isin(image, images))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Classified:
-    """Truth and scores of N samples in K classes: what an image classifier is judged by.
-
-    Parameters
-    ----------
-    ids : N sample names, in the order of the truth
-    classes : K class names, in the order of the truth
-    positive : (N, K) bool, whether the sample shows the class
-    score : (N, K) float64, finite or -inf (no prediction); higher is surer
-    counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC:
-        difficult); None where nothing is
-    family : "csv" or "voc", the kind of files it came from
-    year : of a VOC tree, 0 where unknown
-    split : of a VOC tree, "" elsewhere
-    source : the path of the truth, for messages
-    notes : what the reader of the numbers should know about these data
-    """
-
-    ids: tuple[str, ...]
-    classes: tuple[str, ...]
-    positive: NDArray[np.bool_]
-    score: NDArray[np.float64]
-    counted: NDArray[np.bool_] | None = None
-    family: Literal["csv", "voc"] = "csv"
-    year: int = 0
-    split: str = ""
-    source: str = "truth"
-    notes: tuple[Note, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class Positions:
-    """Where wanted ids stand in an ascending array of known ids; -1 where they do not.
-
-    Parameters
-    ----------
-    known : (n,) ids, ascending and unique, integers or strings
-    """
-
-    def __init__(self, known: NDArray[Any]) -> None:
-        self.known = known
-        self.table: NDArray[np.int32] | None = None
-        if (
-            known.dtype.kind in "iu"
-            and len(known)
-            and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known)
-        ):
-            self.low = int(known[0])  # a table beats a binary search
-            self.table = np.full(int(known[-1]) - self.low + 1, -1, dtype=np.int32)
-            self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
-
-    def __call__(self, wanted: NDArray[Any]) -> NDArray[np.int32]:
-        """(m,) int32 positions of (m,) ids."""
-        if not len(self.known) or not len(wanted):
-            return np.full(len(wanted), -1, dtype=np.int32)
-        if self.table is not None and wanted.dtype.kind in "iu":
-            place = self.table.take(wanted - self.low, mode="clip")
-            if wanted.min() < self.low or wanted.max() > self.known[-1]:
-                place[(wanted < self.low) | (wanted > self.known[-1])] = -1
-            return place
-        nearest = np.minimum(np.searchsorted(self.known, wanted), len(self.known) - 1)
-        return np.where(self.known[nearest] == wanted, nearest, -1).astype(np.int32)
-
-
-def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
-    """`Positions` for a single use."""
-    return Positions(known)(wanted)
 
 
 def boxes_as(

@@ -168,12 +168,15 @@ def test_damaged_absent_and_future_files(
 ) -> None:
     part = parts_of(data, [image_ids(data[0])])[0]
     damaged = builders.write(tmp_path / "damaged.npz", part.read_bytes()[:-100])
-    for path in (damaged, tmp_path / "absent.npz", data[0]):
+    for path in (damaged, data[0]):
         outcome = run("merge", part, path)
         assert outcome.code == 2
         assert f"{path}: not a readable file of matches" in outcome.err
         assert "fix: write it again" in outcome.err
-    monkeypatch.setattr("detmap.matches.FORMAT", 999)
+    outcome = run("merge", part, tmp_path / "absent.npz")
+    assert outcome.code == 2
+    assert f"{tmp_path / 'absent.npz'}: no such file" in outcome.err
+    monkeypatch.setattr("detmap.headers.FORMAT", 999)
     outcome = run("merge", part)
     assert outcome.code == 2
     assert "this detmap reads format 999" in outcome.err

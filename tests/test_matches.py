@@ -174,7 +174,7 @@ def test_other_classes_are_refused(whole: Matches) -> None:
 
 def test_numbers_and_strings_as_ids_do_not_mix(whole: Matches) -> None:
     renamed = dataclasses.replace(
-        whole, image_ids=np.array([f"image {i}" for i in whole.image_ids])
+        whole, image_ids=np.array([f"image {i:09}" for i in whole.image_ids])
     )
     with pytest.raises(MergeError, match="numbers in one part and strings in another"):
         whole.merge(renamed)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.adapters import joining
 from detmap.errors import DataError
-from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth, positions
+from detmap.rows import positions
+from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth
 
 
 def truth_from_arrays(

@@ -21,16 +21,8 @@ from numpy.typing import NDArray
 from detmap import opening
 from detmap.adapters import coco_errors, coco_scan, joining
 from detmap.errors import DataError
-from detmap.tables import (
-    MAX_ROWS,
-    Categories,
-    Detections,
-    Images,
-    Note,
-    Positions,
-    Truth,
-    positions,
-)
+from detmap.rows import Positions, positions
+from detmap.tables import MAX_ROWS, Categories, Detections, Images, Note, Truth
 
 Id = int | float | str
 Box = tuple[float, float, float, float]

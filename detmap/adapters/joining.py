@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as, positions
-
-MAX_PIXEL = 1e100
-"""No coordinate or side may be larger, so that no area overflows."""
+from detmap.rows import positions
+from detmap.tables import MAX_PIXEL as MAX_PIXEL
+from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as
 
 
 class Origin(NamedTuple):

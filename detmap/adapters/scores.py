@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text, voc_cls
+from detmap.classified import Classified
 from detmap.errors import DataError
-from detmap.tables import Classified
 
 
 def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:

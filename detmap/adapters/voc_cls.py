@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text, voc
+from detmap.classified import Classified
 from detmap.errors import DataError
-from detmap.tables import Classified, Note
+from detmap.tables import Note
 
 FLAGS = {"1": 1, "+1": 1, "0": 0, "-1": -1}
 

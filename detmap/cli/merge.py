@@ -8,7 +8,7 @@ import argparse
 
 from detmap.cli import options, output, streams
 from detmap.evaluate import summarize
-from detmap.matches import merge_files
+from detmap.parts import merge_files
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from detmap import opening
 from detmap.adapters import coco_scan
 from detmap.compat.rows import MOST_CATEGORIES, Rows, Unusual, good_boxes
 from detmap.errors import DataError
-from detmap.tables import Positions
+from detmap.rows import Positions
 
 Tree = dict[str, Any]
 

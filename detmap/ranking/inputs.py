@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.classified import Classified
 from detmap.curves import NO_WEIGHT, Lists
 from detmap.errors import DataError
-from detmap.tables import MAX_ROWS, Classified
+from detmap.tables import MAX_ROWS
 
 BLOCK = 1 << 17  # cells of a matrix that one job of row-wise work takes
 

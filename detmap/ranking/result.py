@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import curves
 from detmap import protocol as protocols
+from detmap.classified import Classified
 from detmap.errors import DataError, ProtocolError
 from detmap.integrators import COCO_POINTS, NAMES, VOC_POINTS
 from detmap.protocol import AveragePrecision
@@ -37,7 +38,7 @@ from detmap.report import formats
 from detmap.report.plots import Line
 from detmap.report.table import Table
 from detmap.signature import data_digest, environment, fold_table
-from detmap.tables import Categories, Classified, Note
+from detmap.tables import Categories, Note
 from detmap.version import __version__
 
 PROTOCOLS = ("plain", "voc2007", "voc2012")

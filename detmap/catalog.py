@@ -1,0 +1,176 @@
+"""What the rows of tables point into: images, classes, and which pairs of both are annotated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import checks
+from detmap.errors import DataError
+from detmap.rows import rows_of
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something a careful reader of the result wants to know.
+
+    Parameters
+    ----------
+    code : stable name of the kind of remark (``area-missing``)
+    text : what follows the count in a sentence
+    count : how many records it is about
+    source : the input that it was noticed in; "" for the evaluation as a whole
+    """
+
+    code: str
+    text: str
+    count: int
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.text}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories:
+    """The K classes of a data set, by ascending id.
+
+    Parameters
+    ----------
+    ids : (K,) int64, ascending and unique
+    names : K class names
+    groups : K labels of the groups that the classes are in ("r", "c", "f" of LVIS); () where there
+        are none
+    """
+
+    ids: NDArray[np.int64]
+    names: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks.texts("Categories.names", self.names, len(self.names))
+        ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
+        checks.ascending("Categories.ids", ids)
+        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups else 0)
+        keep(self, ids=checks.own(ids))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Categories):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and self.groups == other.groups
+            and np.array_equal(self.ids, other.ids)
+        )
+
+    def take(self, classes: NDArray[Any]) -> Categories:
+        """Some of the classes, given by their positions, which ascend."""
+        chosen = classes.tolist()
+        groups = tuple(self.groups[k] for k in chosen) if self.groups else ()
+        return Categories(self.ids[classes], tuple(self.names[k] for k in chosen), groups)
+
+    def index(self, name_or_id: str | int) -> int:
+        """Position of a class by its unique name or its id; any other is a `DataError` that
+        lists the known.
+        """
+        if isinstance(name_or_id, str):
+            if self.names.count(name_or_id) == 1:
+                return self.names.index(name_or_id)
+        else:
+            found = np.flatnonzero(self.ids == name_or_id)
+            if found.size:
+                return int(found[0])
+        raise DataError(
+            "class", f"no class {name_or_id!r}", f"the classes are {', '.join(self.names)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Images:
+    """The I images of a split, by ascending id.
+
+    Parameters
+    ----------
+    ids : (I,) int64 or str, ascending and unique; a VOC image's id is its file stem
+    stems : I file stems, by which text detections name an image ("" where the truth names no file)
+    width, height : (I,) float64, pixels; NaN where the truth does not say
+    """
+
+    ids: NDArray[Any]
+    stems: tuple[str, ...]
+    width: NDArray[np.float64]
+    height: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        ids = checks.image_ids("Images.ids", self.ids)
+        checks.texts("Images.stems", self.stems, len(ids))
+        keep(
+            self,
+            ids=ids,
+            width=checks.column("Images.width", self.width, np.float64, len(ids)),
+            height=checks.column("Images.height", self.height, np.float64, len(ids)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, images: NDArray[Any]) -> Images:
+        """Some of the images, given by their positions, which ascend."""
+        stems = tuple(self.stems[i] for i in images.tolist())
+        return Images(self.ids[images], stems, self.width[images], self.height[images])
+
+
+ABSENT, NOT_EXHAUSTIVE = 1, 2
+"""Kinds of a pair of image and class in a `Scope`: the class is known not to be on the image; not
+every object of the class on the image is in the truth."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What a truth that is not annotated everywhere says of pairs of image and class, by image.
+
+    Parameters
+    ----------
+    off : (I + 1,) int64, where each image's pairs begin
+    label : (P,) int32, position of the class, ascending within an image
+    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`
+    """
+
+    off: NDArray[np.int64]
+    label: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        n_pairs, n_images = np.size(self.label), np.size(self.off) - 1
+        off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
+        label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
+        kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
+        new = label[1:] <= label[:-1]
+        new[off[1:-1][(off[1:-1] > 0) & (off[1:-1] < n_pairs)] - 1] = False
+        if new.any():
+            row = int(np.argmax(new)) + 1
+            checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
+        if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
+            row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
+            checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
+        keep(self, off=off, label=label, kind=kind)
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def on(self, images: NDArray[Any]) -> Scope:
+        """The pairs of some images, given by their positions."""
+        rows, off = rows_of(self.off, images)
+        return Scope(off, self.label[rows], self.kind[rows])
+
+
+def keep(table: Any, **columns: Any) -> None:
+    """Let a frozen table hold its columns as the checks gave them back."""
+    for name, value in columns.items():
+        object.__setattr__(table, name, value)

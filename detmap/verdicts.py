@@ -1,0 +1,107 @@
+"""What the columns of `Matches` have to be, looked at once, when one is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from detmap import checks
+from detmap.protocol import Protocol
+from detmap.tables import MAX_ROWS, Categories, Note
+
+
+def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
+    """The word that holds a bit a threshold."""
+    return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
+
+
+def check(matches: Any) -> None:
+    """Look at every column once, and keep it read-only.
+
+    Raises
+    ------
+    DataError : it names the array
+    """
+    protocol, categories = matches.protocol, matches.categories
+    for name, value, kind in (
+        ("protocol", protocol, Protocol),
+        ("categories", categories, Categories),
+    ):
+        if not isinstance(value, kind):
+            checks.refuse(f"Matches.{name}", f"a {type(value).__name__}")
+    checks.notes("Matches.notes", matches.notes, Note)
+    n_classes, n_areas, word = len(categories), len(protocol.areas), word_of(protocol)
+    n_rows, n_objects = np.size(matches.score), np.size(matches.obj_image)
+    if max(n_rows, n_objects) > MAX_ROWS:
+        checks.refuse("Matches.score", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    image_ids = checks.image_ids("Matches.image_ids", matches.image_ids)
+    n_images = len(image_ids)
+    columns = {
+        name: checks.column(f"Matches.{name}", getattr(matches, name), dtype, *shape)
+        for name, dtype, shape in (
+            ("digest", np.uint64, (n_images, 2)),
+            ("beyond", np.int32, (n_images,)),
+            ("rank", np.int32, (n_rows,)),
+            ("position", np.int32, (n_rows,)),
+            ("score", np.float64, (n_rows,)),
+            ("tp", word, (n_rows, n_areas)),
+            ("ignored", word, (n_rows, n_areas)),
+            ("counted", np.bool_, (n_objects, n_areas)),
+        )
+    }
+    for name in ("beyond", "position"):
+        if columns[name].min(initial=0) < 0:
+            row = int(np.argmin(columns[name]))
+            checks.refuse(f"Matches.{name}[{row}]", f"{columns[name][row]} is negative")
+    columns |= {
+        "image_ids": image_ids,
+        "off": checks.offsets_of("Matches.off", matches.off, n_classes, n_rows),
+        "obj_off": checks.offsets_of("Matches.obj_off", matches.obj_off, n_classes, n_objects),
+        "image": checks.positions_in("Matches.image", matches.image, n_rows, n_images),
+        "obj_image": checks.positions_in(
+            "Matches.obj_image", matches.obj_image, n_objects, n_images
+        ),
+    }
+    for name, value in columns.items():
+        object.__setattr__(matches, name, value)
+    _check_order(matches)
+
+
+def _check_order(matches: Any) -> None:
+    """The order of rows, and what their verdicts may be."""
+    from detmap.kernels.state import find_bad_verdict
+
+    image, word = matches.obj_image, matches.tp.dtype.type
+    back = np.flatnonzero(image[1:] < image[:-1]) + 1
+    back = back[~np.isin(back, matches.obj_off)]
+    if back.size:
+        checks.refuse(f"Matches.obj_image[{back[0]}]", "does not ascend within its class")
+    n_thresholds = len(matches.protocol.thresholds())
+    no_threshold = np.array(
+        [~word(0) << word(n_thresholds) if n_thresholds < 8 * word(0).nbytes else 0], word
+    )
+    row = find_bad_verdict(
+        matches.off,
+        matches.image,
+        matches.rank,
+        matches.score,
+        matches.tp,
+        matches.ignored,
+        no_threshold,
+        np.zeros(matches.n_images, dtype=np.int32),
+    )
+    if row < 0:
+        return
+    k = int(np.searchsorted(matches.off, row, side="right")) - 1
+    before = slice(matches.off[k], row)
+    if np.isnan(matches.score[row]):
+        checks.refuse(f"Matches.score[{row}]", "is NaN")
+    if row > matches.off[k] and matches.score[row] > matches.score[row - 1]:
+        checks.refuse(f"Matches.score[{row}]", "does not descend within its class")
+    rank = int((matches.image[before] == matches.image[row]).sum())
+    if matches.rank[row] != rank:
+        checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} where {rank} is right")
+    both = (matches.tp[row] & matches.ignored[row]).any()
+    what = "true and ignored at once" if both else "a bit that stands for no threshold"
+    checks.refuse(f"Matches.{'tp' if both else 'ignored'}[{row}]", what)
