@@ -28,6 +28,18 @@ from detmap.tables import Note
 class Result:
     """What `detmap.evaluate` returns; ``print(result)`` shows it.
 
+    >>> import detmap
+    >>> from detmap.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> result = detmap.evaluate(sample, sample / "detections" / "contours", "coco-bbox")
+    >>> round(result.metrics["AP50"], 4)  # a fraction; NaN where nothing is defined
+    0.606
+    >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, a class a row
+    [45, 37, 39]
+    >>> recall, precision, score = result.curve("circle", iou=0.75)
+    >>> result.signature.split("|")[:2]  # rules, and what was changed of them
+    ['coco-bbox.1', 'stock']
+
     Parameters
     ----------
     verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other

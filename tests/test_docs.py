@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,18 @@ def test_the_citation_can_be_cited() -> None:
     assert citation["authors"] == [{"name": "the detmap contributors"}]
     assert citation["version"] == detmap.__version__
     assert citation["license"] == "MIT"
+
+
+SYNOPSES = {"Result": detmap.Result}
+
+
+@pytest.mark.parametrize("name", SYNOPSES)
+def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
+    kind = SYNOPSES[name]
+    text = kind.__doc__ or ""
+    assert ">>>" in text
+    assert text.index(">>>") < text.index("Parameters")
+    examples = doctest.DocTestFinder(recurse=False).find(kind, name, globs={})
+    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+    for example in examples:
+        assert runner.run(example).failed == 0
