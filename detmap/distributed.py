@@ -62,7 +62,8 @@ def evaluate(
 
     Returns
     -------
-    Result without match rows: for `Result.curve` and `Result.integrators` match in parts and merge them
+    Result without match rows: for `Result.curve` and `Result.integrators` match in parts and merge
+    them
 
     Raises
     ------
@@ -72,8 +73,9 @@ def evaluate(
 
     Notes
     -----
-    A worker that is lost costs the time of its shards: Dask reads and matches them anew elsewhere, with the same bits. The
-    memory of this process holds paths and scores, however many detections there are.
+    A worker that is lost costs the time of its shards: Dask reads and matches them anew elsewhere,
+    with the same bits. The memory of this process holds paths and scores, however many detections
+    there are.
     """
     if not shards:
         raise DataError(

@@ -55,9 +55,10 @@ class Evaluator:
 
     Notes
     -----
-    **Image ids.** With an ``image_id`` in every image, results do not depend on the order of arrival at all. Without, images
-    are numbered as they come, and where two parts are merged those of the second follow those of the first. The number
-    decides one thing only: which of two detections of equal score on two images ranks first.
+    **Image ids.** With an ``image_id`` in every image, results do not depend on the order of
+    arrival at all. Without, images are numbered as they come, and where two parts are merged those
+    of the second follow those of the first. The number decides one thing only: which of two
+    detections of equal score on two images ranks first.
 
     **Ties.** Of equal scores the image with the lower id ranks first, and within an image the
     earlier prediction. Protocols that rank ties by input order (``ranking.ties = "input"``, VOC)

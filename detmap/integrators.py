@@ -91,8 +91,8 @@ def terms_of_curves(
 
     Returns
     -------
-    (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by sample; for the other
-    rules R = 1 and the term is the AP itself.
+    (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by
+    sample; for the other rules R = 1 and the term is the AP itself.
     """
     from detmap.kernels.integrate import integrate_lists
 

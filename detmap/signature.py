@@ -35,7 +35,8 @@ def fold_table(
 
     Returns
     -------
-    (I,) uint64. Digests of disjoint sets of images can be put together without the rows, so a digest merges like the rest.
+    (I,) uint64. Digests of disjoint sets of images can be put together without the rows, so a
+    digest merges like the rest.
     """
     from detmap.kernels.digest import fold_rows
 

@@ -145,14 +145,16 @@ def page(rng: random.Random) -> bytes:
         for _ in range(rng.randrange(4))
     )
     size = rng.choice(["", "<size><width>353</width><height>500</height><depth>3</depth></size>"])
-    return f"<annotation>\n<folder>VOC2007</folder>{size}<source><name>x</name></source>{objects}\n</annotation>\n".encode()
+    source = "<source><name>x</name></source>"
+    head = f"<annotation>\n<folder>VOC2007</folder>{size}{source}"
+    return f"{head}{objects}\n</annotation>\n".encode()
 
 
 def lines(rng: random.Random) -> bytes:
     """VOC detections of one class."""
     return "".join(
-        f"{rng.choice(['000001', '000002', '2008_000007'])} {rng.random():.6f} {_number(rng)} 2 {abs(_number(rng)) + 40} 50"
-        + rng.choice(["\n", "\n", "\r\n", "\n\n", " \n"])
+        f"{rng.choice(['000001', '000002', '2008_000007'])} {rng.random():.6f} {_number(rng)} 2"
+        f" {abs(_number(rng)) + 40} 50" + rng.choice(["\n", "\n", "\r\n", "\n\n", " \n"])
         for _ in range(rng.randrange(6))
     ).encode()
 

@@ -326,7 +326,8 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "images that the truth lacks": (
         [make.detection(image_id=i) for i in (1, 9, 2, 8, 7, 9, 6, 5, 4)],
         "[1].image_id",
-        "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5, ...",
+        "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5,"
+        " ...",
         "another split: the truth has 2 images such as 1",
     ),
 }
@@ -878,7 +879,8 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
     "images that the truth lacks": (
         {"test_cat": "000001 1 1 1 2 2\n\n000008 1 1 1 2 2\n000009 1 1 1 2 2\n000008 1 1 1 2 2"},
         "/comp4_det_test_cat.txt: line 3, image",
-        "no image '000008' in VOC2007; in all 3 detections are on 2 images that it lacks: '000008', '000009'",
+        "no image '000008' in VOC2007; in all 3 detections are on 2 images that it lacks: '000008',"
+        " '000009'",
         "another split: the truth has 2 images such as '000001'",
     ),
     "file extensions": (

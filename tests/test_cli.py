@@ -567,8 +567,10 @@ def test_parity_explains_an_annotation_id_of_0(tmp_path: Path) -> None:
     assert outcome.out == ""
     assert "AP      1.0000       0.0000" in (tmp_path / "tables").read_text(encoding="utf-8")
     assert outcome.err.splitlines() == [
-        "note: 1 annotations have the id 0: pycocotools takes one for no match, detmap for an object",
-        "note: explained: with annotation ids counted from 1 pycocotools gives the same bits as detmap",
+        "note: 1 annotations have the id 0: pycocotools takes one for no match, detmap for an"
+        " object",
+        "note: explained: with annotation ids counted from 1 pycocotools gives the same bits as"
+        " detmap",
         "detmap: the numbers differ",
     ]
 
@@ -619,7 +621,8 @@ def test_help_and_import_are_light() -> None:
         "import sys, contextlib\n"
         "import detmap, detmap.cli\n"
         "with contextlib.suppress(SystemExit): detmap.cli.main(sys.argv[1:])\n"
-        "print(*[m for m in ('numba', 'cv2', 'matplotlib', 'pycocotools') if m in sys.modules], file=sys.stderr)\n"
+        "heavy = ('numba', 'cv2', 'matplotlib', 'pycocotools')\n"
+        "print(*[m for m in heavy if m in sys.modules], file=sys.stderr)\n"
     )
     for arguments in (["--help"], ["eval", "--help"], ["--version"]):
         outcome = python("-c", code, *arguments)

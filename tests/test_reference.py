@@ -494,7 +494,8 @@ def voc_troubles(objects: dict, detections: dict) -> set[str]:
         for (image, g), n_hits in hits.items():
             if n_hits > 1:
                 kinds.add(
-                    f"{'difficult' if in_class[image][g][4] else 'ordinary'} object hit more than once"
+                    f"{'difficult' if in_class[image][g][4] else 'ordinary'} object"
+                    " hit more than once"
                 )
         for first, second in combinations(found, 2):
             if first[1] == second[1]:

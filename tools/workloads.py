@@ -413,7 +413,8 @@ def main() -> None:
         return
     write(name, load, folder, arguments.boxes)
     print(
-        f"{folder}: {load.images} images, {load.objects} objects, {load.detections} detections, {load.classes} classes"
+        f"{folder}: {load.images} images, {load.objects} objects, {load.detections} detections,"
+        f" {load.classes} classes"
     )
 
 

@@ -3,10 +3,11 @@ files.
 
 Images are joined by id or by file stem, classes by id or by name:
 
-- integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers (``000012`` is 12,
-  ``2008_000003`` is 2008000003), and class ids count the class names in alphabetical order from 1
-- strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file names, or its ids;
-  class names are class names everywhere
+- integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers
+  (``000012`` is 12, ``2008_000003`` is 2008000003), and class ids count the class names in
+  alphabetical order from 1
+- strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file
+  names, or its ids; class names are class names everywhere
 """
 
 from __future__ import annotations

@@ -11,9 +11,12 @@ QUIRKS = {
     "id-not-positive": "detections with ids of 0 or less take objects without using them up",
     "id-twice": "annotations share an id: the last of them stands for all",
     "category-unlisted": "detections of categories that the truth does not list are left out",
-    "subset-by-position": "accumulate(p) reads the first results that were evaluated, not those of the given ids or ranges",
-    "points-unsorted": "recThrs is not ascending: all points behind the first that is not reached read 0",
-    "categories-forgotten": "useCats is 0: params.catIds is now [-1], and another evaluate() finds nothing",
+    "subset-by-position": "accumulate(p) reads the first results that were"
+    " evaluated, not those of the given ids or ranges",
+    "points-unsorted": "recThrs is not ascending: all points behind the first that"
+    " is not reached read 0",
+    "categories-forgotten": "useCats is 0: params.catIds is now [-1], and another"
+    " evaluate() finds nothing",
     "limit-not-100": "100 is not among maxDets: the first row of summarize() is -1",
 }
 

@@ -96,7 +96,7 @@ class Edited(NamedTuple):
 
 
 class Head(NamedTuple):
-    """What results take over from their truth: its images and info, and copies of its categories."""
+    """What results take from their truth: its images and info, and copies of its categories."""
 
     truth: Instances | Edited
     categories: Sequence[Tree]

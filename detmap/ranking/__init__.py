@@ -6,9 +6,10 @@ together, AP is the step sum, AUC counts equal scores half, arrays of curves hav
 end points. The differences:
 
 - ``roc_curve`` gives every distinct score, as with ``drop_intermediate=False``
-- without positives recall is NaN, not 1, and AP is NaN, not 0; a mean leaves such classes out, and with
-  ``undefined="zero"`` counts them as 0 as there (an undefined AUC makes the mean NaN there)
-- precision at a threshold that nothing reaches is NaN (0/0); in a mean it obeys ``undefined``, as ``zero_division`` there
+- without positives recall is NaN, not 1, and AP is NaN, not 0; a mean leaves such classes out, and
+  with ``undefined="zero"`` counts them as 0 as there (an undefined AUC makes the mean NaN there)
+- precision at a threshold that nothing reaches is NaN (0/0); in a mean it obeys ``undefined``, as
+  ``zero_division`` there
 - labels are 0/1 or bool, or `pos_label` names the positive one; {-1, 1} needs it
 - a score of -inf is "no prediction" and ranks last; NaN and inf are refused
 

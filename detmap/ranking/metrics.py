@@ -91,7 +91,8 @@ def precision_recall_curve(
 
     Returns
     -------
-    One curve, or one for each class. Without positives recall is NaN (scikit-learn: 1, with a warning).
+    One curve, or one for each class. Without positives recall is NaN (scikit-learn: 1, with a
+    warning).
 
     Raises
     ------
@@ -131,8 +132,9 @@ def roc_curve(
 
     Returns
     -------
-    One curve, or one for each class: a point for every distinct score, as scikit-learn's with ``drop_intermediate=False``
-    (its default drops points on straight lines). A rate over no sample is NaN.
+    One curve, or one for each class: a point for every distinct score, as scikit-learn's with
+    ``drop_intermediate=False`` (its default drops points on straight lines). A rate over no sample
+    is NaN.
 
     Raises
     ------
@@ -219,7 +221,8 @@ def auc(
 
     Returns
     -------
-    A float, or (K,) float64 with ``average=None``. Where all weights are 1, the number of pairs is exact.
+    A float, or (K,) float64 with ``average=None``. Where all weights are 1, the number of pairs is
+    exact.
 
     Raises
     ------

@@ -81,7 +81,8 @@ def test_coordinates_may_be_fractions(tmp_path: Path) -> None:
 
 def test_the_boxes_of_an_objects_parts_are_no_objects(tmp_path: Path) -> None:
     part = f"<part><name>head</name>{make.bndbox(1, 1, 2, 2)}</part>"
-    before = f"<object>{part}<name>person</name>{make.bndbox(3, 3, 9, 9)}<difficult>0</difficult></object>"
+    box = make.bndbox(3, 3, 9, 9)
+    before = f"<object>{part}<name>person</name>{box}<difficult>0</difficult></object>"
     truth = read_objects(tmp_path, make.voc_object("person", (5, 5, 8, 8), part, part), before)
     assert truth.categories.names == ("person",)
     assert truth.boxes.tolist() == [[5, 5, 8, 8], [3, 3, 9, 9]]
