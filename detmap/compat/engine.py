@@ -18,8 +18,8 @@ from detmap.curves import sample
 from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.matching import match
-from detmap.parallel import each_largest_first
 from detmap.protocol import MAX_THRESHOLDS, Area, Grid, Limits, Protocol
+from detmap.rows import group, labels
 from detmap.tables import Categories, Detections, Images, Truth
 
 CAP = 1 - 1e-10  # evaluateImg: no threshold is higher
@@ -96,10 +96,12 @@ class Part:
     ----------
     where : (T',) their places among the rules' thresholds
     matches : verdicts; images, classes and rows by position
+    apart : whether each class in each area range is a class of its own
     """
 
     where: NDArray[np.int64]
     matches: Matches
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +129,7 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
 
     Raises
     ------
-    Unusual : boxes so small that an overlap is 0/0
+    Unusual : boxes so small that an overlap is 0/0; detections whose ids are 0 or less
     """
     objects, image, label = _placed(objects, rules)
     n_images, n_classes = len(rules.image_ids), rules.n_classes
@@ -144,26 +146,30 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
         family="coco",
     )
     found, image, label = _placed(found, rules)
+    if (found.ids <= 0).any():
+        raise Unusual("id-not-positive")
     detections = Detections(
         truth.images, truth.categories, image, label, found.boxes, found.score, box_format="xywh"
     )
+    judged = Judged(rules, objects, found, truth, detections, [])
     order = np.argsort(rules.thresholds, kind="stable")
-    parts = []
-    for begin in range(0, len(order), MAX_THRESHOLDS):
-        where = order[begin : begin + MAX_THRESHOLDS]
+    for some in parts_of(len(order)):
+        where = order[some]
+        protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1])
         try:
-            matches = match(truth, detections, _protocol(rules, where))
+            judged.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0
             raise Unusual from None
-        parts.append(Part(where, matches))
-    judged = Judged(rules, objects, found, truth, detections, parts)
-    odd = (
-        rules.thresholds.min() <= 0
-        or (objects.ids == 0).any()
-        or (found.ids <= 0).any()
-        or not np.array_equal(found.area, found.boxes[:, 2] * found.boxes[:, 3])
-    )
-    return replace(judged, parts=[_rejudged(judged, part) for part in parts]) if odd else judged
+    area = found.boxes[:, 2] * found.boxes[:, 3]
+    if rules.thresholds.min() <= 0 or (objects.ids == 0).any() or (found.area != area).any():
+        return replace(judged, parts=_rejudged(judged))
+    return judged
+
+
+def parts_of(n_thresholds: int) -> list[NDArray[np.int64]]:
+    """The places of the thresholds, as many at once as a word has bits."""
+    places = np.arange(n_thresholds)
+    return [places[at : at + MAX_THRESHOLDS] for at in range(0, n_thresholds, MAX_THRESHOLDS)]
 
 
 def _placed(rows: Rows, rules: Rules) -> tuple[Rows, NDArray[np.int32], NDArray[np.int32]]:
@@ -195,16 +201,18 @@ def _stock() -> Protocol:
     return protocols.load("coco-bbox")
 
 
-def _protocol(rules: Rules, where: NDArray[np.int64]) -> Protocol:
-    """coco-bbox with these thresholds, areas and the highest limit; built without the checks of
-    a protocol file.
+def protocol_of(
+    thresholds: NDArray[np.float64], areas: tuple[tuple[float, float], ...], limit: int
+) -> Protocol:
+    """coco-bbox with these thresholds, areas and limit; built without the checks of a protocol
+    file.
     """
     stock = _stock()
     return replace(
         stock,
-        iou=replace(stock.iou, thresholds=Grid(tuple(rules.thresholds[where].tolist()))),
-        areas=tuple(Area(str(a), low, high) for a, (low, high) in enumerate(rules.areas)),
-        limits=Limits((int(rules.limits[-1]),)),
+        iou=replace(stock.iou, thresholds=Grid(tuple(thresholds.tolist()))),
+        areas=tuple(Area(str(a), low, high) for a, (low, high) in enumerate(areas)),
+        limits=Limits((int(limit),)),
     )
 
 
@@ -212,98 +220,76 @@ def _protocol(rules: Rules, where: NDArray[np.int64]) -> Protocol:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Takings:
-    """What `take_objects` reads, and the rows by class and image that its outcome refers to."""
+class Taken:
+    """Which objects were taken: n times that a detection took one.
 
-    takers: Any
-    goods: Any
-    thresholds: NDArray[np.float64]
-
-    def of_class(self, k: int) -> NDArray[np.int32]:
-        """(n, A, T') the object that each of the class's detections takes, a row of the truth;
-        -1 for none.
-        """
-        from detmap.kernels import take
-
-        n_areas, n_thresholds = self.goods.counted.shape[1], len(self.thresholds)
-        taken = np.empty(
-            (self.takers.off[k + 1] - self.takers.off[k], n_areas, n_thresholds), dtype=np.int32
-        )
-        room = take.counter(int(self.goods.off[k + 1] - self.goods.off[k]), n_areas, n_thresholds)
-        take.take_objects(k, self.takers, self.goods, self.thresholds, room, taken)
-        return taken
-
-
-def takings(judged: Judged, part: Part) -> Takings:
-    """What is needed to say which object a detection takes; detections beyond the limit are left
-    out.
+    Parameters
+    ----------
+    row, target : (n,) rows of the matches and of the truth
+    area, threshold : (n,) in which range and at which threshold
     """
+
+    row: NDArray[np.int64]
+    target: NDArray[np.int32]
+    area: NDArray[np.int64]
+    threshold: NDArray[np.int64]
+
+
+def taken_of(judged: Judged) -> Taken:
+    """Who took what, detections beyond the limit left out."""
     from detmap.kernels import take
 
-    matches, truth, found = part.matches, judged.truth, judged.found
-    n_images = len(judged.rules.image_ids)
-    rows, off = _by_class_and_image(matches.image, matches.off, n_images)
-    goods_rows, goods_off = _grouped(truth.image, truth.label, n_images, judged.rules.n_classes)
+    matches, truth, found = judged.parts[0].matches, judged.truth, judged.found
+    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
+    rows, off = group(matches.image, labels(matches.off), n_images, n_classes)
+    g_rows, g_off = group(truth.image, truth.label, n_images, n_classes)
     inside = [(truth.area >= low) & (truth.area <= high) for low, high in judged.rules.areas]
     counted = np.stack(inside, axis=1) & ~truth.crowd[:, None]
-    boxes, holds = found.boxes[matches.position], found.ids[matches.position] > 0
+    boxes, holds = found.boxes[matches.position], np.ones(len(matches), dtype=bool)
     takers = take.Takers(rows, off, matches.image, boxes, holds)
-    goods = take.Objects(goods_rows, goods_off, truth.image, truth.boxes, truth.crowd, counted)
-    return Takings(takers, goods, np.minimum(judged.rules.thresholds[part.where], CAP))
+    goods = take.Objects(g_rows, g_off, truth.image, truth.boxes, truth.crowd, counted)
+    thresholds = np.minimum(judged.rules.thresholds, CAP)
+    some = []
+    for k in range(n_classes):
+        n_areas, n_thresholds = counted.shape[1], len(thresholds)
+        taken = np.empty((off[k + 1] - off[k], n_areas, n_thresholds), dtype=np.int32)
+        room = take.counter(int(g_off[k + 1] - g_off[k]), n_areas, n_thresholds)
+        take.take_objects(k, takers, goods, thresholds, room, taken)
+        n, a, t = np.nonzero(taken >= 0)
+        some.append((rows[off[k] + n], taken[n, a, t], a, t))
+    return Taken(*(np.concatenate(column) for column in zip(*some, strict=True)))
 
 
-def _by_class_and_image(
-    image: NDArray[np.int32], off: NDArray[np.int64], n_images: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    label = np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
-    return _grouped(image, label, n_images, len(off) - 1)
-
-
-def _grouped(
-    image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, then by image, then as they come; and where each class begins."""
-    from detmap.kernels.grouping import group
-
-    start = np.arange(len(image), dtype=np.int32)
-    by_image, rows = np.empty_like(start), np.empty_like(start)
-    off = np.empty(n_classes + 1, dtype=np.int64)
-    group(image, start, by_image, np.empty(n_images + 1, dtype=np.int64))
-    group(label, by_image, rows, off)
-    return rows, off
-
-
-def _rejudged(judged: Judged, part: Part) -> Part:
+def _rejudged(judged: Judged) -> list[Part]:
     """Verdicts by who took what, as pycocotools reads them: the object with id 0 is no object,
     areas are the records' own.
     """
-    matches, table = part.matches, takings(judged, part)
-    ids, area = judged.objects.ids, judged.found.area[matches.position]
-    low, high = np.array(judged.rules.areas).T
-    tp, ignored = np.zeros_like(matches.tp), np.zeros_like(matches.ignored)
-    bits = np.uint64(1) << np.arange(len(part.where), dtype=np.uint64)
+    rules, taken = judged.rules, taken_of(judged)
+    low, high = np.array(rules.areas).T
+    area = judged.truth.area[taken.target]
+    neutral = (
+        judged.truth.crowd[taken.target] | (area < low[taken.area]) | (area > high[taken.area])
+    )
+    matched = judged.objects.ids[taken.target] != 0
+    parts = []
+    for part in judged.parts:
+        matches = part.matches
+        own_area = judged.found.area[matches.position, None]
+        outside = (own_area < low) | (own_area > high)
+        bit = np.zeros(len(rules.thresholds), dtype=np.uint64)
+        bit[part.where] = np.uint64(1) << np.arange(len(part.where), dtype=np.uint64)
+        tp, hit, excused = (np.zeros(matches.tp.shape, dtype=np.uint64) for _ in range(3))
+        for words, which in ((tp, matched & ~neutral), (hit, matched), (excused, neutral)):
+            place = taken.row[which], taken.area[which]
+            np.bitwise_or.at(words, place, bit[taken.threshold[which]])
+        ignored = excused | np.where(outside, ~hit & bit.sum(), np.uint64(0))
+        word = matches.tp.dtype
+        new = replace(matches, tp=tp.astype(word), ignored=ignored.astype(word))
+        parts.append(Part(part.where, new))
+    return parts
 
-    def rejudge(k: int) -> None:
-        rows = table.takers.rows[table.takers.off[k] : table.takers.off[k + 1]]
-        taken = table.of_class(k)
-        a = np.arange(len(low))[None, :, None]
-        took = taken >= 0
-        excused = np.zeros_like(took)
-        matched = np.zeros_like(took)
-        if len(ids):
-            excused = took & ~table.goods.counted[taken, a]
-            matched = took & (ids[taken] != 0)
-        outside = (area[rows, None] < low) | (area[rows, None] > high)
-        excused |= ~matched & outside[:, :, None]
-        tp[rows] = ((matched & ~excused) * bits).sum(axis=2, dtype=np.uint64)
-        ignored[rows] = (excused * bits).sum(axis=2, dtype=np.uint64)
 
-    each_largest_first(rejudge, np.diff(matches.off))
-    return Part(part.where, replace(matches, tp=tp, ignored=ignored))
-
-
-# --- what pycocotools keeps
-# -----------------------------------------------------------------------------------------------
+# --- what accumulate takes ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,17 +312,8 @@ class Chosen:
     limits: list[int]
     displaced: bool
 
-    def everything(self, rules: Rules, counts: list[int]) -> bool:
-        """Whether that is each class, area range and limit at its own place."""
-        return (
-            self.classes == list(range(rules.n_classes)) == list(range(counts[2]))
-            and self.areas == list(range(len(rules.areas))) == list(range(counts[3]))
-            and len(self.limits) == counts[4]
-            and len(rules.thresholds) <= MAX_THRESHOLDS
-        )
 
-
-def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
+def choose(evaluated: Any, params: Any) -> Chosen:
     """What the parameters of ``accumulate`` take of an evaluation under other parameters.
 
     As pycocotools has it: an id that was evaluated stands for the result at its own place in the
@@ -348,200 +325,68 @@ def choose(evaluated: Any, params: Any, rules: Rules) -> Chosen:
     """
     try:
         points = np.asarray(params.recThrs)
-        category_ids, known = (
-            (params.catIds, set(rules.category_ids)) if params.useCats == 1 else ([-1], {-1})
+        together = params.useCats == 0
+        category_ids, known = ([-1], [-1]) if together else (params.catIds, evaluated.catIds)
+        ranges, known_ranges = (
+            [tuple(pair) for pair in given.areaRng] for given in (params, evaluated)
         )
-        ranges = [tuple(pair) for pair in params.areaRng]
-        known_ranges = [tuple(pair) for pair in evaluated.areaRng]
-        classes = [place for place, value in enumerate(category_ids) if value in known]
-        areas = [place for place, value in enumerate(ranges) if value in known_ranges]
-        known_images = set(rules.image_ids)
-        images = [place for place, value in enumerate(params.imgIds) if value in known_images]
-        limits = [limit for limit in params.maxDets if limit in rules.limits]
-        n_thresholds = len(params.iouThrs)
-    except (TypeError, ValueError):
+        classes = _places(category_ids, known)
+        areas = _places(ranges, known_ranges)
+        images = _places(params.imgIds, evaluated.imgIds)
+        limits = [limit for limit in params.maxDets if limit in evaluated.maxDets]
+        plain = (
+            params.useCats in (0, 1)
+            and params.useCats == evaluated.useCats
+            and points.ndim == 1
+            and points.dtype.kind in "if"
+            and not np.isnan(points).any()
+            and classes
+            and areas
+            and images
+            and limits
+            and min(limits) > 0
+            and classes[-1] < len(known)
+            and areas[-1] < len(known_ranges)
+            and images[-1] < len(evaluated.imgIds)
+        )
+        displaced = bool(plain) and (
+            any(category_ids[k] != known[k] for k in classes)
+            or any(ranges[a] != known_ranges[a] for a in areas)
+            or any(params.imgIds[i] != evaluated.imgIds[i] for i in images)
+        )
+    except (TypeError, ValueError, AttributeError):
         raise Unusual from None
-    plain = (
-        params.useCats in (0, 1)
-        and (params.useCats == 0) == rules.together
-        and n_thresholds == len(rules.thresholds)
-        and points.ndim == 1
-        and points.dtype.kind in "if"
-        and not np.isnan(points).any()
-        and classes
-        and areas
-        and images
-        and limits
-        and classes[-1] < rules.n_classes
-        and areas[-1] < len(rules.areas)
-        and images[-1] < len(rules.image_ids)
-    )
     if not plain:
         raise Unusual
-    displaced = (
-        (not rules.together and any(category_ids[k] != rules.category_ids[k] for k in classes))
-        or any(ranges[a] != known_ranges[a] for a in areas)
-        or any(params.imgIds[i] != rules.image_ids[i] for i in images)
-    )
-    whole = len(images) == len(rules.image_ids)
+    whole = len(images) == len(evaluated.imgIds)
     return Chosen(
         points.astype(np.float64), classes, areas, None if whole else images, limits, displaced
     )
 
 
-def arrays(judged: Judged, chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
+def _places(wanted: Any, known: Any) -> list[int]:
+    """The places of those values that are known, wherever they are known."""
+    there = set(known)
+    return [place for place, value in enumerate(wanted) if value in there]
+
+
+def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
     """The arrays precision and scores (T, R, K, A, M), recall (T, K, A, M), -1 where nothing is
     defined.
 
-    counts: T, R, K, A, M; what is chosen fills the first places of each axis.
+    parts : of an evaluation, or of `chosen` alone, its area ranges being classes of their own
+    counts : T, R, K, A, M; what is chosen fills the first places of each axis
     """
+    shape = len(chosen.classes), len(chosen.areas), len(chosen.limits)
+    k, a, m = (slice(n) for n in shape)
     whole: dict[str, NDArray[np.float64]] = {}
-    n_classes, n_areas, n_limits = len(chosen.classes), len(chosen.areas), len(chosen.limits)
-    for part in judged.parts:
-        matches = part.matches if chosen.images is None else part.matches.select(chosen.images)
-        found = sample(matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
-        if chosen.everything(judged.rules, counts) and (np.diff(part.where) > 0).all():
-            return found
+    for part in parts:
+        found = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
         for name, array in found.items():
-            shape = counts if name != "recall" else [counts[0], *counts[2:]]
-            target = whole.setdefault(name, np.full(shape, -1.0))
-            target[part.where, ..., :n_classes, :n_areas, :n_limits] = array[
-                ..., chosen.classes, :, :
-            ][..., chosen.areas, :]
-    return whole
-
-
-def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
-    """``ious``: of each image and category, detections by objects; [] where either is missing."""
-    from pycocotools import mask
-
-    found: dict[tuple[Any, Any], Any] = {}
-    pairs = _Pairs(judged)
-    for i, image_id in enumerate(judged.rules.image_ids):
-        for k, category_id in enumerate(pairs.category_ids):
-            d, g = pairs.detections(k, i), pairs.objects(k, i)
-            if len(d) and len(g):
-                crowd = judged.truth.crowd[g].astype(int).tolist()
-                found[image_id, category_id] = mask.iou(
-                    pairs.table.takers.boxes[d], judged.truth.boxes[g], crowd
-                )
+            if part.apart:
+                cells = array.reshape(*array.shape[:-3], *shape)
             else:
-                found[image_id, category_id] = []
-    return found
-
-
-def image_results(judged: Judged, ranges: list[Any]) -> list[dict[str, Any] | None]:
-    """``evalImgs``: by category, then area range, then image; None where there is neither object
-    nor detection.
-
-    ranges: the area ranges as they were given.
-    """
-    pairs = _Pairs(judged)
-    tables = [takings(judged, part) for part in judged.parts]
-    where = np.concatenate([part.where for part in judged.parts])
-    found: list[dict[str, Any] | None] = []
-    for k, category_id in enumerate(pairs.category_ids):
-        taken = np.empty((*(each := tables[0].of_class(k)).shape[:2], len(where)), dtype=np.int32)
-        taken[:, :, where] = np.concatenate(
-            [each, *(table.of_class(k) for table in tables[1:])], axis=2
-        )
-        for a, bounds in enumerate(ranges):
-            for i, image_id in enumerate(judged.rules.image_ids):
-                d, g = pairs.detections(k, i), pairs.objects(k, i)
-                if not len(d) and not len(g):
-                    found.append(None)
-                    continue
-                head = {
-                    "image_id": image_id,
-                    "category_id": category_id,
-                    "aRng": bounds,
-                    "maxDet": judged.rules.limits[-1],
-                }
-                found.append(
-                    head | _image_result(judged, pairs, (d, g), a, taken[pairs.places(k, i), a])
-                )
-    return found
-
-
-def _image_result(
-    judged: Judged,
-    pairs: _Pairs,
-    chosen: tuple[NDArray[Any], NDArray[Any]],
-    a: int,
-    taken: NDArray[np.int32],
-) -> dict[str, Any]:
-    """One entry of ``evalImgs``: detections and objects of an image and category, taken (D, T)
-    in one area range.
-    """
-    d, g = chosen
-    matches = judged.parts[0].matches
-    neutral = ~pairs.table.goods.counted[:, a]
-    g = g[np.argsort(neutral[g], kind="stable")]
-    n_thresholds = taken.shape[1]
-    ids, own_ids = judged.objects.ids[g], judged.found.ids[matches.position[d]]
-    hits, gains = np.zeros((n_thresholds, len(d))), np.zeros((n_thresholds, len(g)))
-    ignored = np.zeros((n_thresholds, len(d)), dtype=bool)
-    n, t = np.nonzero(taken >= 0)
-    rows = taken[n, t]
-    pairs.place[g] = np.arange(len(g))
-    hits[t, n], ignored[t, n] = judged.objects.ids[rows], neutral[rows]
-    gains[t, pairs.place[rows]] = own_ids[
-        n
-    ]  # of several detections that take a crowd the last is the one it shows
-    area = judged.found.area[matches.position[d]]
-    low, high = judged.rules.areas[a]
-    return {
-        "dtIds": own_ids.tolist(),
-        "gtIds": ids.tolist(),
-        "dtMatches": hits,
-        "gtMatches": gains,
-        "dtScores": matches.score[d].tolist(),
-        "gtIgnore": np.array(neutral[g].astype(int).tolist()),
-        "dtIgnore": ignored | ((hits == 0) & ((area < low) | (area > high))),
-    }
-
-
-class _Pairs:
-    """Rows of each category and image: of the matches' detections, best first, and of the
-    truth's objects.
-    """
-
-    def __init__(self, judged: Judged) -> None:
-        self.table = takings(judged, judged.parts[0])
-        rules, n_images = judged.rules, len(judged.rules.image_ids)
-        self.category_ids = [-1] if rules.together else rules.category_ids
-        self.n_images = n_images
-        self.place = np.zeros(
-            len(judged.truth), dtype=np.int64
-        )  # of an object among those of its image; filled by the user
-        self._off = [
-            _offsets(side.image[side.rows], side.off, n_images)
-            for side in (self.table.takers, self.table.goods)
-        ]
-
-    def places(self, k: int, i: int) -> slice:
-        """Of the detections among those of their category."""
-        off, begin = self._off[0], self.table.takers.off[k]
-        cell = k * self.n_images + i
-        return slice(off[cell] - begin, off[cell + 1] - begin)
-
-    def detections(self, k: int, i: int) -> NDArray[np.int32]:
-        """Rows of the matches."""
-        cell = k * self.n_images + i
-        rows: NDArray[np.int32] = self.table.takers.rows[
-            self._off[0][cell] : self._off[0][cell + 1]
-        ]
-        return rows
-
-    def objects(self, k: int, i: int) -> NDArray[np.int32]:
-        """Rows of the truth."""
-        cell = k * self.n_images + i
-        rows: NDArray[np.int32] = self.table.goods.rows[self._off[1][cell] : self._off[1][cell + 1]]
-        return rows
-
-
-def _offsets(image: NDArray[np.int32], off: NDArray[np.int64], n_images: int) -> NDArray[np.int64]:
-    """(K * I + 1,) where each category and image begins among rows in that order."""
-    label = np.repeat(np.arange(len(off) - 1), np.diff(off))
-    count = np.bincount(label * n_images + image, minlength=(len(off) - 1) * n_images)
-    return np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+                cells = array[..., chosen.classes, :, :][..., chosen.areas, :]
+            dims = counts if name != "recall" else [counts[0], *counts[2:]]
+            whole.setdefault(name, np.full(dims, -1.0))[part.where, ..., k, a, m] = cells
+    return whole

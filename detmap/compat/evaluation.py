@@ -6,6 +6,7 @@ import copy
 import datetime
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pycocotools import _mask, cocoeval
 from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
-from detmap.compat import engine
+from detmap.compat import engine, results
 from detmap.compat.coco import columns_of
 from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.quirks import tell
@@ -44,10 +45,10 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     def _make(self, name: str) -> None:
         assert self._judged is not None
         if name == "evalImgs":
-            made = engine.image_results(self._judged, self._paramsEval.areaRng)
+            made = results.image_results(self._judged, self._paramsEval.areaRng)
             self._fill({"evalImgs": made})
         elif name == "ious":
-            self._fill({"ious": engine.overlaps(self._judged)})
+            self._fill({"ious": results.overlaps(self._judged)})
         else:
             other = Official()
             other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
@@ -68,9 +69,11 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
                 _rows(self.cocoDt, rules, scored=True),
             )
             judged = engine.judge(objects, found, rules)
-        except Unusual:
+        except Unusual as reason:
             super().evaluate()
             self._judged = None
+            for kind in reason.args:
+                tell(kind)
             return
         print("Running per image evaluation...")
         if params.useSegm is not None:
@@ -96,11 +99,10 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
 
     def accumulate(self, p: Any = None) -> None:
         """Curves of what was evaluated, under ``params`` or those given, into ``eval``."""
-        params, judged, begin = self.params if p is None else p, self._judged, time.time()
+        params, begin = self.params if p is None else p, time.time()
         try:
-            if judged is None or not self._waits_for("evalImgs"):
-                raise Unusual
-            chosen = engine.choose(self._paramsEval, params, judged.rules)
+            chosen = engine.choose(self._paramsEval, params)
+            parts = self._parts(chosen, len(params.iouThrs))
         except Unusual:
             super().accumulate(p)
             return
@@ -118,7 +120,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             "params": params,
             "counts": counts,
             "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
-            **engine.arrays(judged, chosen, counts),
+            **engine.arrays(parts, chosen, counts),
         }
         print(f"DONE (t={time.time() - begin:0.2f}s).")
         if chosen.displaced:
@@ -127,6 +129,20 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             tell("points-unsorted")
         if params.useCats != 1:
             tell("categories-forgotten")
+
+    def _parts(self, chosen: engine.Chosen, n_thresholds: int) -> list[engine.Part]:
+        """The verdicts that ``accumulate`` counts: of ``evalImgs``, if somebody has it."""
+        if not self._waits_for("evalImgs"):
+            evaluated = self._paramsEval
+            sizes = len(evaluated.imgIds), len(evaluated.areaRng)
+            return results.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
+        assert self._judged is not None
+        if n_thresholds != len(self._judged.rules.thresholds):
+            raise Unusual
+        parts = self._judged.parts
+        if chosen.images is None:
+            return parts
+        return [replace(part, matches=part.matches.select(chosen.images)) for part in parts]
 
     def summarize(self) -> None:
         """Print the stock summary, and keep its numbers as ``stats``."""
@@ -178,8 +194,6 @@ def _quirks(judged: engine.Judged, objects: Rows, found: Rows, truth: Any) -> It
     """Wrong behaviours of pycocotools that this evaluation meets."""
     if (judged.objects.ids == 0).any():
         yield "id-zero"
-    if (judged.found.ids <= 0).any():
-        yield "id-not-positive"
     if objects.ids_twice() or found.ids_twice():
         yield "id-twice"
     used = np.flatnonzero(np.bincount(found.category)).tolist()

@@ -16,7 +16,7 @@ MOST_CATEGORIES = 1 << 16
 
 
 class Unusual(Exception):  # noqa: N818
-    """The engine does not take such input."""
+    """The engine does not take such input; the arguments are quirks that it shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -282,8 +282,6 @@ def each(side: str, **changes: Any) -> Callable[[dict[str, Any], dict[str, Any]]
 
 
 NATIVE = {
-    "ids of detections from 0": each("found", id=lambda row, _: row),
-    "negative ids of detections": each("found", id=lambda row, _: -1 - row),
     "negative ids of objects": each("truth", id=lambda row, _: -1 - row),
     "one id for two objects": each("truth", id=lambda row, _: row // 2 + 1),
     "one id for two detections": each("found", id=lambda row, _: row // 2 + 1),
@@ -310,6 +308,8 @@ NATIVE = {
     "images that are not listed": lambda truth, found: truth["images"].pop(),
 }
 FOREIGN = {
+    "ids of detections from 0": each("found", id=lambda row, _: row),
+    "negative ids of detections": each("found", id=lambda row, _: -1 - row),
     "scores that are no number": each(
         "found", score=lambda row, _: float("nan") if row % 3 == 0 else 0.5
     ),
