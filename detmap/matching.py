@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,6 @@ def match(
     judging = kernels.Judging(
         thresholds,
         0,
-        objects.rows,
         objects.find,
         objects.absorb,
         objects.enough,
@@ -111,8 +110,8 @@ def match(
         tp,
         ignored,
         objects.off,
-        truth.image[objects.rows],
-        _flags(roles.find[objects.rows], n_subsets),
+        objects.image,
+        _flags(objects.find, n_subsets),
         notes=distinct(truth.notes, detections.notes),
     )
 
@@ -150,7 +149,7 @@ class Roles:
     find : (G,) uint64, where the object is one to find
     absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
         their own area; all ones where it does in every subset
-    outside : (D,) uint64, where the detection is IGNORED rather than false if it takes nothing
+    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes nothing
     dropped : (D,) uint64, where it takes nothing; (0,) where none is
     rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
     enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
@@ -160,7 +159,7 @@ class Roles:
     n_subsets: int
     find: NDArray[np.uint64]
     absorb: NDArray[np.uint64]
-    outside: NDArray[np.uint64]
+    outside: NDArray[np.unsignedinteger[Any]]
     dropped: NDArray[np.uint64]
     rank: NDArray[np.int32]
     enough: NDArray[np.float64]
@@ -182,7 +181,7 @@ def read_roles(truth: Truth, detections: Detections, protocol: Protocol) -> Role
     find[neutral] = 0
     absorb = np.zeros(len(truth), dtype=np.uint64)
     absorb[absorbs] = EVERY_SUBSET
-    outside = np.empty(len(detections), dtype=np.uint64)
+    outside = np.empty(len(detections), dtype=np.uint8 if len(ranges) <= 8 else np.uint64)
     for begin in range(0, len(detections), CHUNK):
         rows = slice(begin, begin + CHUNK)
         outside[rows] = _outside(_area(detections, rows, protocol.boxes.extent), ranges)
@@ -236,7 +235,14 @@ def _columns(
         roles.outside,
         roles.dropped,
         roles.rank,
-    ), layout.ObjectColumns(obj_rows, obj_off, truth.image, roles.find, roles.absorb, roles.enough)
+    ), layout.ObjectColumns(
+        obj_off,
+        obj_rows,
+        truth.image[obj_rows],
+        roles.find[obj_rows],
+        roles.absorb[obj_rows],
+        roles.enough[obj_rows],
+    )
 
 
 def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDArray[np.int64]:
@@ -254,5 +260,7 @@ def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDA
 
 def _flags(words: NDArray[np.uint64], n_subsets: int) -> NDArray[np.bool_]:
     """(n, A) the bits of (n,) words."""
-    bits = np.arange(n_subsets, dtype=np.uint64)
-    return ((words[:, None] >> bits) & np.uint64(1)).astype(bool)
+    flags = np.empty((len(words), n_subsets), dtype=bool)
+    for a in range(n_subsets):
+        flags[:, a] = words & np.uint64(1 << a)
+    return flags

@@ -47,7 +47,7 @@ def pairs_of(
     rows = np.arange(g, dtype=np.int32)
     absorb = np.where(truth.crowd, matching.EVERY_SUBSET, np.uint64(0))
     none = np.zeros(g, np.uint64)
-    objects = layout.ObjectColumns(rows, np.array([0, g]), rows, none, absorb, np.full(g, np.inf))
+    objects = layout.ObjectColumns(np.array([0, g]), rows, rows, none, absorb, np.full(g, np.inf))
     cells = layout.Cells(np.arange(n, dtype=np.int32), np.array([[0, n, 0, g]]))
     produce = boxes.BoxPairs(truth, detections, objects, extent="continuous", lowest=lowest)
     found = set()

@@ -27,23 +27,23 @@ class DetectionColumns(NamedTuple):
     off: NDArray[np.int64]  # (K + 1,) where each class begins in both
     image: NDArray[np.int32]  # (D,)
     score_bits: NDArray[np.uint64]  # (D,)
-    outside: NDArray[np.uint64]  # (D,)
+    outside: Words  # (D,)
     dropped: NDArray[np.uint64]  # (D,), or (0,) where nothing is
     rank: NDArray[np.int32]  # (D,) what the limit counts, or (0,) where it counts in each cell
 
 
 class ObjectColumns(NamedTuple):
-    """The ground truth: the order of its rows, and the columns that rows point into.
+    """The ground truth in the order of its cells: by class, then by image, then as it came.
 
     `find` and `absorb` are words, bit a for subset a: whether the object is one to find there, and
     whether it absorbs: it takes any number of detections, by the overlap over their own area.
     """
 
-    rows: NDArray[np.int32]  # (G,) by class, then by image, then as they came
-    off: NDArray[np.int64]  # (K + 1,)
+    off: NDArray[np.int64]  # (K + 1,) where each class begins
+    row: NDArray[np.int32]  # (G,) of the truth
     image: NDArray[np.int32]  # (G,)
     find: NDArray[np.uint64]  # (G,)
-    absorb: NDArray[np.uint64]  # (G,)
+    absorb: NDArray[np.uint64]  # (G,) all ones where it absorbs in every subset
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold, inf for none
 
 
@@ -130,8 +130,9 @@ def lay_out(
             scratch.seen[image] = in_cell + 1
             cells.members[scratch.place[image] + in_cell] = at
             verdicts.image[at], verdicts.rank[at], verdicts.position[at] = image, rank, row
+            outside = np.uint64(detections.outside[row])
             for a in range(verdicts.ignored.shape[1]):
-                is_outside = (detections.outside[row] >> np.uint64(a)) & np.uint64(1)
+                is_outside = (outside >> np.uint64(a)) & np.uint64(1)
                 verdicts.ignored[at, a] = full if is_outside else np.uint64(0)
             at += 1
         # Runs of detections and of objects are both in the order of the images.
@@ -142,10 +143,10 @@ def lay_out(
             run = i
             while i < n and detections.image[detections.rows[begin + i]] == image:
                 i += 1
-            while first < objects.off[k + 1] and objects.image[objects.rows[first]] < image:
+            while first < objects.off[k + 1] and objects.image[first] < image:
                 first += 1
             last = first
-            while last < objects.off[k + 1] and objects.image[objects.rows[last]] == image:
+            while last < objects.off[k + 1] and objects.image[last] == image:
                 last += 1
             if last > first and scratch.seen[image] > 0:
                 cells.bounds[n_cells, 0] = base + run
@@ -160,9 +161,7 @@ def lay_out(
 
 
 @kernel
-def mark_outside(
-    value: NDArray[np.float64], ranges: NDArray[np.float64], words: NDArray[np.uint64]
-) -> None:
+def mark_outside(value: NDArray[np.float64], ranges: NDArray[np.float64], words: Words) -> None:
     """Set bit a of each word whose value is not in the a-th range, both ends included.
 
     value (n,); ranges (A, 2); words (n,). Source: COCOeval.evaluateImg, ``a < aRng[0] or a >

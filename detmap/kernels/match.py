@@ -19,18 +19,18 @@ from detmap.kernels.pairs import Pairs
 class Judging(NamedTuple):
     """What the rules read beside the pairs.
 
-    Words of subsets have bit a for subset a, words of thresholds bit t for threshold t.
+    Words of subsets have bit a for subset a, words of thresholds bit t for threshold t. Objects
+    are in the order of `ObjectColumns`.
     """
 
     thresholds: NDArray[np.float64]  # (T,) ascending
     first_of_equals: int  # best_free: 1 where of equal overlaps the first object is taken, else 0
-    rows: NDArray[np.int32]  # (G,) the objects' order
-    find: NDArray[np.uint64]  # (G,) subsets in which the object is one to find, by row
+    find: NDArray[np.uint64]  # (G,) subsets in which the object is one to find
     absorb: NDArray[np.uint64]  # (G,) subsets in which it absorbs, all ones where in every one
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
     dropped: NDArray[np.uint64]  # (D,) subsets in which a detection takes nothing, or (0,)
     loose: NDArray[np.bool_]  # (D,) whether it leaves what it takes to the others, or (0,)
-    taken: Words  # (G, A) thresholds at which an object is taken, by place in the order
+    taken: Words  # (G, A) thresholds at which an object is taken
 
 
 class Taken(NamedTuple):
@@ -87,15 +87,14 @@ def best_free(
         end, to_find, neutral, own_threshold = begin, zero, zero, False
         for j in range(begin, pairs.off[i + 1]):
             g = pairs.object[j]
-            target = judging.rows[g]
-            reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[target])
+            reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[g])
             if not pairs.absorbing[j] and is_used_up(g, reach, judging.taken):
                 continue
             pairs.object[end], pairs.overlap[end] = g, pairs.overlap[j]
             pairs.absorbing[end] = pairs.absorbing[j]
-            find = judging.find[target]
+            find = judging.find[g]
             to_find, neutral = to_find | find, neutral | ~find
-            own_threshold |= judging.enough[target] < np.inf
+            own_threshold |= judging.enough[g] < np.inf
             end += 1
         size = end - begin
         make_heap(begin, size, pairs, judging.first_of_equals)
@@ -118,11 +117,10 @@ def best_free(
                     n_sorted += 1
                 j = begin + size - 1 - place
                 g = pairs.object[j]
-                target = judging.rows[g]
-                find, where = judging.find[target], judging.absorb[target]
+                find, where = judging.find[g], judging.absorb[g]
                 if not pairs.absorbing[j]:
                     where = ~where
-                reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[target])
+                reach = reached(pairs.overlap[j], judging.thresholds, judging.enough[g])
                 if reach & wished == zero and not own_threshold:
                     break  # no later candidate reaches more
                 bits = wanted & where & (find if turn == 0 else ~find)
@@ -186,7 +184,7 @@ def best_any(
         # Only an object that absorbs in some subsets makes the best one another in each.
         mixed = False
         for j in range(begin, end):
-            absorb = judging.absorb[judging.rows[pairs.object[j]]]
+            absorb = judging.absorb[pairs.object[j]]
             mixed |= absorb != zero and absorb != ~zero
         first_row = n_taken
         best, reach = -1, zero
@@ -195,7 +193,7 @@ def best_any(
             if a == 0 or mixed:
                 best = -1
                 for j in range(begin, end):
-                    where = judging.absorb[judging.rows[pairs.object[j]]]
+                    where = judging.absorb[pairs.object[j]]
                     if not pairs.absorbing[j]:
                         where = ~where
                     beats = best < 0 or is_better(j, best, pairs, 1)
@@ -203,14 +201,14 @@ def best_any(
                         best = j
                 reach = zero
                 if best >= 0:
-                    enough = judging.enough[judging.rows[pairs.object[best]]]
+                    enough = judging.enough[pairs.object[best]]
                     reach = reached(pairs.overlap[best], judging.thresholds, enough)
             if judging.dropped.size and judging.dropped[row] & bit:
                 continue
             hit, excused = zero, zero
             if reach != zero:
                 g = pairs.object[best]
-                if judging.find[judging.rows[g]] & bit:
+                if judging.find[g] & bit:
                     hit = reach & ~np.uint64(judging.taken[g, a])
                     if not (judging.loose.size and judging.loose[row]):
                         judging.taken[g, a] |= hit

@@ -193,16 +193,16 @@ def lay_edges(
         scratch.object[g] = g
     if sort:
         for g in range(n_objects):
-            scratch.left[g] = edges_of(boxes, objects.rows[first + g], geometry.pixel)[0]
+            scratch.left[g] = edges_of(boxes, objects.row[first + g], geometry.pixel)[0]
         rank_by_score(scratch.left_bits, scratch.object[:n_objects], scratch.sorter)
     rightmost = -np.inf
     for j in range(n_objects - 1, -1, -1):
-        row = objects.rows[first + scratch.object[j]]
-        box = edges_of(boxes, row, geometry.pixel)
+        g = first + scratch.object[j]
+        box = edges_of(boxes, objects.row[g], geometry.pixel)
         scratch.edges[j, 0], scratch.edges[j, 1] = box[0], box[1]
         scratch.edges[j, 2], scratch.edges[j, 3], scratch.edges[j, 4] = box[2], box[3], box[4]
-        scratch.needed[j] = min(geometry.lowest, objects.enough[row])
-        scratch.absorb[j] = objects.absorb[row]
+        scratch.needed[j] = min(geometry.lowest, objects.enough[g])
+        scratch.absorb[j] = objects.absorb[g]
         rightmost = max(rightmost, box[2])
         scratch.right_from[j] = rightmost
 
