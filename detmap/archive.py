@@ -102,8 +102,8 @@ WRITE_AGAIN = "write it again"
 
 
 @contextmanager
-def opened(path: str | Path, names: list[str]) -> Iterator[Archive]:
-    """An archive that has exactly these arrays.
+def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Archive]:
+    """An archive that has exactly these arrays, and those of `more` or none of them.
 
     Raises
     ------
@@ -120,11 +120,13 @@ def opened(path: str | Path, names: list[str]) -> Iterator[Archive]:
         there: dict[str, zipfile.ZipInfo] = {}
         for info in file.infolist():
             name = info.filename.removesuffix(".npy")
-            if name not in names or info.filename == name:
+            if name not in (*names, *more) or info.filename == name:
                 raise DataError(shown, f"has an unknown part {info.filename[:40]!r}", WRITE_AGAIN)
             if name in there:
                 raise DataError(f"{shown}: {name}", "is there twice", WRITE_AGAIN)
             there[name] = info
+        if not there.keys().isdisjoint(more):
+            names = [*names, *more]
         for name in names:
             if name not in there:
                 raise DataError(f"{shown}: {name}", "is missing", WRITE_AGAIN)

@@ -20,6 +20,8 @@ from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets, ranked, rows_of
 from detmap.signature import data_digest, fold_table, protocol_digest
 from detmap.tables import MAX_ROWS, Categories, Note
+from detmap.taken import ARRAYS as TAKEN_ARRAYS
+from detmap.taken import Taken, joined
 from detmap.verdicts import word_of
 
 
@@ -46,6 +48,8 @@ class Matches:
     tp, ignored : (D, A) unsigned words, bit t for threshold t
     counted : (G, A) bool, whether the object is one to find in each area range
     notes : remarks of the readers
+    taken : which object each detection took, and at what overlap; None where nobody asked
+        (`match(..., taken=True)`), or a part of a merge does not know
     """
 
     protocol: Protocol
@@ -64,6 +68,7 @@ class Matches:
     obj_image: NDArray[np.int32]
     counted: NDArray[np.bool_]
     notes: tuple[Note, ...] = ()
+    taken: Taken | None = None
 
     def __post_init__(self) -> None:
         verdicts.check(self)
@@ -132,6 +137,7 @@ class Matches:
             digest=self.digest,
             beyond=self.beyond,
             notes=self.notes,
+            taken=None if self.taken is None else self.taken.take(np.zeros(0, dtype=np.int64)),
         )
 
     @staticmethod
@@ -206,6 +212,7 @@ class Matches:
             obj_image=obj_image[obj_order],
             counted=np.concatenate([part.counted for part in parts])[obj_order],
             notes=notes,
+            taken=joined([part.taken for part in parts], order),
         )
 
     def select(self, image_ids: ArrayLike) -> Matches:
@@ -238,6 +245,7 @@ class Matches:
             obj_off=offsets(labels(self.obj_off)[obj_rows], n_classes),
             obj_image=moved[self.obj_image[obj_rows]],
             counted=self.counted[obj_rows],
+            taken=None if self.taken is None else self.taken.take(rows),
         )
 
     def select_classes(self, classes: ArrayLike) -> Matches:
@@ -260,6 +268,7 @@ class Matches:
             obj_off=obj_off,
             obj_image=self.obj_image[obj_rows],
             counted=self.counted[obj_rows],
+            taken=None if self.taken is None else self.taken.take(rows),
         )
 
     def save(self, path: str | Path, **remarks: Any) -> None:
@@ -275,6 +284,8 @@ class Matches:
         """
         header = headers.written(self.protocol, self.categories, self.notes, remarks)
         arrays = {name: getattr(self, name) for name in ARRAYS}
+        if self.taken is not None:
+            arrays |= {f"taken_{name}": getattr(self.taken, name) for name in TAKEN_ARRAYS}
         archive.write(path, header, {"category_ids": self.categories.ids, **arrays})
 
     @staticmethod
@@ -288,7 +299,8 @@ class Matches:
         return read(path)[0]
 
 
-ARRAYS = [f.name for f in fields(Matches) if f.name not in ("protocol", "categories", "notes")]
+_OTHERS = ("protocol", "categories", "notes", "taken")
+ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]
 
 
 def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
@@ -299,7 +311,8 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
     DataError : not such a file, damaged, forged, or of a format that this version does not know; it
         names the array
     """
-    with archive.opened(path, ["header", "category_ids", *ARRAYS]) as file:
+    more = [f"taken_{name}" for name in TAKEN_ARRAYS]
+    with archive.opened(path, ["header", "category_ids", *ARRAYS], more) as file:
         header = file.read_json("header")
         protocol, names, groups, notes, remarks = headers.read(file.place("header"), header)
         n_rows, n_objects = file.length("score"), file.length("obj_image")
@@ -318,6 +331,12 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
         file.require("ignored", word, n_rows, n_areas)
         file.require("obj_image", np.int32, n_objects)
         file.require("counted", np.bool_, n_objects, n_areas)
+        if more[0] in file.members:
+            n_taken = file.length("taken_object")
+            file.require("taken_off", np.int64, n_rows + 1)
+            file.require("taken_object", np.int32, n_taken)
+            file.require("taken_overlap", np.float64, n_taken)
+            file.require("taken_words", word, n_taken, n_areas)
         file.require_memory()
         for name, n in (("off", n_rows), ("obj_off", n_objects)):
             if file.read(name)[-1] != n:
@@ -325,7 +344,10 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
         try:
             categories = Categories(file.read("category_ids"), names, groups)
             arrays = {name: file.read(name) for name in ARRAYS}
-            matches = Matches(protocol, categories, notes=notes, **arrays)
+            taken = None
+            if more[0] in file.members:
+                taken = Taken(**{name: file.read(f"taken_{name}") for name in TAKEN_ARRAYS})
+            matches = Matches(protocol, categories, notes=notes, taken=taken, **arrays)
         except DataError as error:
             if error.where.startswith(file.path):
                 raise

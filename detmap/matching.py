@@ -13,22 +13,29 @@ from detmap.matches import Matches, distinct
 from detmap.overlaps.boxes import BoxPairs
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
-from detmap.rows import group, labels, offsets
+from detmap.rows import group, labels, offsets, places_in_cells
 from detmap.signature import image_digests
 from detmap.tables import Detections, Truth, boxes_as, require_truth_of
+from detmap.taken import Taken
 from detmap.verdicts import word_of
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns
+    from detmap.kernels.match import Takings
 
 CHUNK = 1 << 16  # detections whose areas are made at a time
 EVERY_SUBSET = ~np.uint64(0)
 
 
 def match(
-    truth: Truth, detections: Detections, protocol: Protocol, *, threads: int | None = None
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    *,
+    threads: int | None = None,
+    taken: bool = False,
 ) -> Matches:
-    """Judge every detection at every area range and IoU threshold of the protocol.
+    """Judge every detection in every subset and at every threshold of the protocol.
 
     Parameters
     ----------
@@ -36,18 +43,32 @@ def match(
         `truth`)
     protocol : the rules
     threads : how many to use; all processors when left out. The result does not depend on it.
+    taken : whether to keep who took what, `Matches.taken`
 
     Raises
     ------
     DataError : boxes so small that their overlap is 0/0
     """
+    roles = read_roles(truth, detections, protocol)
+    return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
+
+
+def judge(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    roles: Roles,
+    *,
+    threads: int | None = None,
+    taken: bool = False,
+) -> Matches:
+    """`match`, where the roles are known already."""
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
     require_truth_of(detections, truth)
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
-    roles = read_roles(truth, detections, protocol)
     n_images, n_subsets = len(truth.images), roles.n_subsets
     columns, objects = _columns(truth, detections, protocol, roles)
     produce = BoxPairs(
@@ -71,12 +92,12 @@ def match(
         objects.find,
         objects.absorb,
         objects.enough,
-        columns.dropped,
-        np.zeros(0, dtype=bool),
+        roles.dropped,
+        roles.loose,
         np.zeros((len(truth), n_subsets), dtype=word),
     )
-    nobody_asks = kernels.Taken(image[:0], image[:0], np.zeros(0), tp[:0])
     sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)
+    kept: list[Takings] = []
 
     def match_some(classes: NDArray[np.int32]) -> None:
         n_rows, n_objects = int(sizes[classes].sum()), int(obj_sizes[classes].sum())
@@ -90,7 +111,10 @@ def match(
         largest = int((cells.bounds[:n_cells, 3] - cells.bounds[:n_cells, 2]).max(initial=0))
         walk = kernels.walk(n_subsets, 2 * largest)
         for n, pairs in produce(cells, n_cells, position):
-            rule(n, pairs, judging, verdicts, nobody_asks, walk)
+            takings = kernels.empty_takings(int(pairs.off[n]) if taken else 0, n_subsets, word)
+            n_taken = rule(n, pairs, judging, verdicts, takings, walk)
+            if taken:
+                kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
 
     digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(
@@ -113,6 +137,24 @@ def match(
         objects.image,
         _flags(objects.find, n_subsets),
         notes=distinct(truth.notes, detections.notes),
+        taken=_taken(kept, objects, tp) if taken else None,
+    )
+
+
+def _taken(
+    kept: list[Takings], objects: ObjectColumns, tp: NDArray[np.unsignedinteger[Any]]
+) -> Taken:
+    """Who took what, from the pieces that the rules wrote, in whatever order."""
+    none = np.zeros(0, dtype=np.int32)
+    place = np.concatenate([none, *(piece.object for piece in kept)])
+    detection = np.concatenate([none, *(piece.detection for piece in kept)])
+    order = np.lexsort((place, detection))
+    n_taken = np.bincount(detection, minlength=len(tp))
+    return Taken(
+        np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64),
+        places_in_cells(objects.off, objects.image)[place[order]],
+        np.concatenate([np.zeros(0), *(piece.overlap for piece in kept)])[order],
+        np.concatenate([tp[:0], *(piece.words for piece in kept)])[order],
     )
 
 
@@ -151,6 +193,8 @@ class Roles:
         their own area; all ones where it does in every subset
     outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes nothing
     dropped : (D,) uint64, where it takes nothing; (0,) where none is
+    loose : (D,) bool, whether the detection leaves what it takes to the others; (0,) where none
+        does. No benchmark has it: pycocotools does so with detections whose id is below 1
     rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
     enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
         none
@@ -161,6 +205,7 @@ class Roles:
     absorb: NDArray[np.uint64]
     outside: NDArray[np.unsignedinteger[Any]]
     dropped: NDArray[np.uint64]
+    loose: NDArray[np.bool_]
     rank: NDArray[np.int32]
     enough: NDArray[np.float64]
 
@@ -181,7 +226,8 @@ def read_roles(truth: Truth, detections: Detections, protocol: Protocol) -> Role
     find[neutral] = 0
     absorb = np.zeros(len(truth), dtype=np.uint64)
     absorb[absorbs] = EVERY_SUBSET
-    outside = np.empty(len(detections), dtype=np.uint8 if len(ranges) <= 8 else np.uint64)
+    word = np.uint8 if len(ranges) <= 8 else np.uint64
+    outside: NDArray[np.unsignedinteger[Any]] = np.empty(len(detections), dtype=word)
     for begin in range(0, len(detections), CHUNK):
         rows = slice(begin, begin + CHUNK)
         outside[rows] = _outside(_area(detections, rows, protocol.boxes.extent), ranges)
@@ -191,6 +237,7 @@ def read_roles(truth: Truth, detections: Detections, protocol: Protocol) -> Role
         absorb,
         outside,
         dropped=np.zeros(0, dtype=np.uint64),
+        loose=np.zeros(0, dtype=bool),
         rank=np.zeros(0, dtype=np.int32),
         enough=np.full(len(truth), np.inf),
     )

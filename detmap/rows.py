@@ -73,6 +73,19 @@ def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
     )
 
 
+def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(n,) the place of each row among those of its class and image, for rows by class, then by
+    image.
+    """
+    if not len(image):
+        return np.zeros(0, dtype=np.int32)
+    begins = np.ones(len(image), dtype=bool)
+    begins[1:] = image[1:] != image[:-1]
+    begins[off[:-1][np.diff(off) > 0]] = True
+    rows = np.arange(len(image))
+    return (rows - np.maximum.accumulate(np.where(begins, rows, 0))).astype(np.int32)
+
+
 class Positions:
     """Where wanted ids stand in an ascending array of known ids; -1 where they do not.
 

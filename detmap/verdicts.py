@@ -8,7 +8,9 @@ import numpy as np
 
 from detmap import checks
 from detmap.protocol import Protocol
+from detmap.rows import labels
 from detmap.tables import MAX_ROWS, Categories, Note
+from detmap.taken import Taken
 
 
 def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
@@ -66,6 +68,21 @@ def check(matches: Any) -> None:
     for name, value in columns.items():
         object.__setattr__(matches, name, value)
     _check_order(matches)
+    if matches.taken is not None:
+        _check_taken(matches)
+
+
+def _check_taken(matches: Any) -> None:
+    """Who took what: that it is there to be taken, and that the verdicts say the same."""
+    if not isinstance(matches.taken, Taken):
+        checks.refuse("Matches.taken", f"a {type(matches.taken).__name__}")
+    n_images = max(matches.n_images, 1)
+    cell = labels(matches.off).astype(np.int64) * n_images + matches.image
+    obj_cell = labels(matches.obj_off).astype(np.int64) * n_images + matches.obj_image
+    n_met = np.searchsorted(obj_cell, cell, "right") - np.searchsorted(obj_cell, cell, "left")
+    fault = matches.taken.fault(matches.tp, matches.ignored, n_met)
+    if fault:
+        checks.refuse("Matches.taken", fault)
 
 
 def _check_order(matches: Any) -> None:

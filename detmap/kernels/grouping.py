@@ -21,6 +21,7 @@ def group(
 
     key (n,) int32 of each row in [0, n_keys); rows (m,) int32, the order to start from;
     out: grouped (m,) int32 rows; off (n_keys + 1,) int64 where each key's rows begin.
+    Source: none; a counting sort.
     """
     off[:] = 0
     for i in range(rows.size):
@@ -40,8 +41,8 @@ SHORT = 64  # rows
 
 
 class Sorter(NamedTuple):
-    """Scratch arrays to sort up to n rows in: keys and their next order, rows in their next order, counts
-    of digits.
+    """Scratch arrays to sort up to n rows in: keys and their next order, rows in their next
+    order, counts of digits.
     """
 
     keys: NDArray[np.uint64]
@@ -67,7 +68,8 @@ def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: S
     bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the
     order that ties shall have; scratch: `sorter` of n or more. Radix sort, least digit first: as
     stable as the merge sort of the references, and linear; insertion sort where the counting of
-    digits would take longer.
+    digits would take longer. Source: COCOeval.accumulate, ``argsort(-dtScores,
+    kind='mergesort')``.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)

@@ -6,7 +6,7 @@ families. Both know overlaps, not what they were made of.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Judging(NamedTuple):
     taken: Words  # (G, A) thresholds at which an object is taken
 
 
-class Taken(NamedTuple):
+class Takings(NamedTuple):
     """Who took what, a row a detection and object; (0,) where nobody asks."""
 
     detection: NDArray[np.int32]  # (n,) rows of the verdicts
@@ -42,12 +42,19 @@ class Taken(NamedTuple):
     words: Words  # (n, A) thresholds at which it was taken
 
 
+def empty_takings(n: int, n_subsets: int, word: Any) -> Takings:
+    """Space for n rows: as many as there are pairs is enough."""
+    return Takings(
+        np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, n_subsets), word)
+    )
+
+
 class Walk(NamedTuple):
     """Scratch arrays of the rules, for A subsets and n pairs of a detection."""
 
     still_open: NDArray[np.uint64]  # (A,) thresholds at which the detection has taken nothing
     hit: NDArray[np.uint64]  # (A,) thresholds at which it took an object to find
-    slot: NDArray[np.int64]  # (n,) where each candidate's row of `Taken` is, -1 for none
+    slot: NDArray[np.int64]  # (n,) where each candidate's row of `Takings` is, -1 for none
 
 
 def walk(n_subsets: int, n_pairs: int) -> Walk:
@@ -59,10 +66,10 @@ def walk(n_subsets: int, n_pairs: int) -> Walk:
 
 @kernel
 def best_free(
-    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, taken: Taken, scratch: Walk
+    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, takings: Takings, scratch: Walk
 ) -> int:
     """Judge n detections with their pairs: each takes, at each threshold, the best object that is
-    still free; how many rows of `taken` were written.
+    still free; how many rows of `takings` were written.
 
     Source: COCOeval.evaluateImg in pycocotools' cocoeval.py. Of the free objects whose overlap
     reaches the threshold a detection takes the one with the largest, of equal overlaps the later
@@ -142,12 +149,12 @@ def best_free(
                             live &= ~bit
                         if turn == 0:
                             scratch.hit[a] |= take
-                        if taken.detection.size:
+                        if takings.detection.size:
                             if scratch.slot[place] < 0:
                                 scratch.slot[place] = n_taken
-                                open_row(n_taken, at, g, pairs.overlap[j], taken)
+                                open_row(n_taken, at, g, pairs.overlap[j], takings)
                                 n_taken += 1
-                            taken.words[scratch.slot[place], a] |= take
+                            takings.words[scratch.slot[place], a] |= take
                     wished = union_of(scratch.still_open, wanted)
                 place += 1
         for a in range(n_subsets):
@@ -163,10 +170,10 @@ def best_free(
 
 @kernel
 def best_any(
-    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, taken: Taken, scratch: Walk
+    n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, takings: Takings, scratch: Walk
 ) -> int:
     """Judge n detections with their pairs: each by the best object of all, taken or not; how many
-    rows of `taken` were written.
+    rows of `takings` were written.
 
     Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest
     overlap, of equal overlaps the first. Where that overlap reaches the threshold: IGNORED if the
@@ -214,14 +221,16 @@ def best_any(
                         judging.taken[g, a] |= hit
                 else:
                     excused = reach
-                if taken.detection.size and hit | excused != zero:
+                if takings.detection.size and hit | excused != zero:
                     slot = first_row
-                    while slot < n_taken and taken.object[slot] != g:
+                    while slot < n_taken and not (
+                        takings.object[slot] == g and takings.overlap[slot] == pairs.overlap[best]
+                    ):
                         slot += 1
                     if slot == n_taken:
-                        open_row(slot, at, g, pairs.overlap[best], taken)
+                        open_row(slot, at, g, pairs.overlap[best], takings)
                         n_taken += 1
-                    taken.words[slot, a] |= hit | excused
+                    takings.words[slot, a] |= hit | excused
             verdicts.tp[at, a] = hit
             verdicts.ignored[at, a] = excused | (np.uint64(verdicts.ignored[at, a]) & full & ~hit)
     return n_taken
@@ -267,14 +276,14 @@ def union_of(words: NDArray[np.uint64], subsets: np.uint64) -> np.uint64:
 
 
 @kernel
-def open_row(slot: int, at: int, g: int, overlap: float, taken: Taken) -> None:
+def open_row(slot: int, at: int, g: int, overlap: float, takings: Takings) -> None:
     """Begin the row of a detection and an object.
 
     Source: dtMatches of COCOeval.evaluateImg says the same, an id for each threshold.
     """
-    taken.detection[slot], taken.object[slot], taken.overlap[slot] = at, g, overlap
-    for a in range(taken.words.shape[1]):
-        taken.words[slot, a] = 0
+    takings.detection[slot], takings.object[slot], takings.overlap[slot] = at, g, overlap
+    for a in range(takings.words.shape[1]):
+        takings.words[slot, a] = 0
 
 
 # --- a heap over the pairs of one detection, the best first ---------------------------------------

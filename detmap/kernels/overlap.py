@@ -49,6 +49,7 @@ def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height
     """Boxes x, y, width, height that share no area with their image.
 
     image (n,) int32; boxes (n, 4) float64; width, height (I,) float64, NaN where unknown.
+    Source: none; what a note counts.
     """
     count = 0
     for i in range(image.size):
@@ -64,7 +65,7 @@ def find_bad_box(boxes: Floats, most: float) -> int:
     """The first box x, y, width, height with a negative side, or a number that is NaN or beyond
     `most`; -1 if there is none.
 
-    boxes (n, 4) float64; most float.
+    boxes (n, 4) float64; most float. Source: none; what a reader refuses.
     """
     for i in range(boxes.shape[0]):
         for j in range(4):
