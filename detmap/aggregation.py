@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import memory
 from detmap.curves import Scores
 from detmap.errors import ProtocolError
 from detmap.protocol import Protocol
@@ -125,9 +126,11 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol) -> float:
     makes COCO's numbers equal to pycocotools' in every bit.
     """
     cells = _cells(scores, row, protocol)
-    if protocol.mean.undefined != "skip":
-        cells = np.where(np.isnan(cells), 1.0 if protocol.mean.undefined == "one" else 0.0, cells)
-    defined = cells[~np.isnan(cells)]
+    if protocol.mean.undefined == "skip":
+        defined = cells[~np.isnan(cells)]
+    else:
+        value = 1.0 if protocol.mean.undefined == "one" else 0.0
+        defined = _of_every_class(scores, np.where(np.isnan(cells), value, cells), value).ravel()
     return float(np.mean(defined)) if defined.size else float("nan")
 
 
@@ -135,11 +138,28 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     """(K,) the row's value of each class, NaN where the class has no object to find."""
     cells = _cells(scores, row, protocol)
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
-    return np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    return _of_every_class(scores, means, np.nan)
+
+
+def _of_every_class(
+    scores: Scores, cells: NDArray[np.float64], value: float
+) -> NDArray[np.float64]:
+    """(..., K) from (..., J): `value` for the classes without an object to find."""
+    shape = (*cells.shape[:-1], len(scores.n_objects))
+    memory.require(
+        8 * math.prod(shape),
+        "mean.undefined",
+        f"the terms of {shape[-1]} classes",
+        "leave mean.undefined at skip",
+    )
+    everything = np.full(shape, value)
+    everything[..., scores.judged] = cells
+    return everything
 
 
 def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
-    """The numbers that a row averages, classes last."""
+    """The numbers that a row averages, classes that have an object last."""
     a = [area.name for area in protocol.areas].index(row.area)
     m = (protocol.limits.max_dets or (0,)).index(row.max_dets)
     cells: NDArray[np.float64] = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]

@@ -8,6 +8,7 @@ of every class, area range and threshold, undefined ones as NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import memory
 from detmap.integrators import code, n_terms, recall_points
 from detmap.matches import Matches
 from detmap.parallel import each_batch
@@ -27,14 +29,16 @@ class Scores:
 
     Parameters
     ----------
-    terms : (A, T, R, K) float64, the numbers whose mean over R is the AP of a class at the highest
+    judged : (J,) int64, the classes with an object to find, ascending: often few of many
+    terms : (A, T, R, J) float64, the numbers whose mean over R is the AP of a class at the highest
         detection limit; NaN where the class has no object to find in the area range
-    recall : (M, A, T, K) float64, recall at the end of the list within each detection limit; NaN as
+    recall : (M, A, T, J) float64, recall at the end of the list within each detection limit; NaN as
         above
     n_objects : (K, A) int64, objects to find
     n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
     """
 
+    judged: NDArray[np.int64]
     terms: NDArray[np.float64]
     recall: NDArray[np.float64]
     n_objects: NDArray[np.int64]
@@ -157,12 +161,24 @@ def scores(
     n_objects = matches.n_objects()
     n_classes, n_areas = n_objects.shape
     n_thresholds = len(matches.protocol.thresholds())
+    judged = np.flatnonzero((n_objects > 0).any(axis=1))
+    cells = n_areas * n_thresholds
+    memory.require(  # an array and its transpose; counts of every class
+        8 * cells * (2 * len(judged) * (n_terms(ap) + len(limits)) + 4 * n_classes),
+        "protocol",
+        f"the curves of {len(judged)} classes with objects in {cells} area ranges and thresholds",
+        "evaluate with fewer iou.thresholds, areas or recall points (--set), or only AP by a rule "
+        "without recall points (--set ap.integrator=all_points)",
+    )
     n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=np.int64) for _ in range(2))
+    place = np.full(n_classes, -1)
+    place[judged] = np.arange(len(judged))
     summary = kernels.Summary(
-        np.full((n_classes, n_areas, n_thresholds, n_terms(ap)), np.nan),
+        place,
+        np.full((len(judged), n_areas, n_thresholds, n_terms(ap)), np.nan),
         n_tp,
         n_fp,
-        np.empty((n_classes, len(limits), n_areas, n_thresholds), dtype=np.int64),
+        np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=np.int64),
     )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     rule = kernels.Integrator(code(ap), recall_points(ap), ap.epsilon)
@@ -177,10 +193,12 @@ def scores(
 
     each_batch(score_some, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
-        recall = summary.n_within / np.where(n_objects > 0, n_objects, np.nan)[:, None, :, None]
+        to_find = np.where(n_objects > 0, n_objects, np.nan)[judged]
+        recall = summary.n_within / to_find[:, None, :, None]
     by_class_last = (1, 2, 0)
     n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
     return Scores(
+        judged,
         np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0)),
         np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
         n_objects,
@@ -195,12 +213,17 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     classes in the whole.
     """
     order = np.argsort(np.concatenate(classes))
+    judged = np.concatenate([c[part.judged] for part, c in zip(parts, classes, strict=True)])
+    order_of_judged = np.argsort(judged)
 
-    def whole(column: str, axis: int) -> NDArray[Any]:
+    def whole(column: str) -> NDArray[Any]:
+        axis = 0 if column == "n_objects" else -1
         columns = np.concatenate([getattr(part, column) for part in parts], axis=axis)
-        return np.ascontiguousarray(columns.take(order, axis=axis))
+        rows = order_of_judged if column in ("terms", "recall") else order
+        return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    return Scores(*(whole(f.name, 0 if f.name == "n_objects" else -1) for f in fields(Scores)))
+    names = [f.name for f in fields(Scores) if f.name != "judged"]
+    return Scores(judged[order_of_judged], *(whole(name) for name in names))
 
 
 def whole_curve(
@@ -250,6 +273,12 @@ def sample(
     n_objects = matches.n_objects()
     n_classes, n_areas = n_objects.shape
     shape = (len(matches.protocol.thresholds()), len(points), n_classes, n_areas, len(limits))
+    memory.require(
+        8 * (2 * len(points) + 1) * math.prod(shape) // max(len(points), 1),
+        "protocol",
+        f"precision, recall and scores of {n_classes} classes at {len(points)} recall points",
+        "choose fewer classes, areas, limits or thresholds",
+    )
     samples = kernels.Samples(
         np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
     )

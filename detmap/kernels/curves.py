@@ -53,10 +53,11 @@ class Integrator(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is kept of each class: terms (K, A, T, R), whose mean is AP; n_tp, n_fp (K, A, T);
-    n_within (K, M, A, T).
+    """What is kept: place (K,) of a class among the J that have an object, else -1; of these terms
+    (J, A, T, R), whose mean is AP, and n_within (J, M, A, T); of all n_tp, n_fp (K, A, T).
     """
 
+    place: NDArray[np.int64]
     terms: NDArray[np.float64]
     n_tp: NDArray[np.int64]
     n_fp: NDArray[np.int64]
@@ -176,7 +177,9 @@ def score_classes(
     for c in range(classes.size):
         k = classes[c]
         find_true_positives(k, ranked, limits[limits.size - 1], curves)
-        count_within(k, ranked, limits, summary.n_within[k])
+        place = summary.place[k]
+        if place >= 0:
+            count_within(k, ranked, limits, summary.n_within[place])
         for a in range(n_objects.shape[1]):
             for t in range(curves.n_tp.shape[1]):
                 n = curves.n_tp[a, t]
@@ -191,7 +194,11 @@ def score_classes(
                         precision,
                     )
                     integrate(
-                        rule.code, recall[:n], precision[:n], rule.points, summary.terms[k, a, t]
+                        rule.code,
+                        recall[:n],
+                        precision[:n],
+                        rule.points,
+                        summary.terms[place, a, t],
                     )
 
 
