@@ -13,6 +13,7 @@
 | arrays | truth loaded, detections in arrays, to the twelve numbers, second call in a process |
 | process | from the start of Python to its end, files to numbers, and the most memory it held |
 | cold | detmap: the same process with an empty cache of machine code |
+| segm | masks, 20 an image, from two files to the twelve numbers (only where --only names it) |
 | threads | detmap: from tables to numbers with 1, 2 and 4 threads |
 
 | other job | |
@@ -116,6 +117,15 @@ def process_job(bench: Bench, name: str) -> Iterator[Line]:
     return compared(bench, name, "files", 1, shows)
 
 
+def segm_job(bench: Bench, name: str) -> Iterator[Line]:
+    files = bench.workload(name, masks=20)
+    files |= {"detections": files["masks"], "kind": "segm"}
+    wanted = [p for p in bench.peers if "segm" in p.kinds]
+    tasks = {p.name: {**files, "tool": p.name, "job": "files", "calls": 2} for p in wanted}
+    shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
+    yield Line("Masks, 20 an image", f"{name} masks", "segm", tasks, shows)
+
+
 def cold_job(bench: Bench, name: str) -> Iterator[Line]:
     task = {**bench.workload(name), "job": "files", "calls": 1, "cold": True}
     shows = {"process": "whole process, empty cache of machine code"}
@@ -210,7 +220,9 @@ OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "process": process_job,
     "cold": cold_job,
     "threads": threads_job,
+    "segm": segm_job,
 }
+EXTRA = ("segm",)  # jobs of a workload that are done where --only names them
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
@@ -305,16 +317,18 @@ class Bench:
         """Compile and cache detmap's kernels, and have the files in memory; not recorded."""
         self.run({**files, "tool": "detmap", "job": job, "calls": 1})
 
-    def workload(self, name: str, detections: int = 0) -> dict[str, str]:
+    def workload(self, name: str, detections: int = 0, masks: int = 0) -> dict[str, str]:
         """The paths of a workload, made when they are not there."""
         command = [sys.executable, str(HERE / "workloads.py"), name]
         command += ["--out", str(self.options.cache)]
         command += ["--detections", str(detections)] if detections else []
+        command += ["--masks", str(masks)] if masks else []
         command += ["--boxes", str(self.options.data / "coco-val2017-boxes")]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
             sys.exit(f"bench: workload {name} was not made")
         folder = self.options.cache / (f"{name}-{detections}" if detections else name)
-        names = {"truth": "instances.json", "detections": "results.json", "table": "detections.npy"}
+        names = {"truth": "instances.json", "detections": "results.json"}
+        names |= {"table": "detections.npy", "masks": "masks.json"}
         return {key: str(folder / file) for key, file in names.items()}
 
     # --- what was found ---------------------------------------------------------------------------
@@ -479,7 +493,7 @@ def parse() -> argparse.Namespace:
     names = (*WORKLOADS, *OTHERS)
     add = parser.add_argument
     add("what", nargs="*", default=["W1"], metavar="JOB", help=f"{', '.join(names)} (default W1)")
-    add("--only", nargs="+", choices=[*OF_WORKLOAD], help="jobs of the workloads (default all)")
+    add("--only", nargs="+", choices=[*OF_WORKLOAD], help="jobs of the workloads")
     add("--tools", nargs="+", choices=[*BY_NAME], help="peers to measure (default all)")
     add("--runs", type=int, default=5, help="runs of each measurement (default 5)")
     add("--statistic", choices=("median", "min"), default="median", help="shown of the runs")
@@ -510,7 +524,7 @@ def main() -> int:
             for line in OTHERS[name](bench):
                 bench.measure(line)
             continue
-        for job in options.only or OF_WORKLOAD:
+        for job in options.only or [job for job in OF_WORKLOAD if job not in EXTRA]:
             for line in OF_WORKLOAD[job](bench, name):
                 bench.measure(line)
     bench.judge()

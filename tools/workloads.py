@@ -386,6 +386,34 @@ def write(name: str, load: Workload, folder: Path, real_boxes: Path) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="ascii")
 
 
+def write_masks(folder: Path, per_image: int) -> None:
+    """Write `masks.json` beside a workload: the best detections of each image as run lengths of
+    the ellipse in their box, as a detector of masks writes them.
+    """
+    from pycocotools import mask
+
+    images = json.loads((folder / "instances.json").read_bytes())["images"]
+    sizes = {image["id"]: (image["height"], image["width"]) for image in images}
+    table = np.load(folder / "detections.npy")
+    table = table[np.lexsort((-table[:, 5], table[:, 0]))]
+    starts = np.flatnonzero(np.diff(table[:, 0], prepend=-1.0))
+    place = np.arange(len(table)) - np.repeat(starts, np.diff(np.append(starts, len(table))))
+    table = table[place < per_image]
+    angle = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    circle = np.stack([0.5 + 0.5 * np.cos(angle), 0.5 + 0.5 * np.sin(angle)], axis=1)
+    rows = []
+    for image_id, x, y, w, h, score, category in table.tolist():
+        height, width = sizes[int(image_id)]
+        outline = (circle * (w, h) + (x, y)).ravel().tolist()
+        (shape,) = mask.frPyObjects([outline], height, width)
+        shape["counts"] = shape["counts"].decode("ascii")
+        row = {"image_id": int(image_id), "category_id": int(category), "segmentation": shape}
+        rows.append(row | {"score": score})
+    draft = folder / "masks.json.draft"
+    draft.write_text(json.dumps(rows), encoding="ascii")
+    draft.rename(folder / "masks.json")
+
+
 def main() -> None:
     """Write one workload, unless it is there."""
     parser = argparse.ArgumentParser(
@@ -401,6 +429,9 @@ def main() -> None:
     parser.add_argument(
         "--boxes", type=Path, default=REAL_BOXES, help=f"folder of {REAL_FILE}, for W3"
     )
+    parser.add_argument(
+        "--masks", type=int, metavar="N", help="also masks.json, of the N best of each image"
+    )
     arguments = parser.parse_args()
     load, name = WORKLOADS[arguments.name], arguments.name
     if arguments.detections:
@@ -410,8 +441,10 @@ def main() -> None:
     folder = arguments.out / name
     if (folder / "manifest.json").exists():
         print(f"{folder} is there")
-        return
-    write(name, load, folder, arguments.boxes)
+    else:
+        write(name, load, folder, arguments.boxes)
+    if arguments.masks and not (folder / "masks.json").exists():
+        write_masks(folder, arguments.masks)
     print(
         f"{folder}: {load.images} images, {load.objects} objects, {load.detections} detections,"
         f" {load.classes} classes"
