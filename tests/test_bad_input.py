@@ -1206,13 +1206,13 @@ OPTIONS = {
         ["-o", "no/such/file"],
         "no/such/file",
         "cannot be written: No such file",
-        "with -o",
+        "write to another place",
     ),
     "an output that is a folder": (
         ["-o", "VOC2007"],
         "VOC2007",
-        "cannot be written: Is a directory",
-        "with -o",
+        "is a folder",
+        "give the path of a file",
     ),
 }
 
@@ -1244,7 +1244,7 @@ USAGE = {
     ),
     "no threads": (
         ["eval", "gt.json", "dt.json", "--threads", "0"],
-        "argument --threads: at least 1",
+        "argument --threads: '0' is not a whole number of at least 1",
     ),
     "threads that are no number": (
         ["eval", "gt.json", "dt.json", "--threads", "all"],

@@ -261,7 +261,7 @@ PEERS = (
         " array, num_threads=N)",
         vernier_truth,
         vernier_results,
-        kinds=(BOXES, KEYPOINTS),  # of masks it wants a box as well, which changes pycocotools' areas
+        kinds=(BOXES, KEYPOINTS),  # of masks it wants boxes too, which changes areas
         streams=True,
         deviations={"zero union": ZERO_UNION},
     ),
