@@ -35,6 +35,8 @@ def identity(
     return {
         "kernel": f"{kernel.__module__}.{kernel.__qualname__}",
         "types": spelled(key),
+        "parameters": letters(key),
+        "result": kernel.result,
         "source": source_digest(kernel),
         "detmap": __version__,
         "platform": system,
@@ -51,13 +53,7 @@ def file_name(wanted: dict[str, str]) -> str:
 
 def pack(entry: Entry, is_: dict[str, str], **further: str) -> bytes:
     """The content of a file; `further` is for readers only."""
-    header = {
-        **is_,
-        "symbol": entry.symbol,
-        "result": entry.result,
-        "parameters": entry.parameters,
-        "further": further,
-    }
+    header = {**is_, "symbol": entry.symbol, "further": further}
     content = json.dumps(header).encode() + b"\n" + entry.machine_code
     return MAGIC + hashlib.sha256(content).digest() + content
 
@@ -79,16 +75,26 @@ def unpack(data: bytes, wanted: dict[str, str]) -> Entry:
     head, _, machine_code = content.partition(b"\n")
     try:
         header = json.loads(head)
-        entry = Entry(header["symbol"], header["result"], header["parameters"], machine_code)
-        said = {name: header[name] for name in wanted}
+        symbol, said = header["symbol"], {name: header[name] for name in wanted}
     except (ValueError, TypeError, KeyError, RecursionError):
         raise BadCodeError("it does not say what it is") from None
-    if not all(isinstance(text, str) for text in entry[:3]):
+    if not isinstance(symbol, str) or not symbol.startswith("cfunc."):
         raise BadCodeError("it does not say what it is")
     if said != wanted:
         other = next(name for name in wanted if said[name] != wanted[name])
         raise BadCodeError(f"its {other} is {str(said[other])[:80]!r}")
-    return entry
+    return Entry(symbol, wanted["result"], wanted["parameters"], machine_code)
+
+
+def letters(key: Key) -> str:
+    """The parameters of the C function, as in `Entry`."""
+    spelled = []
+    for part in key:
+        if isinstance(part, tuple):
+            spelled.append("p" + "i" * part[1])
+        elif isinstance(part, str):
+            spelled.append(part)
+    return "".join(spelled)
 
 
 def spelled(key: Key) -> str:

@@ -89,7 +89,7 @@ def fault(code: bytes, symbol: str, outside: Collection[str], processor: str = "
         return "" if right else "no object code of this machine"
     try:
         return _elf_fault(code, symbol, outside, processor)
-    except (struct.error, IndexError, ValueError):
+    except (struct.error, IndexError, OverflowError, ValueError):
         return "a table of the object code is cut off"
 
 

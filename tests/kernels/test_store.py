@@ -236,7 +236,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another version": lambda data: with_header(data, detmap="0.0.1"),
     "another processor": lambda data: with_header(data, processor="znver9"),
     "another platform": lambda data: with_header(data, platform="linux s390x"),
-    "another symbol": lambda data: with_header(data, symbol="NRT_decref_"),
+    "another symbol": lambda data: with_header(data, symbol="cfunc.nothing"),
+    "no symbol": lambda data: with_header(data, symbol=""),
     "unknown parameters": lambda data: with_header(data, parameters="pz"),
     "unknown result": lambda data: with_header(data, result="str"),
     "text for code": lambda data: with_code(data, lambda code: b"no object code" * 100),
@@ -249,6 +250,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     ),
     "sections elsewhere": lambda data: with_code(
         data, lambda code: code[:40] + struct.pack("<Q", 1 << 62) + code[48:]
+    ),
+    "sections nowhere": lambda data: with_code(
+        data, lambda code: code[:40] + struct.pack("<Q", (1 << 64) - 1) + code[48:]
     ),
 }
 

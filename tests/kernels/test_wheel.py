@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -172,3 +173,32 @@ def test_a_damaged_kernel_of_the_wheel_is_compiled(site: Path, tmp_path: Path) -
         assert [path.name[:9] for path in (tmp_path / "cache").iterdir()] == ["fold_rows"]
     finally:
         file.write_bytes(kept)
+
+
+@built_here
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (shutil.which("qemu-aarch64-static") and shutil.which("aarch64-linux-gnu-gcc")),
+    reason="needs qemu-user-static and gcc-aarch64-linux-gnu",
+)
+def test_the_code_for_aarch64_gives_every_byte_that_this_machine_gives(
+    site: Path, tmp_path: Path
+) -> None:
+    """Run by an emulator and linked by GNU's linker; LLVM's own linker on aarch64 is not tried."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]),
+        "DETMAP_KERNELS": "wheel",
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tests.kernels.crossed", str(site), str(tmp_path)],
+        env=environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["wrong"] == {}
+    assert found["read"] == found["bytes"] > 10 * MEGABYTE
+    assert found["kernels"] > 20
+    assert found["calls"] > 10 * found["kernels"]
