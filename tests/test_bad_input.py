@@ -76,7 +76,7 @@ NOT_JSON = {
     ),
     "empty": (b"", "", "the file is empty", "file is"),
     "white space only": (b" \n\t\n", "", "the file is empty", "file is"),
-    "not UTF-8": (b'[\n{"image_id": "\xff"}]', ": line 2", "not UTF-8", "write the file as UTF-8"),
+    "not UTF-8": (b'[\n{"image_id": "\xff"]', ": line 2", "not UTF-8", "write the file as UTF-8"),
     "UTF-16": (
         json.dumps([make.detection()]).encode("utf-16"),
         ": line 1",
@@ -761,11 +761,29 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
 
 
 @pytest.mark.parametrize(
-    "stem, what", [("000003", "missing, though the split lists it"), ("a\0b", ""), ("a" * 300, "")]
+    "stem, what", [("000003", "missing, though the split lists it"), ("a" * 300, "")]
 )
 def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
     make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
     assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/Annotations/{stem}.xml", what, "")
+
+
+OUTSIDE = ["../../x", "..", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "a\0b", "a\x1bb"]
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("stem", OUTSIDE)
+def test_a_listed_image_that_is_no_name_of_a_file_in_the_folder(stem: str, many: bool) -> None:
+    make.write(Path("x.xml"), make.page())
+    stems = [f"{i:06}" for i in range(3, 73)] if many else []
+    for each in stems:
+        make.write(Path(f"VOC2007/Annotations/{each}.xml"), make.page())
+    content = "\n".join(["000001", stem, *stems])
+    make.write(Path("VOC2007/ImageSets/Main/test.txt"), content)
+    what = f"image {stem!r} is not the name of a file in Annotations"
+    assert_refused(
+        run("eval", "VOC2007", "text"), "VOC2007/ImageSets/Main/test.txt: line 2", what, "stem"
+    )
 
 
 def test_an_unknown_split() -> None:

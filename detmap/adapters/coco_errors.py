@@ -16,6 +16,8 @@ from detmap.errors import DataError
 Check = Callable[[Any], str]
 """Says what is wrong with a value, or "" where it is fine."""
 
+LF = b"\n"
+
 
 def _is_number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -64,6 +66,18 @@ def _is_flag(value: Any) -> str:
     return "" if isinstance(value, bool) else _is_number(value)
 
 
+def _is_ids(value: Any) -> str:
+    if not isinstance(value, list):
+        return f"{short(value)} is not a list of ids"
+    for i, each in enumerate(value):
+        wrong = _is_integer(each) or (
+            "" if isinstance(each, int) else f"{short(each)} is no integer"
+        )
+        if wrong:
+            return f"number {i}: {wrong}"
+    return ""
+
+
 def _is_text(value: Any) -> str:
     return "" if isinstance(value, str) else f"{short(value)} is not a string"
 
@@ -93,10 +107,13 @@ _IMAGE: Fields = {
     "id": (_is_id, True, "ids are integers"),
     "file_name": (_is_text, False, "the name of the image file"),
     **_SIZE,
+    "neg_category_ids": (_is_ids, False, "ids of categories, or leave it out"),
+    "not_exhaustive_category_ids": (_is_ids, False, "ids of categories, or leave it out"),
 }
 _CATEGORY: Fields = {
     "id": (_is_integer, True, "category ids are integers"),
     "name": (_is_text, False, "the name of the class"),
+    "frequency": (_is_text, False, "the name of a group of classes, or leave it out"),
 }
 ANNOTATION: Fields = {
     "image_id": (_is_id, True, "the id of one of the images"),
@@ -112,11 +129,14 @@ DETECTION: Fields = {
     "bbox": (_is_box, True, _BOX_FIX),
     "score": (_is_number, True, "a finite number, higher is surer"),
 }
-INSTANCES: tuple[str, dict[str, Fields]] = (
+Expected = tuple[str, dict[str, Fields]]
+"""The shape of a file in words, and the fields of the records in its lists."""
+
+INSTANCES: Expected = (
     "an instances file is an object with images, annotations and categories",
     {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY},
 )
-RESULTS: tuple[str, dict[str, Fields]] = (
+RESULTS: Expected = (
     "a results file is a list of records with image_id, category_id, bbox and score",
     {"annotations": DETECTION},
 )
@@ -143,16 +163,20 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
             yield DataError(f"{where}.{name}", wrong, fix)
 
 
-def explain(
-    path: Path, data: bytes, expected: tuple[str, dict[str, Fields]], refused: Exception
-) -> DataError:
+def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> DataError:
     """What is wrong with a file that the decoder refused."""
     shape, groups = expected
     if not data.strip():
         return DataError(str(path), "the file is empty", shape)
     try:
-        tree = json.loads(data.decode())
+        text, not_utf8 = data.decode(), None
+    except UnicodeDecodeError as error:  # each such byte becomes half of a surrogate pair
+        text, not_utf8 = data.decode(errors="surrogateescape"), error
+    try:
+        tree = json.loads(text)
     except json.JSONDecodeError as error:
+        if not_utf8:
+            return _not_utf8(f"{path}: line {1 + data.count(LF, 0, not_utf8.start)}", not_utf8)
         end = not error.doc[error.pos :].strip()
         fix = (
             "the file ends in the middle; write or copy it again"
@@ -161,11 +185,6 @@ def explain(
         )
         return DataError(
             f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix
-        )
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return DataError(
-            f"{path}: line {line}", f"not UTF-8: {error.reason}", "write the file as UTF-8"
         )
     except RecursionError:
         return DataError(str(path), "nested too deeply", shape)
@@ -179,6 +198,12 @@ def explain(
     if not isinstance(tree, dict):
         kind = "a list, as of a results file" if isinstance(tree, list) else short(tree)
         return DataError(str(path), f"the top level is {kind}", shape)
+    for where, value in _leaves(tree):
+        if isinstance(value, str) and not value.isprintable() and _is_broken(value):
+            record = _path_in(path, tree, where)
+            if not_utf8:
+                return _not_utf8(record, not_utf8)
+            return DataError(record, f"{short(value)} holds half of a surrogate pair", "write text")
     for group, fields in groups.items():
         if group not in tree:
             return DataError(f"{path}: {group}", "missing", shape)
@@ -193,26 +218,46 @@ def explain(
                         f"this looks like an instances file, which is truth; {shape}",
                     )
                 return wrong
-    for where, value in _constants(tree):
-        return DataError(
-            f"{path}{where}" if "" in tree else f"{path}: {where[1:]}",
-            f"{short(value)} is not JSON",
-            "leave the field out or write a number",
-        )
+    for where, value in _leaves(tree):
+        if isinstance(value, float) and not math.isfinite(value):
+            return DataError(
+                _path_in(path, tree, where),
+                f"{short(value)} is not JSON, though Python writes it",
+                "leave the field out or write a number",
+            )
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
 
 
-def _constants(tree: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Where NaN and infinities hide, which Python writes although JSON has no such numbers."""
+def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:
+    return DataError(where, f"not UTF-8: {error.reason}", "write the file as UTF-8")
+
+
+def _is_broken(text: str) -> bool:
+    """Whether it holds a surrogate: no UTF-8 can."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:
+    """The place of a value in a file, printable and of moderate length."""
+    where = (
+        (where if len(where) <= 100 else f"{where[:97]}...")
+        .encode("ascii", "backslashreplace")
+        .decode()
+    )
+    return f"{path}{where}" if "" in tree else f"{path}: {where[1:]}"
+
+
+def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value that is no list and no object, and every key, with its place."""
     open_ends: list[tuple[str, Any]] = [("", tree)]
     while open_ends:
         where, value = open_ends.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            yield where if len(where) <= 100 else where[:97] + "...", value
-        elif isinstance(value, dict):
-            open_ends += [
-                (f"{where}.{key}" if key else where, inner)
-                for key, inner in reversed(value.items())
-            ]
+        if isinstance(value, dict):
+            for key, inner in reversed(value.items()):
+                open_ends.append((f"{where}.{key}" if key else where, inner))
+                if not key.isascii():
+                    open_ends.append((f"{where}.{key}", key))
         elif isinstance(value, list):
             open_ends += [(f"{where}[{i}]", inner) for i, inner in reversed(list(enumerate(value)))]
+        else:
+            yield where, value

@@ -37,7 +37,7 @@ def key(name: str) -> int:
     return int(getattr(json_scan, name.upper()))
 
 
-class NotPlain(Exception):  # noqa: N818
+class HandBack(Exception):  # noqa: N818
     """The scanner does not understand the file."""
 
 
@@ -105,13 +105,13 @@ class JsonFile:
             if 0 <= end < len(piece):
                 return at + end
             if at + size >= self.size:
-                raise NotPlain
+                raise HandBack
             size *= 4
 
 
 @contextmanager
 def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
-    """The file, if it can be read and is of some size; else `NotPlain`. One that is open is taken
+    """The file, if it can be read and is of some size; else `HandBack`. One that is open is taken
     as it is.
     """
     if isinstance(path, JsonFile):
@@ -120,10 +120,10 @@ def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
     try:
         with opening.opened(path) as file:
             if file.size < LEAST_SIZE:
-                raise NotPlain
+                raise HandBack
             yield JsonFile(file)
     except opening.UnreadableError:  # the other lane says why
-        raise NotPlain from None
+        raise HandBack from None
 
 
 def scan_detections(
@@ -152,7 +152,7 @@ def scan_detections(
             ):
                 return None
             return columns
-    except NotPlain:
+    except HandBack:
         return None
 
 
@@ -209,7 +209,7 @@ def scan_instances(
             if not (columns.seen & required == required).all() or not _all_known(columns):
                 return None
             return columns
-    except NotPlain:
+    except HandBack:
         return None
 
 
@@ -238,7 +238,7 @@ def scan_list(
         first = 0 if begin == at else scan.find_record(text, 0)
         stop = scan.find_record(text, PIECE) if begin + PIECE < file.size else len(text)
         if first < 0:
-            raise NotPlain
+            raise HandBack
         room = _Room(len(text) // SHORTEST_RECORD + 1) if rooms.empty() else rooms.get()
         room.state[:] = 0
         end = stop
@@ -258,7 +258,7 @@ def scan_list(
             )
         n, last = room.state.tolist()
         if end < 0 or (stop < 0 and not last):
-            raise NotPlain
+            raise HandBack
         if locate:
             room.image[:n] = locate[0](room.image[:n])
             room.category[:n] = locate[1](room.category[:n])
@@ -274,7 +274,7 @@ def scan_list(
         rooms.put(room)
         if last:
             return _cut(whole, total), end
-    raise NotPlain
+    raise HandBack
 
 
 class _Room:
@@ -317,10 +317,10 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
     piece = file.read(at, 4096)
     end = skip_string(piece, 1)
     if end < 0:
-        raise NotPlain
+        raise HandBack
     colon, byte = file.byte(at + end)
     if byte != ord(":"):
-        raise NotPlain
+        raise HandBack
     return piece[1 : end - 1].tobytes().decode("ascii"), file.byte(colon + 1)[0]
 
 

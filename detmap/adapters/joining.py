@@ -12,6 +12,7 @@ Images are joined by id or by file stem, classes by id or by name:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from detmap.errors import DataError
 from detmap.rows import positions
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as
+
+_WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
 
 
 class Origin(NamedTuple):
@@ -57,18 +60,18 @@ def joined(
     """
     lost = np.flatnonzero(image < 0).tolist()
     if lost:
-        strange = list(dict.fromkeys(np.asarray(origin.images)[lost].tolist()))
+        strange = list(dict.fromkeys(_some(origin.images, lost)))
         example = f" such as {truth.images.ids[0].item()!r}" if len(truth.images) else ""
         raise DataError(
             origin.place(lost[0]),
-            f"no image {strange[0]!r} in {truth.source}; in all {len(lost)} detections are on {len(strange)} images that it "
-            f"lacks: {_shown(strange)}",
+            f"no image {_short(strange[0])} in {truth.source}; in all {len(lost)} detections are "
+            f"on {len(strange)} images that it lacks: {_shown(strange)}",
             f"probably they are of another split: the truth has {len(truth.images)} images{example}",
         )
     notes: tuple[Note, ...] = ()
     dropped = np.flatnonzero(label < 0).tolist()
     if dropped:
-        strange = sorted(set(np.asarray(origin.classes)[dropped].tolist()))
+        strange = sorted(set(_some(origin.classes, dropped)))
         text = f"detections of classes that the truth does not list were dropped: {_shown(strange)}"
         notes = (Note("class-unknown", text, len(dropped), origin.source),)
         known = label >= 0
@@ -100,20 +103,45 @@ def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64])
     return count_outside(image, boxes, truth.images.width, truth.images.height)
 
 
+def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
+    """The values of some rows, as Python's own."""
+    return [
+        value.item() if isinstance(value, np.generic) else value
+        for value in map(values.__getitem__, rows)
+    ]
+
+
 def _shown(values: Sequence[Any]) -> str:
-    return ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    return ", ".join(_short(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
 
 
-def images_by_id(truth: Truth, given: NDArray[Any], first: str) -> NDArray[np.int32]:
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.int32]:
+    """Positions of ids among ascending known ones of the same kind; -1 where there is none.
+
+    A list of strings is looked up one by one: as an array it would be as wide as the longest.
+    """
+    if not isinstance(given, list):
+        return positions(known, given)
+    place = {each: i for i, each in enumerate(known.tolist())}
+    return np.fromiter((place.get(each, -1) for each in given), dtype=np.int32, count=len(given))
+
+
+def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
     """Positions of images that a JSON file names by id, -1 where there is none; `first` is the
     first one's place.
     """
     ids = truth.images.ids
     if not len(ids) or not len(given):
         return np.full(len(given), -1, dtype=np.int32)
-    if ids.dtype.kind == given.dtype.kind:
-        return positions(ids, given)
-    if given.dtype.kind == "i":
+    kind = "U" if isinstance(given, list) else given.dtype.kind
+    if ids.dtype.kind == kind:
+        return places(ids, given)
+    if not isinstance(given, list) and kind == "i":
         numbers = stems_as_numbers(truth)
         if numbers is not None:
             order = np.argsort(numbers)
@@ -122,7 +150,7 @@ def images_by_id(truth: Truth, given: NDArray[Any], first: str) -> NDArray[np.in
     kinds = {"i": "integers", "U": "strings"}
     raise DataError(
         first,
-        f"image ids are {kinds[given.dtype.kind]} here ({given[0].item()!r}) but {kinds[ids.dtype.kind]} in "
+        f"image ids are {kinds[kind]} here ({_short(np.asarray(given[:1]).tolist()[0])}) but {kinds[ids.dtype.kind]} in "
         f"{truth.source} ({ids[0].item()!r})",
         "write the ids as the truth has them",
     )
@@ -130,9 +158,12 @@ def images_by_id(truth: Truth, given: NDArray[Any], first: str) -> NDArray[np.in
 
 def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
     """(I,) the truth's image ids read as numbers; None where they are not all different numbers."""
+    stems = truth.images.ids.tolist()
+    if not all(_WHOLE.fullmatch(stem) for stem in stems):
+        return None
     try:
-        numbers = np.array([int(i) for i in truth.images.ids.tolist()], dtype=np.int64)
-    except (ValueError, OverflowError):
+        numbers = np.array([int(stem) for stem in stems], dtype=np.int64)
+    except (ValueError, OverflowError):  # thousands of digits, more than 64 bits
         return None
     return numbers if len(np.unique(numbers)) == len(numbers) else None
 
@@ -165,11 +196,11 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
 
 
-def classes_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.int32]:
+def classes_by_id(truth: Truth, given: NDArray[Any] | list[str], source: str) -> NDArray[np.int32]:
     """Positions of classes that a JSON file names by id (integers) or by name (strings); -1
     where there is no such class.
     """
-    if given.dtype.kind == "i":
+    if not isinstance(given, list) and given.dtype.kind == "i":
         return positions(truth.categories.ids, given)
     by_name = {name: place for place, name in enumerate(truth.categories.names)}
     if len(by_name) < len(truth.categories):
@@ -179,5 +210,7 @@ def classes_by_id(truth: Truth, given: NDArray[Any], source: str) -> NDArray[np.
             "use category ids",
         )
     return np.fromiter(
-        (by_name.get(name, -1) for name in given.tolist()), dtype=np.int32, count=len(given)
+        (by_name.get(name, -1) for name in np.asarray(given, dtype=object).tolist()),
+        dtype=np.int32,
+        count=len(given),
     )

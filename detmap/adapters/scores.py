@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from detmap.adapters import text, voc_cls
 from detmap.classified import Classified
 from detmap.errors import DataError
+from detmap.opening import shown
 
 
 def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:
@@ -97,7 +98,7 @@ def _join(truth: _Sheet, scores: _Sheet) -> Classified:
         tuple(truth.classes),
         truth.values == 1,
         np.ascontiguousarray(aligned),
-        source=str(truth.path),
+        source=shown(truth.path),
     )
 
 

@@ -8,36 +8,19 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import opening
-from detmap.adapters import joining, text, voc_scan
+from detmap.adapters import joining, text, voc_scan, voc_xml
 from detmap.errors import DataError
+from detmap.opening import shown
 from detmap.parallel import in_order
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
-DETECTION_FILE = re.compile(r"comp\d+(?:_.+)?_det_(?P<split>.+?)_(?P<name>.+)\.txt")
-
-
-class _Object(NamedTuple):
-    name: str
-    box: tuple[float, float, float, float]
-    difficult: bool | None
-
-
-class _Page(NamedTuple):
-    """One annotation file."""
-
-    folder: str
-    width: float
-    height: float
-    objects: list[_Object]
+DETECTION_FILE = re.compile(r"comp[0-9]+(?:_.+)?_det_(?P<split>.+?)_(?P<name>.+)\.txt")
 
 
 def read_truth(path: Path, split: str | None = None) -> Truth:
@@ -59,16 +42,8 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     objects, year = scan_pages(root, files) or decode_pages(root, files)
     names = sorted({*objects.name, *_listed_classes(root, split)})
     label_of = {name: label for label, name in enumerate(names)}
-    unflagged = int((objects.difficult < 0).sum())
-    notes = (
-        Note(
-            "difficult-missing",
-            "objects do not say whether they are difficult: read as 0",
-            unflagged,
-            str(root),
-        ),
-    )
-    width, height = np.ascontiguousarray(objects.size.T)
+    odd = ~(objects.size > 0) & ~np.isnan(objects.size)
+    width, height = np.ascontiguousarray(np.where(odd, np.nan, objects.size).T)
     x1, y1, x2, y2 = objects.boxes.T
     return Truth(
         Images(np.array(stems, dtype=str), tuple(stems), width, height),
@@ -82,9 +57,26 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
         family="voc",
         year=year,
         split=split,
-        source=str(root),
-        notes=notes if unflagged else (),
+        source=shown(root),
+        notes=_truth_notes(root, objects, int(odd.any(axis=1).sum())),
     )
+
+
+def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple[Note, ...]:
+    found = [
+        (
+            "difficult-missing",
+            "objects do not say whether they are difficult: read as 0",
+            int((objects.difficult < 0).sum()),
+        ),
+        (
+            "image-size-odd",
+            "images give a width or height that is not above 0: taken as not given",
+            odd_sizes,
+        ),
+        ("element-repeated", "XML elements are there again with the same content", objects.repeats),
+    ]
+    return tuple(Note(code, text, count, shown(root)) for code, text, count in found if count)
 
 
 def read_detections(path: Path, truth: Truth) -> Detections:
@@ -107,7 +99,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
         return detections
     text = f"classes have no file, so no detections: {', '.join(missing)}"
     return replace(
-        detections, notes=(*detections.notes, Note("file-missing", text, len(missing), str(path)))
+        detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
     )
 
 
@@ -121,12 +113,12 @@ def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | 
     objects = voc_scan.scan_pages(files)
     if objects is None:
         return None
-    return objects, _year(root, _page(files[0]).folder)
+    return objects, _year(root, voc_xml.read_page(files[0]).folder)
 
 
 def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
     """The reference lane of annotation files: every legal file, and every error."""
-    pages = [_page(file) for file in files]
+    pages = [voc_xml.read_page(file) for file in files]
     objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
     return voc_scan.Objects(
         np.array([(page.width, page.height) for page in pages]),
@@ -136,6 +128,7 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
         np.array(
             [-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8
         ),
+        sum(page.repeats for page in pages),
     ), _year(root, pages[0].folder)
 
 
@@ -153,7 +146,13 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
         columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
     labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
     return joining.joined(
-        truth, image, labels, boxes, score, box_format="voc", origin=joining.Origin(str(path), str)
+        truth,
+        image,
+        labels,
+        boxes,
+        score,
+        box_format="voc",
+        origin=joining.Origin(shown(path), str),
     )
 
 
@@ -180,7 +179,7 @@ def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Det
         np.ascontiguousarray(numbers[:, 1:]),
         np.ascontiguousarray(numbers[:, 0]),
         box_format="voc",
-        origin=joining.Origin(str(path), place, named),
+        origin=joining.Origin(shown(path), place, named),
     )
 
 
@@ -234,6 +233,12 @@ def _stems(root: Path, split: str) -> list[str]:
         )
     line_of: dict[str, int] = {}
     for line, words in text.lines(file):
+        if not _is_inside(words[0]):
+            raise DataError(
+                f"{file}: line {line}",
+                f"image {words[0]!r} is not the name of a file in Annotations",
+                "name images by file stem, such as 000001",
+            )
         if words[0] in line_of:
             raise DataError(
                 f"{file}: line {line}",
@@ -246,96 +251,23 @@ def _stems(root: Path, split: str) -> list[str]:
     return sorted(line_of)
 
 
+def _is_inside(stem: str) -> bool:
+    """Whether a stem names a file in its folder, or in one below, on every system."""
+    paths = PurePosixPath(stem), PureWindowsPath(stem)
+    named = all(not path.anchor and ".." not in path.parts for path in paths)
+    return named and all(character >= " " and character != "\x7f" for character in stem)
+
+
 def _listed_classes(root: Path, split: str) -> set[str]:
-    return {
-        file.stem.removesuffix(f"_{split}")
-        for file in (root / "ImageSets" / "Main").glob(f"*_{split}.txt")
-    }
+    files = (root / "ImageSets" / "Main").glob(f"*_{split}.txt")
+    return {_readable(file).stem.removesuffix(f"_{split}") for file in files}
 
 
-def _page(file: Path) -> _Page:
-    try:
-        data = opening.read_bytes(file)
-        if b"<!ENTITY" in data:
-            raise DataError(
-                str(file),
-                "defines XML entities, which no annotation needs",
-                "write it without a DOCTYPE",
-            )
-        root = ElementTree.fromstring(data)
-    except opening.MissingFileError:
-        raise DataError(
-            str(file), "missing, though the split lists it", "add the file or take it off the list"
-        ) from None
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise DataError(str(file), f"not XML: {error}", "write or copy the file again") from None
-    if root.tag != "annotation":
-        raise DataError(
-            str(file), f"the top element is <{root.tag}>, not <annotation>", "give VOC annotations"
-        )
-    size = root.find("size")
-    width, height = (
-        _number(file, f"size.{side}", size, side, np.nan) for side in ("width", "height")
-    )
-    objects = [_object(file, f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
-    return _Page((root.findtext("folder") or "").strip(), width, height, objects)
-
-
-def _object(file: Path, where: str, node: ElementTree.Element) -> _Object:
-    name = (node.findtext("name") or "").strip()
-    if not name:
-        raise DataError(f"{file}: {where}.name", "missing", "every object names its class")
-    box = node.find("bndbox")
-    if box is None:
-        raise DataError(
-            f"{file}: {where}.bndbox",
-            "missing",
-            "every object has a bndbox with xmin, ymin, xmax, ymax",
-        )
-    corners = [
-        _number(file, f"{where}.bndbox.{side}", box, side)
-        for side in ("xmin", "ymin", "xmax", "ymax")
-    ]
-    x1, y1, x2, y2 = corners
-    if x2 - x1 + 1 < 0 or y2 - y1 + 1 < 0:
-        raise DataError(
-            f"{file}: {where}.bndbox",
-            f"{x1:g} {y1:g} {x2:g} {y2:g} has a negative width or height",
-            "xmax and ymax are the last pixel, not less than xmin and ymin",
-        )
-    flag = (node.findtext("difficult") or "").strip()
-    if flag not in ("", "0", "1"):
-        raise DataError(
-            f"{file}: {where}.difficult",
-            f"{flag!r} is neither 0 nor 1",
-            "write 0 or 1, or leave it out",
-        )
-    return _Object(name, (x1, y1, x2, y2), None if flag == "" else flag == "1")
-
-
-def _number(
-    file: Path,
-    where: str,
-    parent: ElementTree.Element | None,
-    tag: str,
-    default: float | None = None,
-) -> float:
-    text = None if parent is None else parent.findtext(tag)
-    if text is None or not text.strip():
-        if default is not None:
-            return default
-        raise DataError(f"{file}: {where}", "missing", "a bndbox has xmin, ymin, xmax and ymax")
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    if not abs(number) <= joining.MAX_PIXEL:
-        raise DataError(
-            f"{file}: {where}",
-            f"{text.strip()!r} is not a finite number",
-            "write pixels as plain numbers",
-        )
-    return number
+def _readable(file: Path) -> Path:
+    """The same file, whose name holds the name of a class."""
+    if shown(file.name) != file.name:
+        raise DataError(shown(file), "a class name that is not UTF-8", "rename the file")
+    return file
 
 
 def _year(root: Path, folder: str) -> int:
@@ -343,7 +275,7 @@ def _year(root: Path, folder: str) -> int:
     says.
     """
     for name in (root.absolute().name, root.resolve().name, folder):
-        found = re.fullmatch(r"VOC(\d{4})", name)
+        found = re.fullmatch(r"VOC([0-9]{4})", name)
         if found:
             return int(found.group(1))
     return 0
@@ -354,7 +286,9 @@ def _year(root: Path, folder: str) -> int:
 
 def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
     """The detection files of the truth's split, with the class that each is about."""
-    files = sorted(file for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
+    files = sorted(
+        _readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name)
+    )
     if not files:
         raise DataError(
             str(path),

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from detmap.adapters import text, voc
 from detmap.classified import Classified
 from detmap.errors import DataError
+from detmap.opening import shown
 from detmap.tables import Note
 
 FLAGS = {"1": 1, "+1": 1, "0": 0, "-1": -1}
@@ -52,16 +53,16 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
             "difficult",
             "labels are difficult: the image is left out of the class",
             difficult,
-            str(root),
+            shown(root),
         ),
         Note(
             "without-score",
             "labels have no score: the image ranks last in the class",
             unscored,
-            str(results),
+            shown(results),
         ),
     )
-    year = re.fullmatch(r"VOC(\d{4})", root.name)
+    year = re.fullmatch(r"VOC([0-9]{4})", root.name)
     return Classified(
         tuple(images),
         tuple(classes),
@@ -71,7 +72,7 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
         family="voc",
         year=int(year[1]) if year else 0,
         split=split,
-        source=str(root),
+        source=shown(root),
         notes=tuple(note for note in notes if note.count),
     )
 
@@ -162,7 +163,7 @@ def _result_files(results: Path, split: str) -> dict[str, Path]:
     files = sorted(results.glob("comp*_cls_*.txt"))
     found: dict[str, Path] = {}
     for file in files:
-        name = re.fullmatch(rf"comp\d+(?:_.+)?_cls_{re.escape(split)}_(.+)\.txt", file.name)
+        name = re.fullmatch(rf"comp[0-9]+(?:_.+)?_cls_{re.escape(split)}_(.+)\.txt", file.name)
         if not name:
             continue
         if name[1] in found:
@@ -175,7 +176,7 @@ def _result_files(results: Path, split: str) -> dict[str, Path]:
     if not found:
         there = f"; there is {files[0].name}" if files else ""
         raise DataError(
-            str(results),
+            shown(results),
             f"no files such as comp1_cls_{split}_cat.txt{there}",
             "a folder of VOC classification results has one text file a class of the split",
         )

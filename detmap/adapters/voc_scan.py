@@ -36,6 +36,7 @@ class Objects:
     name : n class names
     boxes : (n, 4) float64
     difficult : (n,) int8, -1 where the flag is missing
+    repeats : how many elements were there again with the same content
     """
 
     size: NDArray[np.float64]
@@ -43,6 +44,7 @@ class Objects:
     name: list[str]
     boxes: NDArray[np.float64]
     difficult: NDArray[np.int8]
+    repeats: int = 0
 
 
 def scan_pages(files: Sequence[Path]) -> Objects | None:

@@ -178,7 +178,7 @@ def open_instances(path: Any) -> Instances | None:
                 ]
                 ids = np.unique(np.array(listed[name], dtype=np.int64))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
-                raise coco_scan.NotPlain from None
+                raise coco_scan.HandBack from None
             texts[name] = bytes(text)
             return Positions(ids) if name == "images" else _as_they_are
 
@@ -247,7 +247,7 @@ def results_of_array(
     try:
         category = _as_they_are(numbers[:, 1])
         boxes = good_boxes(np.ascontiguousarray(table[:, 1:5]))
-    except (coco_scan.NotPlain, Unusual):
+    except (coco_scan.HandBack, Unusual):
         return None
     if (image < 0).any():
         return None
@@ -288,7 +288,7 @@ def _text_of(path: Any) -> bytes | None:
 def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:
     """Category ids as their own codes."""
     if len(ids) and (ids.min() < 0 or ids.max() >= MOST_CATEGORIES):
-        raise coco_scan.NotPlain
+        raise coco_scan.HandBack
     return ids.astype(np.int32)
 
 

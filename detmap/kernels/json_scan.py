@@ -152,6 +152,7 @@ def skip_value(text: Any, at: int) -> int:
             if text[at] == (125 if objects & np.uint64(1) else 93):
                 depth -= 1
                 objects >>= np.uint64(1)
+                opened = False
                 at += 1
                 continue
             if text[at] != 44 or opened:  # ,

@@ -1,0 +1,364 @@
+r"""The reference lane of COCO JSON: every legal file, and every error.
+
+msgspec decodes a file into typed records; a file that it refuses is read once more with the
+standard library, record by record, to say precisely what is wrong. Text is UTF-8 throughout, and
+so are the fields that nothing reads: a file with other bytes, or with half of a surrogate pair
+(``\ud800``), is refused, and the error names the record.
+
+Source: RFC 8259, sections 8.1 and 8.2, and the COCO data format (cocodataset.org).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import opening
+from detmap.adapters import coco_errors, joining
+from detmap.errors import DataError
+from detmap.rows import positions
+from detmap.tables import MAX_ROWS, Categories, Images
+
+Id = int | float | str
+Ids = NDArray[np.int64] | list[str]
+ClassId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Box = tuple[float, float, float, float]
+
+DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
+LONGEST_ID = 1024  # characters of an image's id: a column of ids is as wide as the longest
+REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Image(msgspec.Struct, gc=False):
+    """A record of ``images``; the two lists are LVIS's."""
+
+    id: Id
+    file_name: str | None = None
+    width: float | None = None
+    height: float | None = None
+    neg_category_ids: list[ClassId] | None = None
+    not_exhaustive_category_ids: list[ClassId] | None = None
+
+
+class Category(msgspec.Struct, gc=False):
+    """A record of ``categories``; the frequency is LVIS's."""
+
+    id: int | float
+    name: str | None = None
+    frequency: str | None = None
+
+
+class _Annotation(msgspec.Struct, gc=False):
+    image_id: Id
+    category_id: int | float
+    bbox: Box
+    area: float | None = None
+    iscrowd: int | float | bool | None = None
+    id: Id | None = None
+
+
+class _Instances(msgspec.Struct, gc=False):
+    images: list[Image]
+    annotations: list[_Annotation]
+    categories: list[Category]
+
+
+class _Detection(msgspec.Struct, gc=False):
+    image_id: Id
+    category_id: Id
+    bbox: Box
+    score: float
+
+
+class _Results(msgspec.Struct, gc=False):
+    annotations: list[_Detection]
+
+
+class Annotations(NamedTuple):
+    """The annotations of an instances file as columns, whichever lane read them.
+
+    Parameters
+    ----------
+    image, label : (n,) int32 positions; -1 for an id that the file does not list
+    boxes : (n, 4) float64; area : (n,) float64, NaN where missing; iscrowd : (n,) int8, -1 where
+        missing
+    ids : the ids of the annotations that have one
+    odd_flags : how many flags are neither 0 nor 1, and were read as 1
+    """
+
+    image: NDArray[np.int32]
+    label: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    area: NDArray[np.float64]
+    iscrowd: NDArray[np.int8]
+    ids: Sequence[Any] | NDArray[np.int64]
+    odd_flags: int = 0
+
+
+class Instances(NamedTuple):
+    """An instances file, whichever lane read it: its tables, and the records of two of them."""
+
+    images: Images
+    categories: Categories
+    annotations: Annotations
+    image_records: list[Image]
+    category_records: list[Category]
+
+
+class Scored(NamedTuple):
+    """The records of a results file as columns.
+
+    Parameters
+    ----------
+    image_ids, category_ids : n each; boxes : (n, 4) float64; score : (n,) float64
+    group : "annotations" where the list is a field of an object, else ""
+    """
+
+    image_ids: Ids
+    category_ids: Ids
+    boxes: NDArray[np.float64]
+    score: NDArray[np.float64]
+    group: str
+
+
+def instances(path: Path) -> Instances:
+    """An instances file."""
+    data = _bytes(path)
+    try:
+        file = msgspec.json.decode(data, type=_Instances)
+    except REFUSALS as error:
+        raise coco_errors.explain(path, data, coco_errors.INSTANCES, error) from None
+    _require_utf8(path, data, coco_errors.INSTANCES)
+    del data
+    images = image_table(path, file.images)
+    categories = category_table(path, file.categories)
+    rows = file.annotations
+    _check_count(path, rows)
+    boxes = _boxes([row.bbox for row in rows])
+    _raise_first_bad(path, "annotations", ~_good_boxes(boxes), rows, coco_errors.ANNOTATION)
+    area = np.array([np.nan if row.area is None else row.area for row in rows], dtype=np.float64)
+    bad = ~(np.isfinite(area) & (area >= 0)) & np.array(
+        [row.area is not None for row in rows], dtype=bool
+    )
+    _raise_first_bad(path, "annotations", bad, rows, coco_errors.ANNOTATION)
+    crowd, odd_flags = _flags(path, rows)
+    image_ids = _ids(path, "annotations", "image_id", [row.image_id for row in rows])
+    category_ids = _integers(path, "annotations", "category_id", [row.category_id for row in rows])
+    if len(rows) and len(images) and isinstance(image_ids, list) != (images.ids.dtype.kind == "U"):
+        raise DataError(
+            f"{path}: annotations[0].image_id",
+            f"{rows[0].image_id!r} where images[0].id is {images.ids[0].item()!r}",
+            "write integers or strings in both",
+        )
+    annotations = Annotations(
+        joining.places(images.ids, image_ids),
+        positions(categories.ids, category_ids),
+        boxes,
+        area,
+        crowd,
+        [row.id for row in rows if row.id is not None],
+        odd_flags,
+    )
+    return Instances(images, categories, annotations, file.images, file.categories)
+
+
+def results(path: Path) -> Scored:
+    """A results file."""
+    data = _bytes(path)
+    try:
+        file: list[_Detection] | _Results = msgspec.json.decode(
+            data, type=list[_Detection] | _Results
+        )
+    except REFUSALS as error:
+        raise coco_errors.explain(path, data, coco_errors.RESULTS, error) from None
+    _require_utf8(path, data, coco_errors.RESULTS)
+    del data
+    rows = file.annotations if isinstance(file, _Results) else file
+    _check_count(path, rows)
+    group = "annotations" if isinstance(file, _Results) else ""
+    image_ids = _ids(path, group, "image_id", [row.image_id for row in rows])
+    category_ids = _ids(path, group, "category_id", [row.category_id for row in rows])
+    score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
+    boxes = _boxes([row.bbox for row in rows])
+    _raise_first_bad(
+        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, coco_errors.DETECTION
+    )
+    return Scored(image_ids, category_ids, boxes, score, group)
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def image_table(path: Path, rows: Sequence[Image]) -> Images:
+    """The images by ascending id; a side that is not above 0 is as good as none."""
+    given = _ids(path, "images", "id", [row.id for row in rows])
+    if isinstance(given, list):
+        _check_stored(path, given)
+    ids = np.array(given, dtype=str if isinstance(given, list) else np.int64)
+    _raise_twice(path, "images", ids)
+    order = np.argsort(ids, kind="stable")
+    sides = np.array(
+        [
+            [row.width if row.width is not None else np.nan for row in rows],
+            [row.height if row.height is not None else np.nan for row in rows],
+        ],
+        dtype=np.float64,
+    )[:, order]
+    sides[~(sides > 0)] = np.nan
+    width, height = np.ascontiguousarray(sides)
+    stems = [_stem(row.file_name) if row.file_name else "" for row in rows]
+    return Images(ids[order], tuple(stems[i] for i in order), width, height)
+
+
+def category_table(path: Path, rows: Sequence[Category]) -> Categories:
+    """The categories by ascending id; one without a name is called by its id."""
+    ids = _integers(path, "categories", "id", [row.id for row in rows])
+    _raise_twice(path, "categories", ids)
+    order = np.argsort(ids, kind="stable")
+    names = [str(ids[i]) if row.name is None else row.name for i, row in enumerate(rows)]
+    return Categories(ids[order], tuple(names[i] for i in order))
+
+
+def _stem(file_name: str) -> str:
+    """The name without folders and without what follows its last dot."""
+    name = file_name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem, dot, ending = name.rpartition(".")
+    return stem if dot and stem and ending else name
+
+
+def _check_stored(path: Path, ids: list[str]) -> None:
+    """Ids that an array of strings can hold, and hold apart."""
+    for i, each in enumerate(ids):
+        where = f"{coco_errors.place(path, 'images', i)}.id"
+        if len(each) > LONGEST_ID:
+            raise DataError(
+                where, f"a string of {len(each)} characters", f"use at most {LONGEST_ID}"
+            )
+        if "\0" in each:
+            raise DataError(
+                where, f"{coco_errors.short(each)} holds a NUL", "use visible characters"
+            )
+
+
+def _raise_twice(path: Path, group: str, ids: NDArray[Any]) -> None:
+    unique, count = np.unique(ids, return_counts=True)
+    if (count > 1).any():
+        twice = unique[count > 1]
+        first, second = np.flatnonzero(ids == twice[0])[:2].tolist()
+        raise DataError(
+            f"{coco_errors.place(path, group, second)}.id",
+            f"{twice[0].item()!r} is the id of {group}[{first}] already",
+            f"every id must be unique; {len(twice)} of {len(unique)} are not",
+        )
+
+
+def _ids(path: Path, group: str, field: str, values: list[Any]) -> Ids:
+    """Ids as int64, integral floats read as integers; or as a list of strings.
+
+    An array of strings would be as wide as the longest of them.
+    """
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return values
+    if str in kinds:
+        first = next(i for i, value in enumerate(values) if type(value) is not type(values[0]))
+        raise DataError(
+            f"{coco_errors.place(path, group, first)}.{field}",
+            f"{_short(values[first])}, while record 0 has {_short(values[0])}",
+            "use either integers or strings for all",
+        )
+    return _integers(path, group, field, values)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[np.int64]:
+    """Whole numbers as int64."""
+    for i, value in enumerate(values) if float in set(map(type, values)) else ():
+        if isinstance(value, float):
+            if not value.is_integer():
+                raise DataError(
+                    f"{coco_errors.place(path, group, i)}.{field}",
+                    f"{value!r} is not a whole number",
+                    "ids are integers",
+                )
+            values[i] = int(value)
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        first = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
+        raise DataError(
+            f"{coco_errors.place(path, group, first)}.{field}",
+            f"{coco_errors.short(values[first])} does not fit 64 bits",
+            "use smaller ids",
+        ) from None
+
+
+def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], int]:
+    """Each iscrowd as 0 or 1, -1 where missing, and how many are another number.
+
+    pycocotools asks such a number twice: whether it is true, and what its integer part is as a
+    byte. Where the answers differ, or a byte cannot hold it, it is refused; else it is read as 1.
+    """
+    given = [row.iscrowd for row in rows]
+    flags = np.array([-1 if flag is None else bool(flag) for flag in given], dtype=np.int8)
+    odd = [i for i, flag in enumerate(given) if flag is not None and flag not in (0, 1)]
+    for i in odd:
+        if not 1 <= given[i] < 256:  # type: ignore[operator]
+            raise DataError(
+                f"{coco_errors.place(path, 'annotations', i)}.iscrowd",
+                f"{coco_errors.short(given[i])} is neither 0 nor 1",
+                "0 or 1, or leave it out",
+            )
+    return flags, len(odd)
+
+
+def _boxes(rows: list[Box]) -> NDArray[np.float64]:
+    return np.fromiter(chain.from_iterable(rows), dtype=np.float64, count=4 * len(rows)).reshape(
+        -1, 4
+    )
+
+
+def _good_boxes(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.logical_and(
+        (np.abs(boxes) <= joining.MAX_PIXEL).all(axis=1), (boxes[:, 2:] >= 0).all(axis=1)
+    )
+
+
+def _check_count(path: Path, rows: Sequence[Any]) -> None:
+    if len(rows) > MAX_ROWS:
+        raise DataError(str(path), f"{len(rows)} records", f"evaluate at most {MAX_ROWS} at once")
+
+
+def _raise_first_bad(
+    path: Path, group: str, bad: NDArray[np.bool_], rows: Sequence[Any], fields: coco_errors.Fields
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise coco_errors.record_error(
+            coco_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
+        )
+
+
+def _bytes(path: Path) -> bytes:
+    data = opening.read_bytes(path, times=DECODED, what="decoding the file")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _require_utf8(path: Path, data: bytes, expected: coco_errors.Expected) -> None:
+    """Refuse bytes that are no text, also in the fields that the decoder passes over."""
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise coco_errors.explain(path, data, expected, error) from None

@@ -1,0 +1,153 @@
+"""An LVIS truth has a scope and groups of classes; a COCO truth has neither."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detmap import DataError, read_detections, read_truth
+from detmap.adapters import coco, coco_scan
+from detmap.tables import ABSENT, NOT_EXHAUSTIVE
+from tests import builders as make
+
+LVIS = Path(__file__).resolve().parents[3] / "shared/data/benchmarks/lvis"
+
+
+def lvis_file(**first: Any) -> dict[str, Any]:
+    return {
+        "images": [
+            {"id": 7, "neg_category_ids": [3, 1, 3], "not_exhaustive_category_ids": [], **first},
+            {"id": 2, "neg_category_ids": [], "not_exhaustive_category_ids": [2, 99]},
+            {"id": 5},
+        ],
+        "annotations": [
+            {"id": 1, "image_id": 2, "category_id": 2, "bbox": [0, 0, 5, 5], "area": 20.0}
+        ],
+        "categories": [
+            {"id": 3, "name": "c", "frequency": "r"},
+            {"id": 1, "name": "a", "frequency": "f"},
+            {"id": 2, "name": "b", "frequency": "c"},
+        ],
+    }
+
+
+def pairs(path: Path) -> list[tuple[int, int, int]]:
+    truth = read_truth(path)
+    assert truth.scope is not None
+    image = np.repeat(truth.images.ids, np.diff(truth.scope.off)).tolist()
+    labels = truth.categories.ids[truth.scope.label].tolist()
+    return list(zip(image, labels, truth.scope.kind.tolist(), strict=True))
+
+
+def test_scope_and_groups(tmp_path: Path) -> None:
+    path = make.write(tmp_path / "gt.json", lvis_file())
+    assert pairs(path) == [(2, 2, NOT_EXHAUSTIVE), (7, 1, ABSENT), (7, 3, ABSENT)]
+    truth = read_truth(path)
+    assert truth.categories.groups == ("f", "c", "r")
+    assert [note.code for note in truth.notes] == ["lvis-truth"]  # and nothing about iscrowd
+
+
+def test_a_class_that_is_in_both_lists_is_two_pairs(tmp_path: Path) -> None:
+    path = make.write(tmp_path / "gt.json", lvis_file(not_exhaustive_category_ids=[1]))
+    assert pairs(path)[1:] == [(7, 1, ABSENT), (7, 1, NOT_EXHAUSTIVE), (7, 3, ABSENT)]
+
+
+def test_a_coco_truth_has_neither(tmp_path: Path) -> None:
+    truth = read_truth(make.write(tmp_path / "gt.json", make.instances()))
+    assert truth.scope is None
+    assert truth.categories.groups == ()
+
+
+@pytest.mark.parametrize(
+    "value, what",
+    [
+        (["1"], 'number 0: "1" is not a number'),
+        ([1.5], "number 0: 1.5 is not a whole number"),
+        ([1, None], "number 1: null is not a number"),
+        ([2**64], "number 0: 18446744073709551616 does not fit 64 bits"),
+        (7, "7 is not a list of ids"),
+    ],
+)
+def test_bad_lists_of_classes(value: Any, what: str, tmp_path: Path) -> None:
+    path = make.write(tmp_path / "gt.json", lvis_file(neg_category_ids=value))
+    with pytest.raises(DataError) as refused:
+        read_truth(path)
+    assert refused.value.where == f"{path}: images[0].neg_category_ids"
+    assert what in refused.value.what
+
+
+@pytest.mark.parametrize("case", ["1", "2"])
+def test_the_real_files(case: str) -> None:
+    if not LVIS.exists():
+        pytest.skip("no data beside the checkout")
+    tree = json.loads((LVIS / case / "truth.json").read_text())
+    expected = sorted(
+        {
+            (image["id"], k, kind)
+            for image in tree["images"]
+            for kind, name in ((ABSENT, "neg"), (NOT_EXHAUSTIVE, "not_exhaustive"))
+            for k in image[f"{name}_category_ids"]
+            if k in {category["id"] for category in tree["categories"]}
+        }
+    )
+    assert pairs(LVIS / case / "truth.json") == expected
+    truth = read_truth(LVIS / case / "truth.json")
+    of = {category["id"]: category["frequency"] for category in tree["categories"]}
+    assert truth.categories.groups == tuple(of[i] for i in sorted(of))
+    assert len(read_detections(LVIS / case / "dets.json", truth)) > 0
+
+
+def test_both_lanes_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make.write(tmp_path / "gt.json", lvis_file())
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0)
+    assert coco.scan_instances(path) is not None
+    fast = read_truth(path)
+    monkeypatch.setattr(coco, "scan_instances", lambda path: None)
+    slow = read_truth(path)
+    assert fast.categories == slow.categories
+    assert fast.scope is not None
+    assert slow.scope is not None
+    for name in ("off", "label", "kind"):
+        assert np.array_equal(getattr(fast.scope, name), getattr(slow.scope, name))
+
+
+@pytest.mark.slow
+def test_twenty_thousand_images_of_lvis_are_read_in_two_seconds(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    images = [
+        {
+            "id": i,
+            "width": 640,
+            "height": 480,
+            "neg_category_ids": rng.sample(range(1, 1204), 12),
+            "not_exhaustive_category_ids": rng.sample(range(1, 1204), 3),
+        }
+        for i in range(20_000)
+    ]
+    annotations = [
+        {
+            "id": i,
+            "image_id": rng.randrange(20_000),
+            "category_id": rng.randrange(1, 1204),
+            "bbox": [1.5, 2.25, 30.5, 40.25],
+            "area": 700.5,
+            "segmentation": [[1.5, 2.5] * 20],
+        }
+        for i in range(240_000)
+    ]
+    categories = [
+        {"id": i, "name": f"class {i}", "frequency": "rcf"[i % 3]} for i in range(1, 1204)
+    ]
+    path = tmp_path / "gt.json"
+    make.write(path, {"images": images, "annotations": annotations, "categories": categories})
+    begin = time.process_time()
+    truth = read_truth(path)
+    assert time.process_time() - begin < 2
+    assert truth.scope is not None
+    assert len(truth.scope) > 290_000
