@@ -41,7 +41,7 @@ def read_truth(path: Path) -> Truth:
     categories = replace(
         file.categories, groups=lvis.groups(file.category_records, file.categories)
     )
-    scope = lvis.scope(file.image_records, file.images, file.categories)
+    scope = lvis.scope(path, file.image_records, file.images, file.categories)
     return Truth(
         file.images,
         categories,

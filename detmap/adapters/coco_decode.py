@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from detmap import opening
 from detmap.adapters import coco_errors, joining
+from detmap.checks import MAX_ID
 from detmap.errors import DataError
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Images
@@ -31,7 +32,6 @@ ClassId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Box = tuple[float, float, float, float]
 
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
-LONGEST_ID = 1024  # characters of an image's id: a column of ids is as wide as the longest
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -236,10 +236,8 @@ def _check_stored(path: Path, ids: list[str]) -> None:
     """Ids that an array of strings can hold, and hold apart."""
     for i, each in enumerate(ids):
         where = f"{coco_errors.place(path, 'images', i)}.id"
-        if len(each) > LONGEST_ID:
-            raise DataError(
-                where, f"a string of {len(each)} characters", f"use at most {LONGEST_ID}"
-            )
+        if len(each) > MAX_ID:
+            raise DataError(where, f"a string of {len(each)} characters", f"use at most {MAX_ID}")
         if "\0" in each:
             raise DataError(
                 where, f"{coco_errors.short(each)} holds a NUL", "use visible characters"

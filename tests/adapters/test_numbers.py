@@ -376,7 +376,7 @@ def test_a_path_that_is_not_utf8_can_be_printed_and_written(tmp_path: Path) -> N
     assert run("eval", root, texts, "--format", "markdown", "-o", tmp_path / "out").code == 0
 
 
-@pytest.mark.parametrize("stem", ["\u0663", "1__2", "_1", " 1", "+1", "9" * 5000])
+@pytest.mark.parametrize("stem", ["\u0663", "1__2", "_1", " 1", "+1", "9" * 900])
 def test_only_digits_make_a_stem_a_number(stem: str, tmp_path: Path) -> None:
     truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
     images = dataclasses.replace(truth.images.take(np.arange(1)), ids=np.array([stem]))
