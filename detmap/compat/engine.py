@@ -22,8 +22,6 @@ from detmap.protocol import MAX_THRESHOLDS, Area, Grid, Limits, Protocol
 from detmap.rows import group, labels
 from detmap.tables import Categories, Detections, Images, Truth
 
-CAP = 1 - 1e-10  # evaluateImg: no threshold is higher
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
@@ -161,7 +159,7 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
         except DataError:  # an overlap of 0/0
             raise Unusual from None
     area = found.boxes[:, 2] * found.boxes[:, 3]
-    if rules.thresholds.min() <= 0 or (objects.ids == 0).any() or (found.area != area).any():
+    if (objects.ids == 0).any() or (found.area != area).any():
         return replace(judged, parts=_rejudged(judged))
     return judged
 
@@ -237,26 +235,24 @@ class Taken:
 
 def taken_of(judged: Judged) -> Taken:
     """Who took what, detections beyond the limit left out."""
-    from detmap.kernels import take
-
-    matches, truth, found = judged.parts[0].matches, judged.truth, judged.found
-    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
-    rows, off = group(matches.image, labels(matches.off), n_images, n_classes)
-    g_rows, g_off = group(truth.image, truth.label, n_images, n_classes)
-    inside = [(truth.area >= low) & (truth.area <= high) for low, high in judged.rules.areas]
-    counted = np.stack(inside, axis=1) & ~truth.crowd[:, None]
-    boxes, holds = found.boxes[matches.position], np.ones(len(matches), dtype=bool)
-    takers = take.Takers(rows, off, matches.image, boxes, holds)
-    goods = take.Objects(g_rows, g_off, truth.image, truth.boxes, truth.crowd, counted)
-    thresholds = np.minimum(judged.rules.thresholds, CAP)
+    rules, truth = judged.rules, judged.truth
+    n_images = len(rules.image_ids)
+    g_rows, g_off = group(truth.image, truth.label, n_images, rules.n_classes)
+    cells = labels(g_off).astype(np.int64) * n_images + truth.image[g_rows]
     some = []
-    for k in range(n_classes):
-        n_areas, n_thresholds = counted.shape[1], len(thresholds)
-        taken = np.empty((off[k + 1] - off[k], n_areas, n_thresholds), dtype=np.int32)
-        room = take.counter(int(g_off[k + 1] - g_off[k]), n_areas, n_thresholds)
-        take.take_objects(k, takers, goods, thresholds, room, taken)
-        n, a, t = np.nonzero(taken >= 0)
-        some.append((rows[off[k] + n], taken[n, a, t], a, t))
+    for part in judged.parts:
+        protocol = protocol_of(rules.thresholds[part.where], rules.areas, rules.limits[-1])
+        matches = match(truth, judged.detections, protocol, taken=True)
+        taken = matches.taken
+        assert taken is not None
+        row = taken.detection()
+        first = np.searchsorted(
+            cells, labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]
+        )
+        target = g_rows[first + taken.object]
+        for t, where in enumerate(part.where.tolist()):
+            n, a = np.nonzero(taken.words & taken.words.dtype.type(1 << t))
+            some.append((row[n], target[n], a, np.full(len(n), where)))
     return Taken(*(np.concatenate(column) for column in zip(*some, strict=True)))
 
 
