@@ -89,9 +89,8 @@ def compare(
         official = _run(instances, results, protocol)
     except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
         remarks.append(
-            f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was given the same"
-            " boxes "
-            "with iscrowd and area filled in and numbers for ids"
+            f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was "
+            "given the same boxes with iscrowd and area filled in and numbers for ids"
         )
         official = _run(*as_coco(truth, detections), protocol)
     differences = _differences(ours, values, official)

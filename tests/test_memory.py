@@ -109,7 +109,10 @@ import detmap
 n = 100_000
 ids = np.arange(n)
 truth = detmap.truth_from_arrays(
-    np.arange(10), ids[:10] * 7, np.tile([0.0, 0, 10, 10], (10, 1)), categories={k: str(k) for k in ids.tolist()},
+    np.arange(10),
+    ids[:10] * 7,
+    np.tile([0.0, 0, 10, 10], (10, 1)),
+    categories={k: str(k) for k in ids.tolist()},
 )
 found = detmap.detections_from_arrays(
     truth, np.arange(10), ids[:10] * 7, np.tile([0.0, 0, 10, 9], (10, 1)), np.ones(10)

@@ -1,4 +1,6 @@
-"""Who took what travels with the matches: merged, selected, saved, and refused where it cannot be."""
+"""Who took what travels with the matches: merged, selected, saved, and refused where it cannot
+be.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Compile every kernel for the wheel: object code for plain x86-64 and plain armv8-a, on Linux.
 
-    python tools/build_kernels.py OUT              # OUT/linux-x86_64/*.kernel, OUT/linux-aarch64/...
-    python tools/build_kernels.py OUT --assembly   # and the assembly beside it, to be read
+    python tools/build_kernels.py OUT              # OUT/linux-x86_64/*.kernel,
+    OUT/linux-aarch64/... python tools/build_kernels.py OUT --assembly   # and the assembly beside
+    it, to be read
 
 The wheel's build runs it (`tools/build_hook.py`). What is compiled is nowhere listed: detmap's
 warm-up uses everything public once, on next to nothing and as plain Python, and each kernel is

@@ -21,7 +21,8 @@ UNDEFINED, ABSOLUTE, COMMON = 0, 0xFFF1, 0xFFF2  # sections of symbols
 LARGEST_COMMON = 4096  # bytes; numba has an empty word for each function
 LARGEST_ALIGNMENT = 4096
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183, "ppc64le": 21, "riscv64": 243}
-RELOCATIONS = {  # that LLVM's code for a large memory model has: addresses, distances, parts of them
+# What LLVM's code for a large memory model has: addresses, distances, parts of them
+RELOCATIONS = {
     "x86_64": frozenset({1, 2, 4, 24}),  # 64, PC32, PLT32, PC64
     "aarch64": frozenset(range(257, 287)) | {299, 311, 312},
 }

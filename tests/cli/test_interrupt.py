@@ -181,7 +181,8 @@ def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
     code = (
         "import sys\n"
         "from detmap.cli import entry, process\n"
-        "print(*[m for m in ('numpy', 'typing', 'argparse', 'enum', 'contextlib') if m in sys.modules])\n"
+        "heavy = ('numpy', 'typing', 'argparse', 'enum', 'contextlib')\n"
+        "print(*[m for m in heavy if m in sys.modules])\n"
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],

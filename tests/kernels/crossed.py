@@ -1,10 +1,11 @@
-"""The wheel's code for aarch64, run by an emulator on what the kernels of this machine were called with.
+"""The wheel's code for aarch64, run by an emulator on what the kernels of this machine were called
+with.
 
     python -m tests.kernels.crossed SITE FOLDER
 
-`SITE` holds an unpacked wheel. Every kernel call of `surface` is written down: the memory that it was
-given, and the same afterwards. A small C program, linked with the object code for aarch64, makes the
-same calls; every byte must be the same.
+`SITE` holds an unpacked wheel. Every kernel call of `surface` is written down: the memory that it
+was given, and the same afterwards. A small C program, linked with the object code for aarch64,
+makes the same calls; every byte must be the same.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ MAIN = """
 int main(int n, char **names) {{
   in = fopen(names[1], "rb"); out = fopen(names[2], "wb");
   for (;;) {{
-    uint64_t which = word(), regions = word(); union {{ int64_t i; double f; }} result; result.i = 0;
+    uint64_t which = word(), regions = word();
+    union {{ int64_t i; double f; }} result; result.i = 0;
     for (uint64_t r = 0; r < regions; r++) {{
       size[r] = word(); region[r] = aligned_alloc(64, (size[r] / 64 + 1) * 64);
       if (size[r] && fread(region[r], size[r], 1, in) != 1) return 3;
@@ -49,7 +51,9 @@ int main(int n, char **names) {{
 {cases}
     }}
     fwrite(&result, 8, 1, out);
-    for (uint64_t r = 0; r < regions; r++) {{ fwrite(region[r], 1, size[r], out); free(region[r]); }}
+    for (uint64_t r = 0; r < regions; r++) {{
+        fwrite(region[r], 1, size[r], out); free(region[r]);
+    }}
     fflush(out);
   }}
 }}

@@ -1,7 +1,7 @@
 """Everything public that runs a kernel, on drawn data and files; prints what came out, as JSON.
 
-Run on an installed wheel's kernels, on freshly compiled ones, and as plain Python while the types of
-arguments are noted: the same bits, nothing compiled, nothing that the warm-up leaves out.
+Run on an installed wheel's kernels, on freshly compiled ones, and as plain Python while the types
+of arguments are noted: the same bits, nothing compiled, nothing that the warm-up leaves out.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ SCRIPT = """
 import sys
 import numpy as np
 from detmap.kernels.grouping import group
-key, rows, off = np.array([1, 0, 1, 2], dtype=np.int32), np.empty(4, dtype=np.int32), np.empty(4, dtype=np.int64)
+key, rows = np.array([1, 0, 1, 2], dtype=np.int32), np.empty(4, dtype=np.int32)
+off = np.empty(4, dtype=np.int64)
 group(key, np.arange(4, dtype=np.int32), rows, off)
 print(rows.tolist(), off.tolist(), "numba" in sys.modules)
 """
@@ -150,7 +151,7 @@ def test_the_folder_and_its_files_are_the_users_alone(cache: Cache) -> None:
     assert (cache.compiled, cache.said()) == (0, [])
 
 
-# --- A1, A2, A7, B1: nothing from outside decides what code runs --------------------------------------
+# --- A1, A2, A7, B1: nothing from outside decides what code runs ----------------------------------
 
 
 def test_no_module_starts_a_process() -> None:
@@ -196,7 +197,7 @@ def test_claims_of_older_versions_are_no_reason_to_wait_or_to_write(tmp_path: Pa
     assert victim.read_text() == "untouched"
 
 
-# --- A6: a file is what it says, or is not used ----------------------------------------------------
+# --- A6: a file is what it says, or is not used ---------------------------------------------------
 
 
 def header_of(data: bytes) -> tuple[dict[str, Any], bytes]:
@@ -450,7 +451,8 @@ def test_a_constant_of_another_module_is_in_the_digest(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("form", ["zip", "pyc"])
 def test_a_program_without_source_files_has_a_digest_of_its_own(tmp_path: Path, form: str) -> None:
     package = Path(detmap.__file__).parent
-    script = "from detmap.kernels import grouping, identity; print(identity.source_digest(grouping.group))"
+    script = "from detmap.kernels import grouping, identity\n"
+    script += "print(identity.source_digest(grouping.group))"
     if form == "zip":
         place = tmp_path / "app.zip"
         with zipfile.ZipFile(place, "w") as archive:
@@ -499,7 +501,8 @@ def slow(*args):
     time.sleep(0.3)
     return build(*args)
 compiler.build = slow
-key, rows, off = np.array([1, 0, 1, 2], dtype=np.int32), np.empty(4, dtype=np.int32), np.empty(4, dtype=np.int64)
+key, rows = np.array([1, 0, 1, 2], dtype=np.int32), np.empty(4, dtype=np.int32)
+off = np.empty(4, dtype=np.int64)
 thread = threading.Thread(target=group, args=(key, np.arange(4, dtype=np.int32), rows, off))
 thread.start()
 begun.wait()

@@ -1,5 +1,5 @@
-"""The kernels that travel in the wheel: all that anything public needs, for any processor of the kind,
-with the same bits as those compiled here."""
+"""The kernels that travel in the wheel: all that anything public needs, for any processor of the
+kind, with the same bits as those compiled here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from detmap.kernels import identity
 from tools.build_kernels import record
 from {module} import {name} as work
 uses = record(work)
-json.dump([[use.kernel.__module__, use.kernel.__qualname__, identity.spelled(use.key)] for use in uses], sys.stdout)
+names = [(use.kernel.__module__, use.kernel.__qualname__) for use in uses]
+spelled = [identity.spelled(use.key) for use in uses]
+json.dump([[*name, key] for name, key in zip(names, spelled, strict=True)], sys.stdout)
 """
 
 

@@ -1,11 +1,13 @@
-"""The cache folder of the kernels, forged: whatever lies there, a kernel runs, with the right numbers.
+"""The cache folder of the kernels, forged: whatever lies there, a kernel runs, with the right
+numbers.
 
 A folder is filled as a process leaves it; then files are swapped, cut, flipped, emptied, made huge,
 given other headers (with the right digest over them), replaced by folders, links, circles, FIFOs,
-given to somebody else or opened to all, and so is the folder. Instructions are never changed under a
-right digest: who can write machine code into a folder of the user's runs it. Kernels are tiny, so that
-compiling them anew costs little; they must give the right number, say what they passed over, touch
-nothing that a link points to, and leave a folder from which the next process compiles nothing.
+given to somebody else or opened to all, and so is the folder. Instructions are never changed under
+a right digest: who can write machine code into a folder of the user's runs it. Kernels are tiny, so
+that compiling them anew costs little; they must give the right number, say what they passed over,
+touch nothing that a link points to, and leave a folder from which the next process compiles
+nothing.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ def run() -> str:
     return ""
 
 
-# --- what happens to files -------------------------------------------------------------------------
+# --- what happens to files ------------------------------------------------------------------------
 
 
 def signed(content: bytes) -> bytes:
