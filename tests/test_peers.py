@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import detmap
 from tests.drawing import SLIVER, CocoData, draw_coco, draw_many_detections, draw_round_recall
 from tests.reference import official
 
 ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("DETMAP_DATA", ROOT.parent / "shared" / "data"))
 spec = importlib.util.spec_from_file_location("peers", ROOT / "tools" / "peers.py")
 assert spec is not None
 assert spec.loader is not None
@@ -134,6 +136,27 @@ def test_a_stated_deviation_is_there_and_no_other_tool_has_it(
     data = one_box(DEVIATIONS[name])
     apart = np.abs(stats(peer, *data, tmp_path) - official.run(*data).stats).max()
     assert apart > 0 if name in peer.deviations else apart <= peer.tolerance
+
+
+KINDS = {"segm": "segm", "keypoints": "kp"}  # and how the files of the shared data begin
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masks_and_keypoints_give_the_numbers_of_pycocotools(peer: Any, kind: str) -> None:
+    folder = DATA / "benchmarks" / "coco-segm-keypoints"
+    if not folder.is_dir():
+        pytest.skip("real data is absent: set DETMAP_DATA to its folder")
+    if kind not in peer.kinds:
+        pytest.skip(f"{peer.name} does not evaluate {kind} of such files")
+    if peer.name == "detmap" and f"coco-{kind}" not in detmap.protocol.names():
+        pytest.skip(f"detmap has no protocol coco-{kind} yet")
+    known = json.loads((folder / "goldens_public.json").read_text())["cases"]
+    for case, values in known.items():
+        files = (folder / case / f"{KINDS[kind]}_{what}.json" for what in ("truth", "dets"))
+        with silence():
+            found = peer.files(*map(str, files), 1, kind)
+        apart = np.abs(np.array(found) - values[kind]["stats"])
+        assert apart.max() <= max(peer.tolerance, 1e-15), case
 
 
 def test_every_stated_deviation_has_a_case_that_shows_it() -> None:
