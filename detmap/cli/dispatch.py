@@ -17,6 +17,8 @@ from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
+LONGEST = 400  # characters of what is wrong
+
 COMMANDS = {
     "eval": "evaluate detections against ground truth",
     "match": "match a part of the images, for `merge`",
@@ -34,7 +36,7 @@ def dispatch(words: Sequence[str]) -> int:
     try:
         return _run(words)
     except DetmapError as error:
-        streams.say(f"detmap: error: {error.where}: {error.what}\n")
+        streams.say(f"detmap: error: {error.where}: {_shortened(error.what)}\n")
         if error.fix:
             streams.say(f"  fix: {error.fix}\n")
         return 2
@@ -112,9 +114,14 @@ def _own_fault(error: Exception) -> int:
     place = next((frame for frame in reversed(frames) if folder in frame.filename), frames[-1])
     file = place.filename[place.filename.rfind(folder) + 1 :]
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    what = what if len(what) <= 200 else f"{what[:200]} ..."
     streams.say(
-        f"detmap: error: this is detmap's fault, at {file}:{place.lineno} ({what}); "
+        f"detmap: error: this is detmap's fault, at {file}:{place.lineno} ({_shortened(what)}); "
         "DETMAP_DEBUG=1 shows the traceback\n"
     )
     return 2
+
+
+def _shortened(text: str) -> str:
+    """A value of a megabyte is not repeated."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
