@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import coco, joining, text, voc
+from detmap.adapters import joining, registry, text
+from detmap.classified import Classified
 from detmap.errors import DataError
+from detmap.opening import shown
 from detmap.tables import Detections, Truth
 
-FORMATS = ("coco", "voc")
+FORMATS = tuple(row.name for row in registry.FORMATS)
 
 
 def read_truth(path: str | Path, *, split: str | None = None, format: str | None = None) -> Truth:
@@ -30,17 +32,10 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
     ------
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
-    path = Path(path)
+    path = registry.as_path(path)
     with _readable(path):
-        if _format(path, format) == "voc":
-            return voc.read_truth(path, split)
-        if split is not None:
-            raise DataError(
-                str(path),
-                f"split {split!r} given for a COCO file",
-                "a COCO file holds one split; leave it out",
-            )
-        return coco.read_truth(path)
+        row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
+        return row.read_truth(path, **registry.told(row, path, split=split))
 
 
 def read_detections(path: str | Path, truth: Truth, *, format: str | None = None) -> Detections:
@@ -56,10 +51,35 @@ def read_detections(path: str | Path, truth: Truth, *, format: str | None = None
     ------
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
-    path = Path(path)
+    path = registry.as_path(path)
     with _readable(path):
-        read = {"coco": coco.read_detections, "voc": voc.read_detections}[_format(path, format)]
-        return read(path, truth)
+        row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
+        return row.read_detections(path, truth)
+
+
+def read_scores(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:
+    """What an image-level classifier is judged by, from files.
+
+    Parameters
+    ----------
+    truth, scores : two CSV files; or a VOC folder (``VOCdevkit/VOC2007``) and a folder of
+        ``comp1_cls_<split>_<class>.txt``
+    split : of a VOC folder; ``test`` where present, else ``val``, when left out
+
+    Raises
+    ------
+    DataError : what is wrong, in which file, line and column, and how to fix it
+    """
+    truth, scores = registry.as_path(truth), registry.as_path(scores)
+    with _readable(truth):
+        row = registry.choose(registry.SCORE_FORMATS, truth, lambda row: row.looks)
+        if truth.is_dir() != scores.is_dir():
+            raise DataError(
+                shown(scores),
+                f"not {row.place}, while {shown(truth)} is one",
+                "give two CSV files, or two folders of the VOC kind",
+            )
+        return row.read(truth, scores, **registry.told(row, truth, split=split))
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
@@ -69,7 +89,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     ------
     DataError : no such file, no name in it, a name twice, an image that the truth lacks
     """
-    path = Path(path)
+    path = registry.as_path(path)
     places = {line: " ".join(words) for line, words in text.lines(path)}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
@@ -101,19 +121,3 @@ def _readable(path: Path) -> Iterator[None]:
             f"cannot be read: {error.strerror}",
             "check the path and its permissions",
         ) from None
-
-
-def _format(path: Path, wanted: str | None) -> str:
-    if wanted is not None and wanted not in FORMATS:
-        raise DataError("format", f"no format {wanted!r}", f"the formats are {', '.join(FORMATS)}")
-    if not path.exists():
-        raise DataError(str(path), "no such file or folder", "check the path")
-    looks = "voc" if path.is_dir() else "coco"
-    if wanted not in (None, looks):
-        kinds = {"voc": "a folder", "coco": "a file"}
-        raise DataError(
-            str(path),
-            f"format {wanted} is {kinds[wanted or looks]}, this is {kinds[looks]}",
-            f"give {kinds[wanted or looks]}, or leave the format out",
-        )
-    return looks

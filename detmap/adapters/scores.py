@@ -1,5 +1,4 @@
-"""Truth and scores of an image-level classifier: two CSV files, or a VOC folder and a folder of its
-classification results.
+"""Truth and scores of an image-level classifier: two CSV files.
 
 A CSV file has a header, the sample id in its first column, and one column a class: 0 or 1 in the
 truth, a score in the scores. The two files are joined by class name and sample id; the truth
@@ -18,43 +17,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text, voc_cls
+from detmap.adapters import text
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
 
 
-def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:
-    """What a classifier is judged by, from files.
-
-    Parameters
-    ----------
-    truth, scores : two CSV files; or a VOC folder (``VOCdevkit/VOC2007``) and a folder of
-        ``comp1_cls_<split>_<class>.txt``
-    split : of a VOC folder; ``test`` where present, else ``val``, when left out
+def read(truth: Path, scores: Path) -> Classified:
+    """Two CSV files.
 
     Raises
     ------
     DataError : what is wrong, in which file, line and column, and how to fix it
     """
-    truth, scores = Path(truth), Path(scores)
-    for path in (truth, scores):
-        if not path.exists():
-            raise DataError(str(path), "no such file or folder", "check the path")
-    if truth.is_dir() != scores.is_dir():
-        raise DataError(
-            str(scores),
-            f"not {'a folder' if truth.is_dir() else 'a file'}, while {truth} is one",
-            "give two CSV files, or two folders of the VOC kind",
-        )
-    if truth.is_dir():
-        return voc_cls.read(truth, scores, split)
-    if split is not None:
-        raise DataError(
-            str(truth),
-            f"split {split!r} given for a CSV file",
-            "a CSV file holds one split; leave it out",
-        )
     return _join(_sheet(truth), _sheet(scores))
 
 

@@ -18,7 +18,7 @@ end points. The differences:
 0.8333...
 """
 
-from detmap.adapters.scores import read
+from detmap.adapters import read_scores as read
 from detmap.ranking.metrics import (
     AVERAGES,
     INTEGRATORS,

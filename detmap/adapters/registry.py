@@ -1,0 +1,185 @@
+"""The formats, a row each: how a path of one looks, who reads it, what it can be told.
+
+Whoever asks what a path is asks `choose`. To add a format: one module that reads it, and one row
+here (`docs/add-a-format.md`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from detmap.adapters import coco, scores, voc, voc_cls
+from detmap.classified import Classified
+from detmap.errors import DataError
+from detmap.opening import shown
+from detmap.tables import Detections, Truth
+
+Place = Literal["a file", "a folder"]
+Looks = Callable[[Path], int]
+"""How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it."""
+
+
+class Row(Protocol):
+    """What every row has."""
+
+    @property
+    def name(self) -> str:
+        """By which a user chooses it."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is kept."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What a reader can be told."""
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of detection: its truth and its detections.
+
+    Parameters
+    ----------
+    name : by which a user chooses it
+    place : whether it is kept in a file or in a folder
+    truth_looks, detections_look : how a path of it looks
+    read_truth : takes the path, and the options by name
+    read_detections : takes the path and the truth
+    options : what `read_truth` can be told
+    """
+
+    name: str
+    place: Place
+    truth_looks: Looks
+    detections_look: Looks
+    read_truth: Callable[..., Truth]
+    read_detections: Callable[[Path, Truth], Detections]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFormat:
+    """A format of image-level classifiers: truth and scores, which are read together."""
+
+    name: str
+    place: Place
+    looks: Looks
+    read: Callable[..., Classified]
+    options: tuple[str, ...] = ()
+
+
+def _file(path: Path) -> int:
+    return int(not path.is_dir())
+
+
+def _folder(path: Path) -> int:
+    return int(path.is_dir())
+
+
+def _folder_with(content: str) -> Looks:
+    """A folder; surely where it, or a year inside it, holds a folder of this name."""
+    return lambda path: (
+        _folder(path) + any((folder / content).is_dir() for folder in (path, *path.glob("VOC*")))
+    )
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("coco", "a file", _file, _file, coco.read_truth, coco.read_detections),
+    Format(
+        "voc",
+        "a folder",
+        _folder_with("Annotations"),
+        _folder,
+        voc.read_truth,
+        voc.read_detections,
+        options=("split",),
+    ),
+)
+SCORE_FORMATS: tuple[ScoreFormat, ...] = (
+    ScoreFormat("csv", "a file", _file, scores.read),
+    ScoreFormat("voc", "a folder", _folder_with("ImageSets"), voc_cls.read, options=("split",)),
+)
+
+
+def as_path(path: Any) -> Path:
+    """What a caller gave as a path, which exists.
+
+    Raises
+    ------
+    DataError : not a path, or nothing is there
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise DataError("path", f"{path!r} is not a path", "give a string or a pathlib.Path")
+    found = Path(path)
+    try:
+        os.stat(found)
+    except FileNotFoundError:
+        raise DataError(shown(found), "no such file or folder", "check the path") from None
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise DataError(
+            shown(found), f"cannot be read: {what}", "check the path and its permissions"
+        ) from None
+    return found
+
+
+def choose(
+    rows: Sequence[AnyRow], path: Path, looks: Callable[[AnyRow], Looks], wanted: str | None = None
+) -> AnyRow:
+    """The row of a path: the wanted one, or the one that it looks most like.
+
+    Raises
+    ------
+    DataError : no such format; the path is not of the wanted one, of none, or of several
+    """
+    names = [row.name for row in rows]
+    if wanted is not None:
+        if wanted not in names:
+            raise DataError(
+                "format", f"no format {wanted!r}", f"the formats are {', '.join(names)}"
+            )
+        row = rows[names.index(wanted)]
+        here = "a folder" if path.is_dir() else "a file"
+        if row.place != here:
+            raise DataError(
+                shown(path),
+                f"format {wanted} is {row.place}, this is {here}",
+                f"give {row.place}, or leave the format out",
+            )
+        return row
+    sure = [looks(row)(path) for row in rows]
+    best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
+    if len(best) != 1:
+        like = " and ".join(row.name for row in best)
+        raise DataError(
+            shown(path),
+            f"looks like {like} alike" if best else "looks like no known format",
+            f"name the format: {', '.join(names)}",
+        )
+    return best[0]
+
+
+def told(row: Row, path: Path, **options: Any) -> dict[str, Any]:
+    """The options that were given, of those that the row can be told.
+
+    Raises
+    ------
+    DataError : it cannot be told one of them
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if name not in row.options:
+            raise DataError(
+                shown(path),
+                f"{name} {value!r} given for a {row.name.upper()} file",
+                f"a {row.name.upper()} file holds one {name}; leave it out",
+            )
+    return given
