@@ -139,7 +139,7 @@ class Scope:
     ----------
     off : (I + 1,) int64, where each image's pairs begin
     label : (P,) int32, position of the class, ascending within an image
-    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`
+    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`, ascending where a class is both
     """
 
     off: NDArray[np.int64]
@@ -151,7 +151,8 @@ class Scope:
         off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
         label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
         kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
-        new = label[1:] <= label[:-1]
+        pair = label.astype(np.int64) * 4 + kind  # a class may be of both kinds
+        new = pair[1:] <= pair[:-1]
         new[off[1:-1][(off[1:-1] > 0) & (off[1:-1] < n_pairs)] - 1] = False
         if new.any():
             row = int(np.argmax(new)) + 1

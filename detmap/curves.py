@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import memory
-from detmap.integrators import code, n_terms, recall_points
 from detmap.matches import Matches
 from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
@@ -36,6 +35,7 @@ class Scores:
         above
     n_objects : (K, A) int64, objects to find
     n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
+    n_images : (K,) int64, images with an object of the class
     """
 
     judged: NDArray[np.int64]
@@ -45,6 +45,7 @@ class Scores:
     n_tp: NDArray[np.int64]
     n_fp: NDArray[np.int64]
     n_ignored: NDArray[np.int64]
+    n_images: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,12 +160,15 @@ def scores(
     ap = ap or matches.protocol.ap
     limits = np.array(matches.protocol.max_dets(), dtype=np.int64)
     n_objects = matches.n_objects()
+    sought = n_objects if ap.recall_over == "counted" else _n_all(matches)
+    points = ap.points()
+    n_terms = len(points) if ap.rule.samples else 1
     n_classes, n_areas = n_objects.shape
     n_thresholds = len(matches.protocol.thresholds())
-    judged = np.flatnonzero((n_objects > 0).any(axis=1))
+    judged = np.flatnonzero((sought > 0).any(axis=1))
     cells = n_areas * n_thresholds
     memory.require(  # an array and its transpose; counts of every class
-        8 * cells * (2 * len(judged) * (n_terms(ap) + len(limits)) + 4 * n_classes),
+        8 * cells * (2 * len(judged) * (n_terms + len(limits)) + 4 * n_classes),
         "protocol",
         f"the curves of {len(judged)} classes with objects in {cells} area ranges and thresholds",
         "evaluate with fewer iou.thresholds, areas or recall points (--set), or only AP by a rule "
@@ -175,25 +179,25 @@ def scores(
     place[judged] = np.arange(len(judged))
     summary = kernels.Summary(
         place,
-        np.full((len(judged), n_areas, n_thresholds, n_terms(ap)), np.nan),
+        np.full((len(judged), n_areas, n_thresholds, n_terms), np.nan),
         n_tp,
         n_fp,
         np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=np.int64),
     )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-    rule = kernels.Integrator(code(ap), recall_points(ap), ap.epsilon)
+    rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
     def score_some(classes: NDArray[np.int32]) -> None:
         room = kernels.true_positives_room(n_areas, n_thresholds, int(most[classes].max()))
         recall, precision = np.empty((2, room.row.shape[2]))
         kernels.score_classes(
-            classes, ranked, n_objects, limits, rule, room, recall, precision, summary
+            classes, ranked, sought, limits, rule, room, recall, precision, summary
         )
 
     each_batch(score_some, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
-        to_find = np.where(n_objects > 0, n_objects, np.nan)[judged]
+        to_find = np.where(sought > 0, sought, np.nan)[judged]
         recall = summary.n_within / to_find[:, None, :, None]
     by_class_last = (1, 2, 0)
     n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
@@ -205,7 +209,26 @@ def scores(
         n_tp,
         n_fp,
         np.diff(matches.off) - n_tp - n_fp,
+        _n_images(matches),
     )
+
+
+def _n_all(matches: Matches) -> NDArray[np.int64]:
+    """(K, A) objects of each class, neutral ones too."""
+    n_classes, n_areas = len(matches.categories), matches.counted.shape[1]
+    sizes = np.diff(matches.obj_off)[:, None]
+    return np.ascontiguousarray(np.broadcast_to(sizes, (n_classes, n_areas)))
+
+
+def _n_images(matches: Matches) -> NDArray[np.int64]:
+    """(K,) images with an object of the class; objects are sorted by class, then by image."""
+    first = np.ones(len(matches.obj_image), dtype=np.int64)
+    first[1:] = matches.obj_image[1:] != matches.obj_image[:-1]
+    begins = matches.obj_off[:-1]
+    first[begins[begins < len(first)]] = 1
+    total = np.concatenate([[0], np.cumsum(first)])
+    counts: NDArray[np.int64] = total[matches.obj_off[1:]] - total[matches.obj_off[:-1]]
+    return counts
 
 
 def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:
@@ -283,7 +306,8 @@ def sample(
         np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
     )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-    rule = kernels.Integrator(code(matches.protocol.ap), points, matches.protocol.ap.epsilon)
+    ap = matches.protocol.ap
+    rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
     sizes = np.diff(
         matches.off
     )  # no class has more true positives, even where an object may be found twice

@@ -229,6 +229,7 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
         sum(head.n_images_without_objects for head in heads),
         int(images.beyond.sum()),
         sum(group.n_tied for group in groups),
+        int(images.unjudged.sum()),
         data_digest(images.categories, images.image_ids, images.digest, order),
         images.notes,
     )

@@ -9,7 +9,6 @@ from typing import Any
 from detmap import curves
 from detmap import protocol as protocols
 from detmap.adapters import read_detections, read_truth
-from detmap.aggregation import metric_rows
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.protocol import Protocol
@@ -61,19 +60,18 @@ def choose_protocol(
     """The wanted protocol, or the one that the benchmark of this truth uses, with `settings`
     applied.
 
-    The default is ``coco-bbox`` for COCO truth, ``voc2007`` for VOC trees of 2007 to 2009,
-    ``voc2012`` for later and other VOC trees.
+    The default is ``coco-bbox`` for COCO truth, ``lvis`` where that is annotated for some classes
+    only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees.
     """
     if wanted is None:
-        early = 2007 <= truth.year <= 2009
-        wanted = "coco-bbox" if truth.family == "coco" else "voc2007" if early else "voc2012"
+        if truth.family == "coco":
+            wanted = "coco-bbox" if truth.scope is None else "lvis"
+        else:
+            wanted = "voc2007" if 2007 <= truth.year <= 2009 else "voc2012"
     return prepare(wanted, settings)
 
 
 def prepare(wanted: Protocol | str, settings: Mapping[str, Any] | None = None) -> Protocol:
     """A protocol by its name or path, with `settings` applied."""
     rules = wanted if isinstance(wanted, Protocol) else protocols.load(wanted)
-    if settings:
-        rules = rules.override(settings)
-    metric_rows(rules)  # a metric that does not exist is refused before any work is done
-    return rules
+    return rules if settings is None else rules.override(settings)

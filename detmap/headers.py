@@ -12,7 +12,7 @@ from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
 
-FORMAT = 2  # of the saved file; 1 had other digests of the data
+FORMAT = 3  # of the saved file; 1 had other digests of the data, 2 areas in the protocol
 
 
 def written(

@@ -1,4 +1,5 @@
-"""From a precision-recall curve to its average precision: four rules, each a pure function.
+"""From a precision-recall curve to its average precision: four rules, each a pure function, and the
+table of them.
 
 A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It
 may be given at every rank or only where recall rises; the result is the same. Without points the
@@ -7,19 +8,50 @@ AP is 0.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.protocol import AveragePrecision, Grid
+from detmap.grids import Grid
 
-NAMES = {
-    "eleven_point": "11-point",
-    "all_points": "all-point",
-    "grid_envelope": "101-point",
-    "step": "step",
-}
 VOC_POINTS = Grid("arange 0:0.1:1")
 COCO_POINTS = Grid("0:0.01:1")
+
+
+@dataclass(frozen=True, slots=True)
+class Integrator:
+    """One row of the table of integrators.
+
+    Parameters
+    ----------
+    name : the value of ``ap.integrator``
+    title : for people
+    kernel : its number in `detmap.kernels.integrate`
+    points : the key of ``[ap]`` that holds its recall points; "" for a rule without points
+    samples : whether its terms are one a recall point (COCO averages them over classes point by
+        point) and not the AP itself
+    """
+
+    name: str
+    title: str
+    kernel: int
+    points: Literal["", "grid", "eleven"] = ""
+    samples: bool = False
+
+
+INTEGRATORS = (
+    Integrator("eleven_point", "11-point", kernel=0, points="eleven"),
+    Integrator("all_points", "all-point", kernel=1),
+    Integrator("grid_envelope", "101-point", kernel=2, points="grid", samples=True),
+    Integrator("step", "step", kernel=3),
+)
+
+
+def integrator(name: str) -> Integrator:
+    """The row of that name."""
+    return next(row for row in INTEGRATORS if row.name == name)
 
 
 def eleven_point(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
@@ -80,40 +112,27 @@ def terms_of_curves(
     recall: NDArray[np.float64],
     precision: NDArray[np.float64],
     off: NDArray[np.int64],
-    ap: AveragePrecision,
+    rule: Integrator,
+    points: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The numbers whose mean is the AP, for C curves stored one after the other.
 
     Parameters
     ----------
     recall, precision : the curves; off : (C + 1,) where each begins
-    ap : which integrator, on which points
+    rule : which integrator
+    points : (R,) its recall points
 
     Returns
     -------
     (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by
-    sample; for the other rules R = 1 and the term is the AP itself.
+    sample; for the other rules (C, 1): the AP itself.
     """
     from detmap.kernels.integrate import integrate_lists
 
-    terms = np.empty((len(off) - 1, n_terms(ap)))
-    integrate_lists(code(ap), recall, precision.copy(), off, recall_points(ap), terms)
+    terms = np.empty((len(off) - 1, len(points) if rule.samples else 1))
+    integrate_lists(rule.kernel, recall, precision.copy(), off, points, terms)
     return terms
-
-
-def code(ap: AveragePrecision) -> int:
-    """The kernels' number of the integrator."""
-    return tuple(NAMES).index(ap.integrator)
-
-
-def recall_points(ap: AveragePrecision) -> NDArray[np.float64]:
-    """The recall points of the integrator; those of ``grid_envelope`` for one that has none."""
-    return ap.eleven.values() if ap.integrator == "eleven_point" else ap.grid.values()
-
-
-def n_terms(ap: AveragePrecision) -> int:
-    """R of `terms_of_curves`."""
-    return len(ap.grid.values()) if ap.integrator == "grid_envelope" else 1
 
 
 def _curve(

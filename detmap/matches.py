@@ -47,6 +47,8 @@ class Matches:
     score : (D,) float64
     tp, ignored : (D, A) unsigned words, bit t for threshold t
     counted : (G, A) bool, whether the object is one to find in each area range
+    unjudged : (I,) int32, detections within the limit that the protocol leaves out: of classes
+        that are not annotated on the image, or without an area
     notes : remarks of the readers
     taken : which object each detection took, and at what overlap; None where nobody asked
         (`match(..., taken=True)`), or a part of a merge does not know
@@ -67,6 +69,7 @@ class Matches:
     obj_off: NDArray[np.int64]
     obj_image: NDArray[np.int32]
     counted: NDArray[np.bool_]
+    unjudged: NDArray[np.int32]
     notes: tuple[Note, ...] = ()
     taken: Taken | None = None
 
@@ -125,6 +128,7 @@ class Matches:
             self.n_images_without_objects(),
             int(self.beyond.sum()),
             self.n_tied(),
+            int(self.unjudged.sum()),
             self.data_digest(),
             self.notes,
         )
@@ -136,6 +140,7 @@ class Matches:
             image_ids=self.image_ids,
             digest=self.digest,
             beyond=self.beyond,
+            unjudged=self.unjudged,
             notes=self.notes,
             taken=None if self.taken is None else self.taken.take(np.zeros(0, dtype=np.int64)),
         )
@@ -143,7 +148,7 @@ class Matches:
     @staticmethod
     def empty(protocol: Protocol, categories: Categories) -> Matches:
         """No images at all: the neutral element of `merge`."""
-        n_areas, word = len(protocol.areas), word_of(protocol)
+        n_areas, word = len(protocol.subsets), word_of(protocol)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
         return Matches(
             protocol,
@@ -161,6 +166,7 @@ class Matches:
             obj_off=offsets,
             obj_image=none,
             counted=np.zeros((0, n_areas), dtype=bool),
+            unjudged=none,
         )
 
     def merge(self, *others: Matches) -> Matches:
@@ -189,12 +195,11 @@ class Matches:
             [new[part.obj_image] for part, new in zip(parts, moved, strict=True)]
         )
         obj_order, obj_off = group(obj_image, obj_label, n_images, n_classes)
-        digest, beyond = (
-            np.empty((n_images, 2), dtype=np.uint64),
-            np.empty(n_images, dtype=np.int32),
-        )
+        digest = np.empty((n_images, 2), dtype=np.uint64)
+        beyond, unjudged = np.empty((2, n_images), dtype=np.int32)
         for part, new in zip(parts, moved, strict=True):
             digest[new], beyond[new] = part.digest, part.beyond
+            unjudged[new] = part.unjudged
         return Matches(
             self.protocol,
             self.categories,
@@ -211,6 +216,7 @@ class Matches:
             obj_off=obj_off,
             obj_image=obj_image[obj_order],
             counted=np.concatenate([part.counted for part in parts])[obj_order],
+            unjudged=unjudged,
             notes=notes,
             taken=joined([part.taken for part in parts], order),
         )
@@ -235,6 +241,7 @@ class Matches:
             image_ids=self.image_ids[keep],
             digest=self.digest[keep],
             beyond=self.beyond[keep],
+            unjudged=self.unjudged[keep],
             off=offsets(labels(self.off)[rows], n_classes),
             image=moved[self.image[rows]],
             rank=self.rank[rows],
@@ -316,12 +323,13 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
         header = file.read_json("header")
         protocol, names, groups, notes, remarks = headers.read(file.place("header"), header)
         n_rows, n_objects = file.length("score"), file.length("obj_image")
-        n_images, n_classes, n_areas = file.length("image_ids"), len(names), len(protocol.areas)
+        n_images, n_classes, n_areas = file.length("image_ids"), len(names), len(protocol.subsets)
         word = word_of(protocol)
         file.require("category_ids", np.int64, n_classes)
         file.require("image_ids", None, n_images)
         file.require("digest", np.uint64, n_images, 2)
         file.require("beyond", np.int32, n_images)
+        file.require("unjudged", np.int32, n_images)
         file.require("off", np.int64, n_classes + 1)
         file.require("obj_off", np.int64, n_classes + 1)
         for name, dtype in (("image", np.int32), ("rank", np.int32), ("position", np.int32)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,18 +13,17 @@ from detmap.matches import Matches, distinct
 from detmap.overlaps.boxes import BoxPairs
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
+from detmap.roles import Roles, read_roles
 from detmap.rows import group, labels, offsets, places_in_cells
+from detmap.scope import clipped
 from detmap.signature import image_digests
-from detmap.tables import Detections, Truth, boxes_as, require_truth_of
+from detmap.tables import Detections, Note, Truth, require_truth_of
 from detmap.taken import Taken
 from detmap.verdicts import word_of
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns
     from detmap.kernels.match import Takings
-
-CHUNK = 1 << 16  # detections whose areas are made at a time
-EVERY_SUBSET = ~np.uint64(0)
 
 
 def match(
@@ -47,10 +46,16 @@ def match(
 
     Raises
     ------
-    DataError : boxes so small that their overlap is 0/0
+    DataError : an attribute or image size that the protocol asks for and the truth lacks; boxes so
+        small that their overlap is 0/0
     """
-    roles = read_roles(truth, detections, protocol)
-    return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
+    require_truth_of(detections, truth)
+    cut = clipped(truth, detections, protocol)
+    roles = read_roles(*cut, protocol, threads)
+    matches = judge(*cut, protocol, roles, threads=threads, taken=taken)
+    if protocol.boxes.clip == "no":
+        return matches
+    return replace(matches, digest=image_digests(truth, detections))
 
 
 def judge(
@@ -72,7 +77,12 @@ def judge(
     n_images, n_subsets = len(truth.images), roles.n_subsets
     columns, objects = _columns(truth, detections, protocol, roles)
     produce = BoxPairs(
-        truth, detections, objects, extent=protocol.boxes.extent, lowest=thresholds[0]
+        truth,
+        detections,
+        objects,
+        extent=protocol.boxes.extent,
+        lowest=thresholds[0],
+        epsilon=protocol.iou.epsilon,
     )
     limit = protocol.max_dets()[-1]
     off = _offsets_within(columns, limit, n_images)
@@ -88,7 +98,7 @@ def judge(
     verdicts = layout.Verdicts(off, image, rank, position, tp, ignored)
     judging = kernels.Judging(
         thresholds,
-        0,
+        int(protocol.matching.equal == "first"),
         objects.find,
         objects.absorb,
         objects.enough,
@@ -120,6 +130,7 @@ def judge(
     beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(
         image, minlength=n_images
     )
+    beyond -= roles.unjudged
     return Matches(
         protocol,
         truth.categories,
@@ -136,7 +147,8 @@ def judge(
         objects.off,
         objects.image,
         _flags(objects.find, n_subsets),
-        notes=distinct(truth.notes, detections.notes),
+        roles.unjudged,
+        notes=distinct(truth.notes, detections.notes, _scope_notes(truth, protocol)),
         taken=_taken(kept, objects, tp) if taken else None,
     )
 
@@ -181,86 +193,6 @@ def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
     return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Roles:
-    """What the protocol makes of each row, as words: bit a for subset a.
-
-    Parameters
-    ----------
-    n_subsets : A
-    find : (G,) uint64, where the object is one to find
-    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
-        their own area; all ones where it does in every subset
-    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes nothing
-    dropped : (D,) uint64, where it takes nothing; (0,) where none is
-    loose : (D,) bool, whether the detection leaves what it takes to the others; (0,) where none
-        does. No benchmark has it: pycocotools does so with detections whose id is below 1
-    rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
-    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
-        none
-    """
-
-    n_subsets: int
-    find: NDArray[np.uint64]
-    absorb: NDArray[np.uint64]
-    outside: NDArray[np.unsignedinteger[Any]]
-    dropped: NDArray[np.uint64]
-    loose: NDArray[np.bool_]
-    rank: NDArray[np.int32]
-    enough: NDArray[np.float64]
-
-
-def read_roles(truth: Truth, detections: Detections, protocol: Protocol) -> Roles:
-    """The protocol's roles and subsets, read into words: the one place that knows their names."""
-    ranges = np.array([(area.low, area.high) for area in protocol.areas])
-    neutral, absorbs = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
-    for flag, role in (
-        (truth.crowd, protocol.matching.crowd),
-        (truth.difficult, protocol.matching.difficult),
-    ):
-        if role == "absorb":
-            absorbs |= flag
-        if role != "count":
-            neutral |= flag
-    find = ~_outside(truth.area, ranges)
-    find[neutral] = 0
-    absorb = np.zeros(len(truth), dtype=np.uint64)
-    absorb[absorbs] = EVERY_SUBSET
-    word = np.uint8 if len(ranges) <= 8 else np.uint64
-    outside: NDArray[np.unsignedinteger[Any]] = np.empty(len(detections), dtype=word)
-    for begin in range(0, len(detections), CHUNK):
-        rows = slice(begin, begin + CHUNK)
-        outside[rows] = _outside(_area(detections, rows, protocol.boxes.extent), ranges)
-    return Roles(
-        len(ranges),
-        find,
-        absorb,
-        outside,
-        dropped=np.zeros(0, dtype=np.uint64),
-        loose=np.zeros(0, dtype=bool),
-        rank=np.zeros(0, dtype=np.int32),
-        enough=np.full(len(truth), np.inf),
-    )
-
-
-def _outside(value: NDArray[np.float64], ranges: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """(n,) words: the ranges (A, 2), both ends included, that each value is not in."""
-    from detmap.kernels.cells import mark_outside
-
-    words = np.zeros(len(value), dtype=np.uint64)
-    mark_outside(np.ascontiguousarray(value), ranges, words)
-    return words
-
-
-def _area(detections: Detections, rows: slice, extent: str) -> NDArray[np.float64]:
-    """(n,) square pixels of some detections' boxes, as the overlap has them."""
-    inclusive = extent == "inclusive"
-    boxes = boxes_as(detections.boxes[rows], detections.box_format, "voc" if inclusive else "xywh")
-    if inclusive:
-        return (boxes[:, 2] - boxes[:, 0] + 1.0) * (boxes[:, 3] - boxes[:, 1] + 1.0)
-    return boxes[:, 2] * boxes[:, 3]
-
-
 def _columns(
     truth: Truth, detections: Detections, protocol: Protocol, roles: Roles
 ) -> tuple[DetectionColumns, ObjectColumns]:
@@ -268,11 +200,12 @@ def _columns(
     from detmap.kernels import cells as layout
 
     n_images, n_classes = len(truth.images), len(truth.categories)
-    rows, row_off = group(detections.image, detections.label, n_images, n_classes)
+    some = roles.detections
+    rows, row_off = group(detections.image, detections.label, n_images, n_classes, some)
     ties = rows
     if protocol.ranking.ties == "input":
-        ties = group(None, detections.label, n_images, n_classes)[0]
-    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes)
+        ties = group(None, detections.label, n_images, n_classes, some)[0]
+    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes, roles.objects)
     return layout.DetectionColumns(
         rows,
         ties,
@@ -290,6 +223,21 @@ def _columns(
         roles.absorb[obj_rows],
         roles.enough[obj_rows],
     )
+
+
+def _scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
+    """What is odd about this protocol on a truth that is, or is not, annotated everywhere."""
+    judges = protocol.scope.unlisted == "judge"
+    if truth.scope is not None and judges:
+        text = (
+            "images are annotated for some classes only (LVIS), and this protocol judges every "
+            "class on every image: for the benchmark's own number use -p lvis"
+        )
+        return [Note("scope-unused", text, len(truth.images))]
+    if truth.scope is None and not judges:
+        text = "images do not say which classes are annotated: every class is judged on them"
+        return [Note("scope-missing", text, len(truth.images))]
+    return []
 
 
 def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ class Overview:
         detection is false
     n_beyond : detections that the protocol's limit kept from being looked at
     n_tied : detections that share their score with another of their class
+    n_unjudged : detections that the protocol leaves out though within the limit
     digest : `Matches.data_digest`
     """
 
@@ -29,5 +30,6 @@ class Overview:
     n_images_without_objects: int
     n_beyond: int
     n_tied: int
+    n_unjudged: int
     digest: str
     notes: tuple[Note, ...] = ()

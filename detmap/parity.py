@@ -24,7 +24,7 @@ from detmap.report.table import Table
 from detmap.result import Result
 from detmap.tables import Detections, Truth, boxes_as
 
-SETTABLE = ("iou.thresholds", "ap.grid", "limits.max_dets", "areas")
+SETTABLE = ("iou.thresholds", "ap.grid", "limits.max_dets", "subsets")
 ARRAYS = ("precision", "recall", "scores")
 
 
@@ -108,6 +108,11 @@ def compare(
 
 
 def _check_settable(protocol: Protocol) -> None:
+    attributes = {r.attribute for subset in protocol.subsets for r in subset.ranges}
+    if attributes != {"area"} or any(len(subset.ranges) != 1 for subset in protocol.subsets):
+        raise ProtocolError(
+            "--set: subsets", "pycocotools knows ranges of area only", "give each subset one area"
+        )
     for key, value in protocol.changes:
         if not key.startswith(SETTABLE):
             raise ProtocolError(
@@ -221,8 +226,8 @@ def _run(
         run.params.iouThrs = protocol.thresholds()
         run.params.recThrs = protocol.ap.grid.values()
         run.params.maxDets = list(protocol.max_dets())
-        run.params.areaRng = [[area.low, area.high] for area in protocol.areas]
-        run.params.areaRngLbl = [area.name for area in protocol.areas]
+        run.params.areaRng = [[r.low, r.high] for subset in protocol.subsets for r in subset.ranges]
+        run.params.areaRngLbl = [subset.name for subset in protocol.subsets]
         run.evaluate()
         run.accumulate()
         if stock:

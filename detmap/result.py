@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import aggregation, curves
-from detmap.aggregation import MetricRow
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError
-from detmap.integrators import NAMES
+from detmap.integrators import INTEGRATORS
 from detmap.matches import Matches, Overview
+from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.protocol import Protocol
 from detmap.report import formats
 from detmap.report.table import Table
@@ -57,13 +57,17 @@ class Result:
 
     @cached_property
     def rows(self) -> list[MetricRow]:
-        """Where each metric is read: kind, IoU, area, detection limit."""
-        return aggregation.metric_rows(self.protocol)[0]
+        """Where each metric is read: kind, IoU, subset, group of classes, detection limit."""
+        return self.protocol.rows()[0]
 
     @cached_property
     def metrics(self) -> dict[str, float]:
         """Name to value, a fraction in [0, 1]; NaN where nothing is defined."""
-        return {row.name: aggregation.mean(self.scores, row, self.protocol) for row in self.rows}
+        categories = self.verdicts.categories
+        return {
+            row.name: aggregation.mean(self.scores, row, self.protocol, categories)
+            for row in self.rows
+        }
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
@@ -123,17 +127,16 @@ class Result:
     @cached_property
     def notes(self) -> list[Note]:
         """What a careful reader would ask."""
-        left_out = aggregation.metric_rows(self.protocol)[1]
         undefined = aggregation.classes_without_truth(
             self.scores, self.verdicts.categories, self.protocol
         )
-        return [*self.verdicts.notes, *_notes(self.overview), *undefined, *left_out]
+        return [*self.verdicts.notes, *_notes(self.overview), *undefined, *_left_out(self.protocol)]
 
     def curve(
         self,
         name: str | int,
         iou: float = 0.5,
-        area: str | None = None,
+        subset: str | None = None,
         max_dets: int | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """The precision-recall curve of a class at every rank, not interpolated.
@@ -142,8 +145,8 @@ class Result:
         ----------
         name : a class by its name or id
         iou : one of the protocol's thresholds
-        area : name of an area range; ``all`` when left out
-        max_dets : detection limit per image; the protocol's highest when left out
+        subset : name of a subset of the objects; ``all`` when left out
+        max_dets : another detection limit than the protocol's highest
 
         Returns
         -------
@@ -152,34 +155,33 @@ class Result:
 
         Raises
         ------
-        DetmapError : no such class, threshold or area, or the rows lie elsewhere
+        DetmapError : no such class, threshold or subset, or the rows lie elsewhere
         """
         k = self.verdicts.categories.index(name)
-        thresholds = self.protocol.thresholds()
-        t = int(np.argmin(np.abs(thresholds - iou)))
-        if abs(thresholds[t] - iou) > 1e-9:
+        t = self.protocol.threshold(iou, where="curve")
+        a = self.protocol.subset(subset)
+        whole = isinstance(max_dets, int) and not isinstance(max_dets, bool) and max_dets > 0
+        if max_dets is not None and not whole:
             raise ProtocolError(
-                "curve",
-                f"IoU {iou:g} was not evaluated",
-                f"iou.thresholds are {self.protocol.iou.thresholds}",
+                "curve", f"max_dets {max_dets!r} is no limit", "give a whole number from 1"
             )
-        areas = [a.name for a in self.protocol.areas]
-        if area is not None and area not in areas:
-            raise ProtocolError("curve", f"no area {area!r}", f"the areas are {', '.join(areas)}")
-        a = areas.index(area or aggregation.main_area(self.protocol))
-        return curves.whole_curve(self.matches, k, a, t, max_dets or self.protocol.max_dets()[-1])
+        limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
+        return curves.whole_curve(self.matches, k, a, t, limit)
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
         same matches.
         """
         table = {}
-        for name, title in NAMES.items():
-            ap = replace(self.protocol.ap, integrator=name)
+        categories = self.verdicts.categories
+        for rule in INTEGRATORS:
+            ap = replace(self.protocol.ap, integrator=rule.name)
             scores = curves.scores(self.matches, ap)
             shown = replace(self.protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
-            rows, _ = aggregation.metric_rows(shown)
-            table[title] = {row.name: aggregation.mean(scores, row, shown) for row in rows}
+            table[rule.title] = {
+                row.name: aggregation.mean(scores, row, shown, categories)
+                for row in shown.rows()[0]
+            }
         return table
 
     def as_dict(self, iou: float | None = None) -> dict[str, Any]:
@@ -212,7 +214,13 @@ class Result:
             "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed"
         ).format_map(self.counts(iou))
         rows = tuple(
-            (row.name, self._iou_text(row), row.area, row.max_dets or "all", self.metrics[row.name])
+            (
+                row.name,
+                self._iou_text(row),
+                row.group or row.subset,
+                row.max_dets if row.max_dets < NO_LIMIT else "all",
+                self.metrics[row.name],
+            )
             for row in self.rows
         )
         title = f"{self.protocol.name}: {self.protocol.summary}"
@@ -241,19 +249,18 @@ class Result:
         return formats.plain(self.tables()) + notes
 
     def _class_rows(self) -> list[MetricRow]:
-        """The rows of the per-class table: those of the main area and the highest limit, mAP as
+        """The rows of the per-class table: those of the main subset and the highest limit, mAP as
         AP; and one of recall.
         """
-        highest = max(row.max_dets for row in self.rows) if self.rows else 0
-        main = aggregation.main_area(self.protocol)
+        highest = self.protocol.max_dets()[-1]
+        main = self.protocol.axes().main
         rows = [
             replace(row, name=row.name.removeprefix("m"))
             for row in self.rows
-            if row.area == main and row.max_dets == highest
+            if row.subset == main and not row.group and row.max_dets == highest
         ]
         if not any(row.kind == "AR" for row in rows):
-            limits = self.protocol.limits.max_dets
-            rows.append(MetricRow("AR", "AR", None, main, limits[-1] if limits else 0))
+            rows.append(MetricRow("AR", "AR", None, main, "", highest))
         return rows
 
     def _iou_text(self, row: MetricRow) -> str:
@@ -271,7 +278,9 @@ def _notes(seen: Overview) -> Sequence[Note]:
     order = {"image": "image id, then input order", "input": "input order"}[
         seen.protocol.ranking.ties
     ]
-    limit = seen.protocol.max_dets()[-1]
+    limits = seen.protocol.limits
+    of = "image and class" if limits.scope == "class" else "image"
+    which = "best" if limits.order == "score" else "first"
     remarks = (
         (
             "image-without-truth",
@@ -280,8 +289,14 @@ def _notes(seen: Overview) -> Sequence[Note]:
         ),
         (
             "beyond-limit",
-            f"detections beyond the {limit} best of their image and class were not looked at",
+            f"detections beyond the {limits.max_dets[-1]} {which} of their {of} were not looked at",
             seen.n_beyond,
+        ),
+        (
+            "unjudged",
+            "detections are of classes that are not annotated on their image, or without an area: "
+            "the protocol leaves them out",
+            seen.n_unjudged,
         ),
         (
             "score-tied",
@@ -290,6 +305,12 @@ def _notes(seen: Overview) -> Sequence[Note]:
         ),
     )
     return [Note(code, text, count) for code, text, count in remarks if count]
+
+
+def _left_out(protocol: Protocol) -> list[Note]:
+    names = protocol.rows()[1]
+    text = f"metrics are not reported, their IoU or limit is not evaluated: {', '.join(names)}"
+    return [Note("metric-left-out", text, len(names))] if names else []
 
 
 def _or_none(value: Any) -> Any:

@@ -9,20 +9,37 @@ from numpy.typing import NDArray
 
 
 def group(
-    image: NDArray[np.int32] | None, label: NDArray[np.int32], n_images: int, n_classes: int
+    image: NDArray[np.int32] | None,
+    label: NDArray[np.int32],
+    n_images: int,
+    n_classes: int,
+    some: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Rows by class, then (unless None) by image, then in input order; and where each class
     begins.
+
+    some : (n,) rows, ascending, where not all are wanted
     """
+    start = np.arange(len(label), dtype=np.int32) if some is None else some
+    if image is not None:
+        start = _by_key(image, start, n_images)[0]
+    return _by_key(label, start, n_classes)
+
+
+def by_image(
+    image: NDArray[np.int32], n_images: int, some: NDArray[np.int32] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by image, then in input order; and where each image begins."""
+    return _by_key(image, np.arange(len(image), dtype=np.int32) if some is None else some, n_images)
+
+
+def _by_key(
+    key: NDArray[np.int32], start: NDArray[np.int32], n_keys: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     from detmap.kernels import grouping
 
-    start = np.arange(len(label), dtype=np.int32)
-    if image is not None:
-        by_image = np.empty_like(start)
-        grouping.group(image, start, by_image, np.empty(n_images + 1, dtype=np.int64))
-        start = by_image
-    rows, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
-    grouping.group(label, start, rows, off)
+    rows, off = np.empty_like(start), np.empty(n_keys + 1, dtype=np.int64)
+    grouping.group(key, start, rows, off)
     return rows, off
 
 

@@ -1,7 +1,7 @@
 """Digests of protocol and data, and the one line under every result that makes two numbers
 comparable.
 
-``coco-bbox.1|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
+``coco-bbox.2|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
 
 from __future__ import annotations

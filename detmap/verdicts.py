@@ -33,7 +33,7 @@ def check(matches: Any) -> None:
         if not isinstance(value, kind):
             checks.refuse(f"Matches.{name}", f"a {type(value).__name__}")
     checks.notes("Matches.notes", matches.notes, Note)
-    n_classes, n_areas, word = len(categories), len(protocol.areas), word_of(protocol)
+    n_classes, n_areas, word = len(categories), len(protocol.subsets), word_of(protocol)
     n_rows, n_objects = np.size(matches.score), np.size(matches.obj_image)
     if max(n_rows, n_objects) > MAX_ROWS:
         checks.refuse("Matches.score", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
@@ -44,6 +44,7 @@ def check(matches: Any) -> None:
         for name, dtype, shape in (
             ("digest", np.uint64, (n_images, 2)),
             ("beyond", np.int32, (n_images,)),
+            ("unjudged", np.int32, (n_images,)),
             ("rank", np.int32, (n_rows,)),
             ("position", np.int32, (n_rows,)),
             ("score", np.float64, (n_rows,)),
@@ -52,7 +53,7 @@ def check(matches: Any) -> None:
             ("counted", np.bool_, (n_objects, n_areas)),
         )
     }
-    for name in ("beyond", "position"):
+    for name in ("beyond", "unjudged", "position"):
         if columns[name].min(initial=0) < 0:
             row = int(np.argmin(columns[name]))
             checks.refuse(f"Matches.{name}[{row}]", f"{columns[name][row]} is negative")
@@ -106,6 +107,8 @@ def _check_order(matches: Any) -> None:
         matches.tp,
         matches.ignored,
         no_threshold,
+        _ranks(matches.protocol),
+        matches.protocol.max_dets()[-1],
         np.zeros(matches.n_images, dtype=np.int32),
     )
     if row < 0:
@@ -116,9 +119,34 @@ def _check_order(matches: Any) -> None:
         checks.refuse(f"Matches.score[{row}]", "is NaN")
     if row > matches.off[k] and matches.score[row] > matches.score[row - 1]:
         checks.refuse(f"Matches.score[{row}]", "does not descend within its class")
-    rank = int((matches.image[before] == matches.image[row]).sum())
-    if matches.rank[row] != rank:
+    rank = _rank(matches, row, before)
+    if rank is not None:
         checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} where {rank} is right")
     both = (matches.tp[row] & matches.ignored[row]).any()
     what = "true and ignored at once" if both else "a bit that stands for no threshold"
     checks.refuse(f"Matches.{'tp' if both else 'ignored'}[{row}]", what)
+
+
+def _ranks(protocol: Protocol) -> int:
+    """How the ranks of an image and class go on: 0, 1, 2 ...; or upwards, with gaps for what is
+    left out or of other classes; or in any order, that of the input.
+    """
+    from detmap.kernels import state
+
+    if protocol.limits.order == "input":
+        return state.ANY_ORDER
+    whole = protocol.scope.unlisted == "judge" and protocol.boxes.empty == "keep"
+    return state.NO_GAPS if whole and protocol.limits.scope == "class" else state.UPWARDS
+
+
+def _rank(matches: Any, row: int, before: slice) -> str | None:
+    """What the rank of a row has to be; None where it is that."""
+    from detmap.kernels import state
+
+    rank, kind = int(matches.rank[row]), _ranks(matches.protocol)
+    earlier = matches.rank[before][matches.image[before] == matches.image[row]]
+    if kind == state.NO_GAPS:
+        return None if rank == len(earlier) else f"{len(earlier)}"
+    limit = matches.protocol.max_dets()[-1]
+    least = 0 if kind == state.ANY_ORDER else int(earlier.max(initial=-1)) + 1
+    return None if least <= rank < limit else f"{least} or more, below {limit},"

@@ -465,3 +465,31 @@ def voc_data() -> st.SearchStrategy[tuple[VocObjects, VocDetections]]:
 
     sizes = st.integers(1, 4), st.integers(1, 3), st.integers(0, 5), st.integers(0, 8)
     return st.builds(build, SEEDS, *sizes)
+
+
+def draw_lvis(rng: np.random.Generator) -> CocoData:
+    """As `draw_coco`, annotated in part: images list classes that are absent or not exhaustively
+    annotated, classes have a frequency, annotations an ``ignore``; there is a result, and none of
+    an unlisted category. Some boxes and annotations have the area 0.
+    """
+    instances, results = draw_coco(rng, n_images=int(rng.integers(1, 6)), n_classes=3)
+    categories = [category["id"] for category in instances["categories"]]
+    for image in instances["images"]:
+        for key in ("neg_category_ids", "not_exhaustive_category_ids"):
+            image[key] = [k for k in categories if rng.random() < 0.4]
+    for category in instances["categories"]:
+        category["frequency"] = pick(rng, "rcf")
+    p_ignore, p_empty = pick(rng, (0.0, 0.3)), pick(rng, (0.0, 0.2))
+    for annotation in instances["annotations"]:
+        if rng.random() < p_ignore:
+            annotation["ignore"] = int(rng.integers(0, 2))
+        if rng.random() < p_empty:
+            annotation["area"] = 0
+    results = [result for result in results if result["category_id"] in categories]
+    for result in results:
+        if rng.random() < p_empty:
+            result["bbox"] = [*result["bbox"][:3], 0]
+    if not results:
+        image, category = instances["images"][0]["id"], categories[0]
+        results = [{"image_id": image, "category_id": category, "bbox": [0, 0, 9, 9], "score": 0.5}]
+    return instances, results

@@ -1166,15 +1166,31 @@ SETTINGS = {
         "is not legal",
         "ascending",
     ),
-    "an area of one number": ("areas.tiny=5", "--set: areas", "is not legal", "[low, high]"),
-    "an area upside down": ("areas.tiny=[9, 5]", "--set: areas", "is not legal", "low <= high"),
-    "an area with a strange name": (
-        "areas={'a b'=[0, 5]}",
-        "--set: areas",
+    "an area of one number": (
+        "subsets.tiny.area=5",
+        "--set: subsets",
         "is not legal",
-        "named ranges",
+        "[low, high]",
     ),
-    "no areas": ("areas={}", "--set: areas", "{} is not legal", "named ranges"),
+    "an area upside down": (
+        "subsets.tiny.area=[9, 5]",
+        "--set: subsets",
+        "is not legal",
+        "low <= high",
+    ),
+    "an area with a strange name": (
+        "subsets={'a b'={area=[0, 5]}}",
+        "--set: subsets",
+        "is not legal",
+        "named tables of ranges",
+    ),
+    "no subsets": ("subsets={}", "--set: subsets", "{} is not legal", "named tables"),
+    "the key of an earlier version": (
+        "areas.tiny=[0,256]",
+        "--set: areas.tiny",
+        "areas is now subsets",
+        "subsets.tiny.area",
+    ),
     "metrics that are no list": (
         "metrics=AP",
         "--set: metrics",

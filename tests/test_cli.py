@@ -69,7 +69,7 @@ ARs     0.50:0.95  small        100  0.5412
 ARm     0.50:0.95  medium       100  0.6935
 ARl     0.50:0.95  large        100  0.6621
 60 images, 299 objects, 2840 detections; at IoU 0.5: 242 TP, 2573 FP, 25 ignored, 57 missed
-coco-bbox.1|stock|proto:(digest)|data:(digest)|detmap:(version)
+coco-bbox.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
 
 SAMPLE_IN_FULL = """\
@@ -93,7 +93,7 @@ square     4  63.86  81.13       53         241  43   198        0      10
 star       5  59.95  80.43       46        1267  37  1229        1       9
 triangle   6  59.48  71.93       57         155  41   113        1      16
 60 images, 299 objects, 2840 detections; at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
-voc2012.1|stock|proto:(digest)|data:(digest)|detmap:(version)
+voc2012.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
 
 
@@ -173,12 +173,15 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
         "boxes",
         "iou",
         "matching",
+        "detections",
+        "scope",
         "limits",
         "ranking",
         "ap",
         "mean",
         "metrics",
-        "areas",
+        "subsets",
+        "groups",
         "changes",
     ]
     assert [list(note) for note in content["notes"]] == [["code", "count", "text", "source"]] * 2
@@ -258,7 +261,7 @@ def test_markdown_is_a_pipe_table() -> None:
         "|---|---|---|---:|---:|",
         "| AP | 0.50:0.95 | all | 100 | 0.4478 |",
     ]
-    assert lines[-1].startswith("- coco-bbox.1|stock|")
+    assert lines[-1].startswith("- coco-bbox.2|stock|")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +301,7 @@ def test_a_terminal_gets_a_ruled_table_and_progress() -> None:
     out, err = on_a_terminal("eval", COCO, RESULTS)
     assert "│" in out
     assert "0.4478" in out
-    assert re.search(r"^coco-bbox\.1\|stock\|", out, re.MULTILINE)
+    assert re.search(r"^coco-bbox\.2\|stock\|", out, re.MULTILINE)
     assert err.startswith("reading ")
 
 
@@ -327,10 +330,10 @@ def test_a_terminal_shows_names_as_they_are(tmp_path: Path, name: str) -> None:
 
 def test_every_protocol_runs_on_the_sample() -> None:
     for name in protocols.names():
-        content = as_json("-p", name)
+        content, loaded = as_json("-p", name), protocols.load(name)
         assert content["protocol"]["name"] == name
-        assert content["signature"].startswith(f"{name}.1|stock|")
-        assert list(content["metrics"]) == (METRICS if name == "coco-bbox" else ["mAP"])
+        assert content["signature"].startswith(f"{name}.{loaded.version}|stock|")
+        assert list(content["metrics"]) == [row.name for row in loaded.rows()[0]]
 
 
 @pytest.mark.parametrize(
@@ -364,11 +367,11 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
         text.replace('"coco-bbox"', '"mine"').replace("0.5:0.05:0.95", "0.5:0.25:0.75"),
     )
     content = as_json("-p", own)
-    assert content["signature"].startswith("mine.1|custom|")
+    assert content["signature"].startswith("mine.2|custom|")
     stock = as_json()["metrics"]
     assert content["metrics"]["AP"] == pytest.approx((stock["AP50"] + stock["AP75"]) / 2)
     assert as_json("-p", own, "--set", "mean.undefined=zero")["signature"].startswith(
-        'mine.1|mean.undefined="zero"|'
+        'mine.2|mean.undefined="zero"|'
     )
     assert run("show", own).out == own.read_text(encoding="utf-8")
 
@@ -386,14 +389,14 @@ SETTINGS = {
     ),
     "no limit": (["limits.max_dets=[]"], [*METRICS[:6], "AR", *METRICS[9:]], "limits.max_dets=[]"),
     "one more area": (
-        ["areas.tiny=[0, 100]"],
+        ["subsets.tiny.area=[0, 100]"],
         [*METRICS[:6], "AP-tiny", *METRICS[6:], "AR-tiny"],
-        "areas.tiny=[0,100]",
+        "subsets.tiny.area=[0,100]",
     ),
     "other areas": (
-        ["areas={all=[0,1e10], big=[5000,1e10]}"],
+        ["subsets={all={area=[0,1e10]}, big={area=[5000,1e10]}}"],
         ["AP", "AP50", "AP75", "AP-big", "AR1", "AR10", "AR100", "AR-big"],
-        "areas.big=[5000,10000000000]",
+        "subsets.big.area=[5000,10000000000]",
     ),
     "thresholds": (["iou.thresholds=[0.5,0.75]"], METRICS, "iou.thresholds=[0.5,0.75]"),
     "one threshold": (
@@ -436,7 +439,7 @@ def test_settings_change_the_numbers_that_they_name() -> None:
     )  # no class has 100 in an image
     assert as_json("--set", "limits.max_dets=[1,2,300]")["metrics"]["AR300"] == stock["AR100"]
     assert stock["AR1"] < as_json("--set", "limits.max_dets=[2]")["metrics"]["AR2"] < stock["AR10"]
-    tiny = as_json("--set", "areas.tiny=[0,1024]")["metrics"]
+    tiny = as_json("--set", "subsets.tiny.area=[0,1024]")["metrics"]
     assert (tiny["AP-tiny"], tiny["AR-tiny"]) == (stock["APs"], stock["ARs"])
 
 
@@ -444,7 +447,7 @@ def test_a_metric_at_a_threshold_that_is_not_evaluated_is_left_out_with_a_note()
     outcome = evaluate("--set", "iou.thresholds=[0.6]")
     assert "AP50" not in outcome.out
     assert (
-        "note: 2 metrics are not reported, their IoU is not among iou.thresholds: AP50, AP75\n"
+        "note: 2 metrics are not reported, their IoU or limit is not evaluated: AP50, AP75\n"
         in outcome.err
     )
     assert "at IoU 0.6: " in outcome.out
@@ -552,7 +555,7 @@ def test_parity_under_other_settings() -> None:
         "--set",
         "limits.max_dets=[3,300]",
         "--set",
-        "areas.tiny=[0,100]",
+        "subsets.tiny.area=[0,100]",
         "--format",
         "csv",
     )

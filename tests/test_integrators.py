@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detmap import integrators
+from detmap.kernels import integrate as kernels
 from tests.reference import curves, voc
 
 POINTS = integrators.VOC_POINTS.values()
@@ -75,3 +76,28 @@ def test_a_worked_example() -> None:
 def test_shapes_that_differ_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2,\).*\(1,\)"):
         integrators.step([0.5, 1], [1])
+
+
+def test_a_shuffled_table_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    recall, precision = np.array([0.25, 0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.5, 0.75])
+    points, off = GRID, np.array([0, 4])
+
+    def numbers() -> dict[str, list[float]]:
+        return {
+            row.name: integrators.terms_of_curves(
+                recall, precision, off, integrators.integrator(row.name), points
+            ).tolist()
+            for row in integrators.INTEGRATORS
+        }
+
+    before = numbers()
+    monkeypatch.setattr(integrators, "INTEGRATORS", integrators.INTEGRATORS[::-1])
+    assert numbers() == before
+    assert before["step"] == [[integrators.step(recall, precision)]]
+    assert before["all_points"] == [[integrators.all_points(recall, precision)]]
+
+
+def test_each_row_of_the_table_carries_the_number_of_its_kernel() -> None:
+    for row in integrators.INTEGRATORS:
+        assert getattr(kernels, row.name.upper()) == row.kernel
+    assert len({row.kernel for row in integrators.INTEGRATORS}) == len(integrators.INTEGRATORS)

@@ -21,6 +21,7 @@ from detmap.curves import coco_arrays
 from detmap.errors import DataError
 from detmap.kernels import cells as layout
 from detmap.overlaps import boxes
+from detmap.subsets import EVERY_SUBSET
 from detmap.tables import Detections, Truth
 from tests.drawing import SEEDS, CocoData, build_instances, draw_coco, voc_data
 from tests.reference import coco, official
@@ -45,7 +46,7 @@ def pairs_of(
     and classes being one cell."""
     n, g = len(detections), len(truth)
     rows = np.arange(g, dtype=np.int32)
-    absorb = np.where(truth.crowd, matching.EVERY_SUBSET, np.uint64(0))
+    absorb = np.where(truth.crowd, EVERY_SUBSET, np.uint64(0))
     none = np.zeros(g, np.uint64)
     objects = layout.ObjectColumns(np.array([0, g]), rows, rows, none, absorb, np.full(g, np.inf))
     cells = layout.Cells(np.arange(n, dtype=np.int32), np.array([[0, n, 0, g]]))

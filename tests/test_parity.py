@@ -39,11 +39,13 @@ def as_settings(params: dict[str, object]) -> dict[str, object]:
         "iouThrs": "iou.thresholds",
         "recThrs": "ap.grid",
         "maxDets": "limits.max_dets",
-        "areaRng": "areas",
+        "areaRng": "subsets",
     }
     given = {keys[name]: np.asarray(value).tolist() for name, value in params.items()}
-    if "areas" in given:
-        given["areas"] = {f"range-{i}": bounds for i, bounds in enumerate(given["areas"])}
+    if "subsets" in given:
+        given["subsets"] = {
+            f"range-{i}": {"area": bounds} for i, bounds in enumerate(given["subsets"])
+        }
     return given
 
 
@@ -139,8 +141,12 @@ def test_stock_numbers_under_other_names_when_settings_change(seed: int) -> None
         settings={
             "iou.thresholds": [0.3, 0.5, 0.6],
             "limits.max_dets": limits,
-            "areas": {"all": [0, 1e10], "tiny": [0, 50], "small": [50, 400]},
-            "metrics": ["AP", "AP30", "AP60", "AP@area", "AR@max_dets", "AR@area"],
+            "subsets": {
+                "all": {"area": [0, 1e10]},
+                "tiny": {"area": [0, 50]},
+                "small": {"area": [50, 400]},
+            },
+            "metrics": ["AP", "AP30", "AP60", "AP@subset", "AR@max_dets", "AR@subset"],
         },
     )
     wanted = {

@@ -9,9 +9,9 @@ import pytest
 from pycocotools.cocoeval import Params
 
 from detmap import protocol, signature
-from detmap.aggregation import metric_rows
 from detmap.errors import ProtocolError
 from detmap.protocol import Grid
+from detmap.resources import folder
 
 COCO = protocol.load("coco-bbox")
 
@@ -29,21 +29,35 @@ def test_grids_have_the_bits_of_their_references() -> None:
 def test_a_change_shows_in_the_signature_and_in_its_digest() -> None:
     changed = COCO.override({"limits.max_dets": "[1, 10, 300]"})
     line = signature.signature(changed, "data")
-    assert line.startswith("coco-bbox.1|limits.max_dets=[1,10,300]|proto:")
+    assert line.startswith("coco-bbox.2|limits.max_dets=[1,10,300]|proto:")
     assert signature.protocol_digest(changed) != signature.protocol_digest(COCO)
     assert changed.override({"limits.max_dets": [1, 10, 100]}) == COCO
 
 
 CHANGES = {
     "name": "other",
-    "version": 2,
+    "version": 3,
     "boxes.extent": "inclusive",
     "iou.thresholds": [0.5],
     "iou.comparison": ">",
     "iou.cap": 1.0,
     "matching.rule": "best_any",
-    "matching.crowd": "ignore",
-    "matching.difficult": "count",
+    "boxes.empty": "drop",
+    "boxes.clip": "crowdhuman",
+    "iou.epsilon": 1e-6,
+    "iou.tolerance": 10,
+    "matching.equal": "first",
+    "matching.neutral": {"crowd": "ignore"},
+    "matching.outside": "absorb",
+    "detections.outside": "drop",
+    "detections.margin": 1.25,
+    "scope.unlisted": "drop",
+    "scope.not_exhaustive": "neutral",
+    "limits.scope": "image",
+    "limits.order": "input",
+    "ap.recall_over": "all",
+    "mean.weights": "images",
+    "groups": {"pets": ["cat", "dog"]},
     "limits.max_dets": [],
     "ranking.ties": "input",
     "ap.integrator": "step",
@@ -52,22 +66,22 @@ CHANGES = {
     "ap.epsilon": 0.0,
     "mean.undefined": "zero",
     "metrics": ["AP"],
-    "areas": {"all": [0, 5]},
+    "subsets": {"all": {"area": [0, 5]}},
 }
 
 
 def test_every_key_but_the_prose_is_in_the_digest() -> None:
     assert set(CHANGES) == set(protocol.keys()) - {"summary", "source"}
-    tree = COCO.as_dict()
+    tree = COCO.override({"limits.max_dets": [100]}).as_dict()
+    before = signature.protocol_digest(protocol.from_dict(tree, "test"))
     for key, value in CHANGES.items():
         *path, last = key.split(".")
         copy = {
             name: dict(inner) if isinstance(inner, dict) else inner for name, inner in tree.items()
         }
         (copy[path[0]] if path else copy)[last] = value
-        assert signature.protocol_digest(
-            protocol.from_dict(copy, "test")
-        ) != signature.protocol_digest(COCO), key
+        changed = protocol.from_dict(copy, "test")
+        assert signature.protocol_digest(changed) != before, key
 
 
 @pytest.mark.parametrize(
@@ -88,9 +102,28 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         ("iou.comparison", "==", "one of >=, >"),
         ("ap.integrator", "trapezoid", "one of eleven_point, all_points, grid_envelope, step"),
         ("ap.epsilon", "-1", "a number in [0,"),
-        ("areas.tiny", "[9, 1]", "0 <= low <= high"),
-        ("areas.tiny", "[1]", "0 <= low <= high"),
-        ("areas", "{}", "named ranges"),
+        ("subsets.tiny.area", "[9, 1]", "low <= high"),
+        ("subsets.tiny.area", "[1]", "low <= high"),
+        ("subsets.tiny.area", "[nan, 1]", "low <= high"),
+        ("subsets.tiny.area", "[inf, inf]", "low <= high"),
+        ("subsets.tiny", "[0, 1]", "low <= high"),
+        ("subsets", "{}", "tables of ranges"),
+        ("subsets.a b.area", "[0, 1]", "tables of ranges"),
+        ("areas.tiny", "[0, 256]", "write subsets.tiny.area"),
+        ("areas", "{}", "areas is now subsets"),
+        ("matching.crowd", "ignore", "write matching.neutral.crowd"),
+        ("matching.difficult", "ignore", "write matching.neutral.difficult"),
+        ("matching.neutral.crowd", "region", "one of count, ignore, absorb"),
+        ("groups.pets", "cat", '"labelled" or a list'),
+        ("iou.thresholds", "0.5:inf:1", "start:step:stop"),
+        ("iou.thresholds", "0.\u0665:0.1:1", "start:step:stop"),
+        ("iou.thresholds", "[0.5, nan]", "ascending numbers"),
+        ("metrics", "['AP\u0665\u0660']", "no metric 'AP\u0665\u0660'"),
+        ("metrics", "['AP@area']", "write @subset"),
+        ("metrics", "['APs', 'APx']", "no subset or group 'x'"),
+        ("limits.order", "input", "one limit"),
+        ("limits.max_dets", "9" * 5000, "positive whole numbers"),
+        ("limits.max_dets", "0x" + "f" * 5000, "positive whole numbers"),
         ("mean.undefined", "drop", "one of skip, zero, one"),
         ("metrics", "[]", "metric names"),
         ("version", "2", "names the protocol"),
@@ -109,7 +142,7 @@ def test_an_unknown_protocol_gets_a_suggestion() -> None:
 
 
 def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
-    text = (Path(protocol.folder("configs")) / "voc2012.toml").read_text()
+    text = (Path(folder("configs")) / "voc2012.toml").read_text()
     own = tmp_path / "mine.toml"
     own.write_text(text.replace("[0.5]", "[0.4]"))
     loaded = protocol.load(own)
@@ -130,7 +163,7 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_metric_rows_follow_the_protocol() -> None:
-    names = [row.name for row in metric_rows(COCO)[0]]
+    names = [row.name for row in COCO.rows()[0]]
     assert names == [
         "AP",
         "AP50",
@@ -148,17 +181,19 @@ def test_metric_rows_follow_the_protocol() -> None:
     changed = COCO.override(
         {
             "limits.max_dets": [5, 300],
-            "areas": {"all": [0, 9], "tiny": [0, 3]},
+            "subsets": {"all": {"area": [0, 9]}, "tiny": {"area": [0, 3]}},
             "iou.thresholds": [0.5],
         }
     )
-    rows, notes = metric_rows(changed)
+    rows, left_out = changed.rows()
     assert [row.name for row in rows] == ["AP", "AP50", "AP-tiny", "AR5", "AR300", "AR-tiny"]
-    assert "AP75" in notes[0].text
+    assert left_out == ["AP75"]
     voc = protocol.load("voc2007")
-    assert [row.name for row in metric_rows(voc)[0]] == ["mAP"]
-    assert [
-        row.name for row in metric_rows(voc.override({"iou.thresholds": "0.5:0.05:0.95"}))[0]
-    ] == ["AP", "AP50", "AP75"]
+    assert [row.name for row in voc.rows()[0]] == ["mAP"]
+    assert [row.name for row in voc.override({"iou.thresholds": "0.5:0.05:0.95"}).rows()[0]] == [
+        "AP",
+        "AP50",
+        "AP75",
+    ]
     with pytest.raises(ProtocolError, match="no metric 'mAR'"):
-        metric_rows(COCO.override({"metrics": ["mAR"]}))
+        COCO.override({"metrics": ["mAR"]})

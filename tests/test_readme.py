@@ -38,7 +38,7 @@ def test_a_changed_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     sample = ("datasets/shapes/instances_test.json", "datasets/shapes/detections/template.json")
     outcome = run("eval", *sample, "--set", "limits.max_dets=[1,10,300]")
-    assert outcome.out.splitlines()[-1] == block_of("coco-bbox.1|limits").strip()
+    assert outcome.out.splitlines()[-1] == block_of("coco-bbox.2|limits").strip()
 
 
 def test_the_classifier(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from detmap.curves import sample
 from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.matching import match
-from detmap.protocol import MAX_THRESHOLDS, Area, Grid, Limits, Protocol
+from detmap.protocol import MAX_THRESHOLDS, Grid, Protocol, Range, Subset
 from detmap.rows import group, labels
 from detmap.tables import Categories, Detections, Images, Truth
 
@@ -209,8 +209,10 @@ def protocol_of(
     return replace(
         stock,
         iou=replace(stock.iou, thresholds=Grid(tuple(thresholds.tolist()))),
-        areas=tuple(Area(str(a), low, high) for a, (low, high) in enumerate(areas)),
-        limits=Limits((int(limit),)),
+        subsets=tuple(
+            Subset(str(a), (Range("area", low, high),)) for a, (low, high) in enumerate(areas)
+        ),
+        limits=replace(stock.limits, max_dets=(int(limit),)),
     )
 
 

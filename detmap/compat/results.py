@@ -236,6 +236,7 @@ def parts_of_results(
                     g_off,
                     g_image[g_order],
                     (neutral == 0)[g_order, None],
+                    unjudged=np.zeros(n_images, dtype=np.int32),
                 ),
                 apart=True,
             )

@@ -81,11 +81,11 @@ def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -
 
     Source: none; the choice of a rule by its number.
     """
-    if code == 0:
+    if code == ELEVEN_POINT:
         terms[0] = eleven_point(recall, precision, points)
-    elif code == 1:
+    elif code == ALL_POINTS:
         terms[0] = all_points(recall, precision)
-    elif code == 2:
+    elif code == GRID_ENVELOPE:
         grid_envelope(recall, precision, points, terms)
     else:
         terms[0] = step(recall, precision)

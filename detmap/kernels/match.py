@@ -24,7 +24,7 @@ class Judging(NamedTuple):
     """
 
     thresholds: NDArray[np.float64]  # (T,) ascending
-    first_of_equals: int  # best_free: 1 where of equal overlaps the first object is taken, else 0
+    first_of_equals: int  # 1 where of equal overlaps the first object is the better one, else 0
     find: NDArray[np.uint64]  # (G,) subsets in which the object is one to find
     absorb: NDArray[np.uint64]  # (G,) subsets in which it absorbs, all ones where in every one
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
@@ -176,9 +176,10 @@ def best_any(
     rows of `takings` were written.
 
     Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest
-    overlap, of equal overlaps the first. Where that overlap reaches the threshold: IGNORED if the
-    object is not one to find (it is never used up), TP if it is free, FP if it is taken. A
-    detection that took nothing is IGNORED where it is outside the subset.
+    overlap, of equal overlaps the first (or, where the protocol says so, the last). Where that
+    overlap reaches the threshold: IGNORED if the object is not one to find (it is never used up),
+    TP if it is free, FP if it is taken. A detection that took nothing is IGNORED where it is
+    outside the subset.
     """
     zero, one = np.uint64(0), np.uint64(1)
     n_subsets = verdicts.tp.shape[1]
@@ -203,7 +204,7 @@ def best_any(
                     where = judging.absorb[pairs.object[j]]
                     if not pairs.absorbing[j]:
                         where = ~where
-                    beats = best < 0 or is_better(j, best, pairs, 1)
+                    beats = best < 0 or is_better(j, best, pairs, judging.first_of_equals)
                     if where & bit != zero and pairs.overlap[j] > 0.0 and beats:
                         best = j
                 reach = zero

@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import curves
 from detmap.curves import Lists, Points
-from detmap.integrators import COCO_POINTS, NAMES, VOC_POINTS, terms_of_curves
+from detmap.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
+from detmap.integrators import INTEGRATORS as TABLE
 from detmap.parallel import each_largest_first
 from detmap.protocol import AveragePrecision
 from detmap.ranking.inputs import Samples, choice, samples
 
 Average = Literal["macro", "micro", "weighted", "samples"]
 AVERAGES = ("macro", "micro", "weighted", "samples")
-INTEGRATORS = tuple(NAMES)
+INTEGRATORS = tuple(row.name for row in TABLE)
 TIES = ("together", "input")
 UNDEFINED = ("skip", "zero", "one")
 
@@ -240,7 +241,8 @@ def ap_measure(ap: AveragePrecision, ties: str) -> Measure:
         points = curves.rank(lists, ties)
         total = totals(points.tp, points.off)
         recall, precision = curves.recall_precision(points, total, ap.epsilon)
-        value: NDArray[np.float64] = terms_of_curves(recall, precision, points.off, ap).mean(axis=1)
+        terms = terms_of_curves(recall, precision, points.off, ap.rule, ap.points())
+        value: NDArray[np.float64] = terms.mean(axis=1)
         value[(total == 0) | _unpredicted(points)] = np.nan
         return value
 

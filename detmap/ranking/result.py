@@ -19,7 +19,7 @@ from detmap import curves
 from detmap import protocol as protocols
 from detmap.classified import Classified
 from detmap.errors import DataError, ProtocolError
-from detmap.integrators import COCO_POINTS, NAMES, VOC_POINTS
+from detmap.integrators import COCO_POINTS, VOC_POINTS
 from detmap.protocol import AveragePrecision
 from detmap.ranking.inputs import Samples, samples, samples_of
 from detmap.ranking.metrics import (
@@ -324,7 +324,7 @@ class RankingResult:
                 "together": "equal scores together",
                 "input": "equal scores in the order of the truth",
             }[self.rules.ties]
-            title = f"{self.rules.name}: {NAMES[self.rules.ap.integrator]} AP, {ties}"
+            title = f"{self.rules.name}: {self.rules.ap.rule.title} AP, {ties}"
             tables.append(Table(title, ("metric", "average", "value"), tuple(self._rows)))
         rows = tuple(
             (
@@ -495,6 +495,7 @@ _RATES = {
 def _plain(chosen: Rules) -> dict[str, Any]:
     """The rules as plain values, the keys of `AveragePrecision` beside the others."""
     ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
+    del ap["recall_over"]  # a class's positives are all there is
     return {key: value for key, value in asdict(chosen).items() if key != "ap"} | ap
 
 

@@ -50,7 +50,7 @@ def outcomes() -> list[object]:
         result = detmap.evaluate(
             *voc_tables(*draw_voc(rng, **VOC_CROWDED if seed < 3 else {})),
             "voc2007",
-            settings={"areas.tiny": [0, 60]},
+            settings={"subsets.tiny.area": [0, 60]},
             threads=1,
         )
         found += [result.metrics, result.per_class, result.signature]

@@ -1,0 +1,59 @@
+"""Grids of numbers as recipes: thresholds and recall points with the last bits of their reference."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A grid of numbers as a recipe, so that its last bits are those of the reference.
+
+    Parameters
+    ----------
+    recipe : ``start:step:stop`` spaced as ``np.linspace`` does (pycocotools); ``matlab
+        start:step:stop`` spaced from both ends as MATLAB's colon does (VOC devkit); ``arange
+        start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn); or a
+        tuple of the numbers themselves
+    """
+
+    recipe: str | tuple[float, ...]
+
+    def values(self) -> NDArray[np.float64]:
+        """The (n,) float64 numbers of the grid; a `ValueError` where the recipe is none."""
+        if isinstance(self.recipe, tuple):
+            return np.array(self.recipe, dtype=np.float64)
+        kind, start, step, stop = _parse(self.recipe)
+        n = round((stop - start) / step) + 1
+        if kind == "matlab":
+            k = np.arange(n)
+            return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
+        if kind == "arange":
+            return np.asarray(start + np.arange(n) * step, dtype=np.float64)
+        return np.linspace(start, stop, n, endpoint=True)
+
+    def __str__(self) -> str:
+        if isinstance(self.recipe, str):
+            return self.recipe
+        return ", ".join(f"{x:g}" for x in self.recipe)
+
+
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""A number of a recipe: ASCII digits, so that no ``inf``, ``1_0`` or foreign digit slips in."""
+RECIPE = re.compile(rf"(?:(matlab|arange) )?({NUMBER}):({NUMBER}):({NUMBER})")
+
+
+def _parse(recipe: str) -> tuple[str, float, float, float]:
+    found = RECIPE.fullmatch(recipe.strip(" "))
+    if not found:
+        raise ValueError
+    start, step, stop = (float(x) for x in found.groups()[1:])
+    finite = all(math.isfinite(x) for x in (start, step, stop))
+    if not (finite and step > 0 and stop >= start and (stop - start) / step < 1e6):
+        raise ValueError
+    return found.group(1) or "linspace", start, step, stop

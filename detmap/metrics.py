@@ -1,0 +1,158 @@
+"""Metric rows: the named numbers of a result, and the small language in which a protocol asks for
+them.
+
+A row is written ``AP`` or ``AR``, then an IoU in percent, then a subset or a group of classes,
+then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. In place of one
+value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
+does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from detmap.errors import ProtocolError
+
+NO_LIMIT = 2**31 - 1  # no image has as many detections
+SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
+GRAMMAR = re.compile(
+    r"(?P<kind>mAP|AP|AR)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
+    r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
+)
+LEGAL = (
+    "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
+    "(a limit), mAP; with @subset, @group, @max_dets or @limit for one row each"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One number of a result and where it is read.
+
+    Parameters
+    ----------
+    name : AP, AP50, APs, APr, AR100, AR@300, mAP ...
+    kind : "AP" or "AR"
+    iou : the threshold; None for the mean over all of them
+    subset : name of the subset of objects
+    group : name of the group of classes; "" for all classes
+    max_dets : detection limit, `NO_LIMIT` for none
+    """
+
+    name: str
+    kind: str
+    iou: float | None
+    subset: str
+    group: str
+    max_dets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What rows can be read at: the labels of each axis, in the protocol's order."""
+
+    thresholds: tuple[float, ...]
+    subsets: tuple[str, ...]
+    groups: tuple[str, ...]
+    limits: tuple[int, ...]
+
+    @property
+    def main(self) -> str:
+        """The subset of the rows that name none: ``all``, else the first."""
+        return "all" if "all" in self.subsets else self.subsets[0]
+
+    def threshold(self, iou: float) -> int | None:
+        """Place of a threshold, to 1e-9; None where it is not evaluated."""
+        near = [t for t, value in enumerate(self.thresholds) if abs(value - iou) < 1e-9]
+        return near[0] if near else None
+
+    def suffixes(self) -> dict[str, tuple[str, str]]:
+        """How each (subset, group) other than the main subset of all classes is written."""
+        others = [name for name in self.subsets if name != self.main]
+        written = [(SHORT.get(name, f"-{name}"), (name, "")) for name in others]
+        written += [
+            (name if re.fullmatch(r"[a-z]", name) else f"-{name}", (self.main, name))
+            for name in self.groups
+        ]
+        found = dict(written)
+        if len(found) < len(written):
+            twice = {suffix for suffix, _ in written if [s for s, _ in written].count(suffix) > 1}
+            raise ProtocolError(
+                "groups",
+                f"{', '.join(sorted(twice))} would stand for a subset and for a group",
+                "give the group another name",
+            )
+        return found
+
+
+def metric_rows(texts: Sequence[str], axes: Axes) -> tuple[list[MetricRow], list[str]]:
+    """The rows that `texts` stand for, and the names of those that cannot be read: their IoU or
+    limit is not evaluated.
+
+    ``mAP`` is VOC's name at a single threshold; over several, ``AP``, ``AP50`` and ``AP75`` take
+    its place.
+
+    Raises
+    ------
+    ProtocolError : a row outside the language
+    """
+    rows: list[MetricRow] = []
+    left_out: list[str] = []
+    for text in _spelled_out(texts, axes):
+        for row in _rows_of(text, axes):
+            known = row.iou is None or axes.threshold(row.iou) is not None
+            if not known or row.max_dets not in axes.limits:
+                left_out.append(row.name)
+            elif row not in rows:
+                rows.append(row)
+    return rows, left_out
+
+
+def _spelled_out(texts: Sequence[str], axes: Axes) -> Iterator[str]:
+    for text in texts:
+        if text == "mAP" and len(axes.thresholds) > 1:
+            yield from ("AP", "AP50", "AP75")
+        else:
+            yield text
+
+
+def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
+    found = GRAMMAR.fullmatch(text)
+    if not found or (found["kind"] == "mAP" and found["iou"]):
+        raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
+    suffixes = axes.suffixes()
+    of, limits = [found["of"] or ""], [("", axes.limits[-1])]
+    for axis in found["axes"].split("@")[1:]:
+        numbers = [(str(n) if n < NO_LIMIT else "", n) for n in axes.limits]
+        if axis in ("subset", "group") and of == [""]:
+            of = [
+                suffix
+                for suffix, (_, group) in suffixes.items()
+                if bool(group) == (axis == "group")
+            ]
+        elif axis == "max_dets":
+            limits = numbers
+        elif axis == "limit":
+            limits = [(number and f"@{number}", n) for number, n in numbers]
+        elif axis.isdigit() and len(axis) < 10:
+            limits = [(f"@{axis}", int(axis))]
+        else:
+            fix = "areas are subsets: write @subset" if axis == "area" else LEGAL
+            raise ProtocolError("metrics", f"no metric {text!r}", fix)
+    places = {"": (axes.main, ""), **suffixes}
+    for suffix in of:
+        if suffix not in places:
+            known = ", ".join(suffixes) or "there is none"
+            raise ProtocolError(
+                "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
+            )
+    kind = found["kind"].removeprefix("m")
+    iou = float(found["iou"]) / 100 if found["iou"] else None
+    stem = found["kind"] + (found["iou"] or "")
+    return [
+        MetricRow(stem + suffix + number, kind, iou, *places[suffix], limit)
+        for suffix in of
+        for number, limit in limits
+    ]

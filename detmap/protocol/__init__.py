@@ -1,0 +1,34 @@
+"""Protocols: every rule by which benchmarks differ, as data.
+
+A protocol is a tree of frozen dataclasses read from a TOML file in ``configs/``. Code never asks
+for its name: a variant of a rule is another value of a key, and every key is checked here, once.
+"""
+
+from detmap.grids import Grid
+from detmap.metrics import NO_LIMIT, MetricRow
+from detmap.protocol.checks import MAX_SUBSETS, MAX_THRESHOLDS, Group, Range, Subset
+from detmap.protocol.keys import KeyRow, describe, keys, table
+from detmap.protocol.reading import from_dict, load, names
+from detmap.protocol.rules import AveragePrecision, Limits
+from detmap.protocol.tree import Protocol
+
+__all__ = [
+    "MAX_SUBSETS",
+    "MAX_THRESHOLDS",
+    "NO_LIMIT",
+    "AveragePrecision",
+    "Grid",
+    "Group",
+    "KeyRow",
+    "Limits",
+    "MetricRow",
+    "Protocol",
+    "Range",
+    "Subset",
+    "describe",
+    "from_dict",
+    "keys",
+    "load",
+    "names",
+    "table",
+]

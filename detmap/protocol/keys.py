@@ -1,0 +1,68 @@
+"""The table of keys, read off the tree: for validation, for `detmap show` and for the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+from detmap.protocol.checks import Key
+from detmap.protocol.tree import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One key of a protocol, under its dotted name."""
+
+    name: str
+    meaning: str
+    legal: str
+    source: str
+    default: Any
+
+
+@cache
+def declared(node: type) -> dict[str, Key | type]:
+    """The keys of one table: how each is declared, or the class of an inner table."""
+    found: dict[str, Key | type] = {}
+    for name, hint in get_type_hints(node, include_extras=True).items():
+        metadata = getattr(hint, "__metadata__", ())
+        if metadata:
+            found[name] = metadata[0]
+        elif is_dataclass(hint) and isinstance(hint, type):
+            found[name] = hint
+    return found
+
+
+def table() -> list[KeyRow]:
+    """Every key of a protocol."""
+    rows = []
+    for name, key in declared(Protocol).items():
+        inner = {name: key} if isinstance(key, Key) else declared(key)
+        prefix = "" if isinstance(key, Key) else f"{name}."
+        for last, row in inner.items():
+            assert isinstance(row, Key)
+            rows.append(
+                KeyRow(prefix + last, row.meaning, row.check.legal, row.source, row.default)
+            )
+    return rows
+
+
+def keys() -> list[str]:
+    """Every dotted key of a protocol, such as ``limits.max_dets``."""
+    return [row.name for row in table()]
+
+
+def describe() -> str:
+    """The table of keys in Markdown."""
+    lines = ["| key | meaning | legal | default | source |", "|---|---|---|---|---|"]
+    for row in table():
+        default = "required" if row.default is None else f"`{shown(row.default)}`"
+        cells = (f"`{row.name}`", row.meaning, row.legal, default, row.source)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """A TOML value in few characters."""
+    return value if isinstance(value, str) else "{}" if value == {} else f"{value:g}"

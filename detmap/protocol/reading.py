@@ -1,0 +1,212 @@
+"""From TOML to a protocol, and from a protocol and settings to another."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from detmap.errors import ProtocolError
+from detmap.protocol.checks import Key
+from detmap.protocol.keys import declared, keys
+from detmap.protocol.tree import Protocol
+from detmap.resources import folder
+
+RENAMED = {
+    "areas": "subsets",
+    "matching.crowd": "matching.neutral.crowd",
+    "matching.difficult": "matching.neutral.difficult",
+}
+"""Keys of earlier versions, and what took their place."""
+OPEN = ("subsets", "matching.neutral", "groups")  # tables whose keys are names of one's own
+LONG = 120  # characters of a bad value that a message shows
+
+
+def names() -> list[str]:
+    """The protocols that detmap ships."""
+    return sorted(path.stem for path in folder("configs").glob("*.toml"))
+
+
+def load(name_or_path: str | Path) -> Protocol:
+    """A shipped protocol by its name, or one of your own by the path of its TOML file.
+
+    Raises
+    ------
+    ProtocolError : no such protocol (did you mean ...), broken TOML, unknown keys, values out of
+        range
+    """
+    if not isinstance(name_or_path, str | Path):
+        raise ProtocolError(
+            "protocol",
+            f"{_shown(name_or_path)} is no protocol",
+            "give a name or the path of a file",
+        )
+    own = Path(name_or_path)
+    stock = "/" not in str(name_or_path) and own.suffix != ".toml"
+    if stock and str(name_or_path) not in names():
+        close = difflib.get_close_matches(str(name_or_path), names(), n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ProtocolError(
+            "protocol",
+            f"no protocol {str(name_or_path)[:LONG]!r}",
+            f"{hint}there are {', '.join(names())}",
+        )
+    path = folder("configs") / f"{name_or_path}.toml" if stock else own
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or NUL in the path
+        raise ProtocolError(
+            str(path), f"cannot be read: {error}", "name a shipped protocol or a TOML file"
+        ) from None
+    try:
+        tree = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: not TOML, or 5,000 digits
+        raise ProtocolError(
+            str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example"
+        ) from None
+    return replace(from_dict(tree, where=str(path)), stock=stock)
+
+
+def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
+    """A protocol from plain values, as `Protocol.as_dict` gives them; errors begin with `where`."""
+    protocol: Protocol = _node(Protocol, tree, where, prefix="")
+    if protocol.limits.order == "input" and len(protocol.limits.max_dets) > 1:
+        raise ProtocolError(
+            f"{where}: limits.order",
+            "the first detections of the input are other ones for each limit",
+            "give one limit in limits.max_dets, and evaluate once for each",
+        )
+    protocol.rows()  # a metric that does not exist is refused before any work is done
+    return protocol
+
+
+def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
+    """See `Protocol.override`."""
+    if not isinstance(settings, Mapping):
+        raise ProtocolError(
+            "settings",
+            f"{_shown(settings)} is no table of settings",
+            'give a dict of keys and values, {"limits.max_dets": [1, 10, 300]}',
+        )
+    tree = protocol.as_dict()
+    for key, value in settings.items():
+        if key in ("name", "version", "summary", "source"):
+            raise ProtocolError(
+                f"--set: {key}",
+                "names the protocol, it is no rule",
+                "write a TOML file of your own",
+            )
+        _put(tree, str(key), deepcopy(_from_text(value)))
+    changed = from_dict(tree, where="--set")
+    before = load(protocol.name) if protocol.stock and protocol.changes else protocol
+    stock, now = dict(_flat(before.as_dict())), dict(_flat(changed.as_dict()))
+    changes = tuple(
+        (key, canonical(now.get(key)))
+        for key in (*now, *(stock.keys() - now.keys()))
+        if now.get(key) != stock.get(key)
+    )
+    if not protocol.stock:  # what was changed before stays told
+        changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
+    return replace(changed, changes=changes, stock=protocol.stock)
+
+
+def _node(node: type, tree: Mapping[str, Any], where: str, prefix: str) -> Any:
+    known = declared(node)
+    for name in tree:
+        if name not in known:
+            raise _unknown(f"{where}: {prefix}{name}", prefix + name, [prefix + n for n in known])
+    values = {}
+    for name, kind in known.items():
+        key = prefix + name
+        if isinstance(kind, Key):
+            values[name] = _value(kind, tree, name, f"{where}: {key}")
+        elif isinstance(inner := tree.get(name, {}), Mapping):
+            values[name] = _node(kind, inner, where, prefix=f"{key}.")
+        else:
+            raise ProtocolError(
+                f"{where}: {key}",
+                f"{_shown(inner)} is not a table",
+                f"set one of its keys, {key}.…",
+            )
+    return node(**values)
+
+
+def _value(key: Key, tree: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in tree and key.default is None:
+        raise ProtocolError(
+            where, "missing", "a protocol has to give this key; see `detmap show coco-bbox`"
+        )
+    value = tree.get(name, key.default)
+    try:
+        return key.check.read(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ProtocolError(where, f"{_shown(value)} is not legal", key.check.legal) from None
+
+
+def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
+    for old, new in RENAMED.items():
+        if key == old or key.startswith(f"{old}."):
+            moved = new + key[len(old) :] + (".area" if old == "areas" and key != old else "")
+            return ProtocolError(where, f"{old} is now {new}", f"write {moved}")
+    close = difflib.get_close_matches(key, keys(), n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")
+
+
+def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set one dotted key in a tree of plain values."""
+    *path, last = dotted.split(".")
+    node: Any = tree
+    for depth, part in enumerate(path):
+        inside = ".".join(path[:depth]).startswith(OPEN)
+        node = (
+            node.setdefault(part, {})
+            if inside and isinstance(node, dict)
+            else (node.get(part) if isinstance(node, dict) else None)
+        )
+    if not isinstance(node, dict) or (node is tree and last not in tree):
+        raise _unknown(f"--set: {dotted}", dotted, [*keys(), "subsets.NAME.ATTRIBUTE"])
+    node[last] = value
+
+
+def _from_text(value: Any) -> Any:
+    """A value typed on a command line: TOML where it parses as TOML, the text itself elsewhere."""
+    if isinstance(value, tuple):
+        return list(value)
+    if not isinstance(value, str):
+        return value
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except (ValueError, RecursionError):  # ValueError: not TOML, or an integer of 5,000 digits
+        return value
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def canonical(value: Any) -> str:
+    """One spelling for one value: compact JSON, whole floats without the trailing zero."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, list):
+        return "[" + ",".join(canonical(x) for x in value) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _shown(value: Any) -> str:
+    """A bad value for a message, in few characters."""
+    try:
+        text = canonical(value)
+    except (ValueError, RecursionError):  # an integer of 5,000 digits, a list in itself
+        return "a value of absurd size"
+    return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

@@ -1,0 +1,185 @@
+"""The tree of a protocol, and how the rest of detmap reads it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import metrics
+from detmap.errors import ProtocolError
+from detmap.grids import Grid
+from detmap.metrics import NO_LIMIT, Axes, MetricRow
+from detmap.protocol.checks import (
+    GROUPS,
+    LABELLED,
+    METRICS,
+    SUBSETS,
+    TEXT,
+    VERSION,
+    Group,
+    Key,
+    Subset,
+)
+from detmap.protocol.rules import (
+    AveragePrecision,
+    Boxes,
+    DetectionRules,
+    Iou,
+    Limits,
+    Matching,
+    Mean,
+    Ranking,
+    ScopeRules,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """All that decides the number, beside the data.
+
+    Parameters
+    ----------
+    changes : what differs from the stock protocol, as (dotted key, value as JSON)
+    stock : False for a protocol that detmap does not ship
+    """
+
+    name: Annotated[str, Key("its name", TEXT, "detmap")]
+    version: Annotated[int, Key("rises with every change of the file", VERSION, "detmap")]
+    summary: Annotated[str, Key("one line for people", TEXT, "detmap")]
+    source: Annotated[str, Key("the reference that it restates", TEXT, "detmap")]
+    boxes: Boxes
+    iou: Iou
+    matching: Matching
+    detections: DetectionRules
+    scope: ScopeRules
+    limits: Limits
+    ranking: Ranking
+    ap: AveragePrecision
+    mean: Mean
+    metrics: Annotated[
+        tuple[str, ...], Key("the rows of the result", METRICS, "cocoeval.py, summarize")
+    ]
+    subsets: Annotated[
+        tuple[Subset, ...],
+        Key(
+            "named subsets of the objects, by ranges of their attributes, both ends included; "
+            "several ranges hold together. Attributes: area, width, height, and what the truth has",
+            SUBSETS,
+            "cocoeval.py, Params.setDetParams; CityPersons eval_MR_multisetup.py",
+        ),
+    ]
+    groups: Annotated[
+        tuple[Group, ...],
+        Key(
+            f'named groups of classes: a list of class names, or "{LABELLED}" for the classes that '
+            "the truth labels with the group's name (LVIS: frequency)",
+            GROUPS,
+            "lvis/eval.py, _prepare_freq_group",
+            {},
+        ),
+    ]
+    changes: tuple[tuple[str, str], ...] = ()
+    stock: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""
+        tree = plain(self)
+        del tree["changes"], tree["stock"]
+        return dict(tree)
+
+    def override(self, settings: Mapping[str, Any]) -> Protocol:
+        """The same protocol with some dotted keys changed, ``{"limits.max_dets": [1, 10, 300]}``.
+
+        Values are given as in TOML, or as text (``"[1,10,300]"``, ``"0.5:0.05:0.95"``).
+
+        Raises
+        ------
+        ProtocolError : an unknown key, or a value out of range; the message lists what is legal
+        """
+        from detmap.protocol.reading import override
+
+        return override(self, settings)
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """(T,) IoU thresholds."""
+        return self.iou.thresholds.values()
+
+    def max_dets(self) -> tuple[int, ...]:
+        """The M detection limits, ascending; `NO_LIMIT` where there is none."""
+        return self.limits.max_dets
+
+    def subset(self, name: str | None = None) -> int:
+        """Place of a subset on the axis A; of the main one when left out.
+
+        Raises
+        ------
+        ProtocolError : there is no such subset
+        """
+        wanted = self.axes().main if name is None else name
+        names = [subset.name for subset in self.subsets]
+        if wanted not in names:
+            raise ProtocolError(
+                "subset", f"no subset {wanted!r}", f"the subsets are {', '.join(names)}"
+            )
+        return names.index(wanted)
+
+    def threshold(self, iou: float, where: str = "iou") -> int:
+        """Place of an IoU threshold on the axis T.
+
+        Raises
+        ------
+        ProtocolError : it is not evaluated, or no number
+        """
+        number = isinstance(iou, int | float | np.number) and not isinstance(iou, bool)
+        finite = number and math.isfinite(iou)
+        found = self.axes().threshold(float(iou)) if finite else None
+        if found is None:
+            shown = f"{iou:g}" if number else repr(iou)
+            raise ProtocolError(
+                where,
+                f"{shown} is not among iou.thresholds",
+                f"choose one of {self.iou.thresholds}",
+            )
+        return found
+
+    def axes(self) -> Axes:
+        """The labels that metric rows are addressed by."""
+        return Axes(
+            tuple(self.thresholds().tolist()),
+            tuple(subset.name for subset in self.subsets),
+            tuple(group.name for group in self.groups),
+            self.limits.max_dets,
+        )
+
+    def rows(self) -> tuple[list[MetricRow], list[str]]:
+        """The rows of the result, and the names of those that are not evaluated."""
+        return metrics.metric_rows(self.metrics, self.axes())
+
+
+def plain(value: Any) -> Any:
+    """A node or value of the tree as TOML has it."""
+    if isinstance(value, Grid):
+        return list(value.recipe) if isinstance(value.recipe, tuple) else value.recipe
+    if isinstance(value, Subset):
+        return {r.attribute: [r.low, r.high] for r in value.ranges}
+    if isinstance(value, Group):
+        return list(value.classes) or LABELLED
+    if isinstance(value, Limits):
+        limits = [] if value.max_dets == (NO_LIMIT,) else list(value.max_dets)
+        return {"max_dets": limits, "scope": value.scope, "order": value.order}
+    if is_dataclass(value):
+        node = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        if isinstance(value, Matching):
+            node["neutral"] = dict(value.neutral)
+        if isinstance(value, Protocol):
+            node["subsets"] = {subset.name: plain(subset) for subset in value.subsets}
+            node["groups"] = {group.name: plain(group) for group in value.groups}
+        return node
+    if isinstance(value, tuple):
+        return [plain(x) for x in value]
+    return value

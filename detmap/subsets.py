@@ -1,0 +1,182 @@
+"""Subsets and roles as words: bit a says what an object or a detection is in subset a."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import DataError
+from detmap.protocol import Protocol
+from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+MEASURES = ("area", "width", "height")  # attributes of every box
+CHUNK = 1 << 16  # detections that are measured at a time
+EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectWords:
+    """The protocol's view of G objects; words have bit a for subset a.
+
+    Parameters
+    ----------
+    find : (G,) uint64, where the object is one to find
+    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
+        their own area; all ones where it does in every subset
+    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
+        none
+    """
+
+    find: Words
+    absorb: Words
+    enough: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DetectionWords:
+    """The protocol's view of D detections; words have bit a for subset a.
+
+    Parameters
+    ----------
+    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes nothing
+    dropped : (D,) uint64, where it takes nothing; (0,) where none is
+    """
+
+    outside: NDArray[np.unsignedinteger[Any]]
+    dropped: Words
+
+
+def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
+    """Roles and subsets of the objects.
+
+    Raises
+    ------
+    DataError : the truth lacks an attribute that a subset asks for
+    """
+    outside = np.zeros(len(truth), dtype=np.uint64)
+    for attribute in _attributes(protocol):
+        values, ranges = _attribute(truth, attribute, protocol), _ranges(protocol, attribute)
+        _mark(values, ranges, outside)
+        asked: NDArray[np.bool_] = np.isfinite(ranges[:, 0]) | np.isfinite(ranges[:, 1])
+        outside[np.isnan(values)] |= _word(asked)
+    neutral, absorbs = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
+    for role, what in protocol.matching.neutral:
+        if what != "count":
+            neutral |= truth.role(role)
+        if what == "absorb":
+            absorbs |= truth.role(role)
+    find = ~outside
+    find[neutral] = 0
+    absorb = np.zeros_like(outside)
+    if protocol.matching.outside == "absorb":
+        absorb = outside
+        absorb[outside == _word(np.ones(len(protocol.subsets), dtype=bool))] = EVERY_SUBSET
+    absorb[absorbs] = EVERY_SUBSET
+    return ObjectWords(find, absorb, _enough(truth, protocol))
+
+
+def detection_words(detections: Detections, protocol: Protocol) -> DetectionWords:
+    """Subsets of the detections: by area, width and height of their boxes, which are all the
+    attributes that a detection has.
+    """
+    word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
+    outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
+    what, margin = protocol.detections.outside, protocol.detections.margin
+    if what != "count":
+        ranges = {
+            name: _widened(_ranges(protocol, name), margin, upper_end=what == "neutral")
+            for name in _attributes(protocol)
+            if name in MEASURES
+        }
+        for begin in range(0, len(detections), CHUNK):
+            rows = slice(begin, begin + CHUNK)
+            boxes = detections.boxes[rows]
+            words = np.zeros(len(boxes), dtype=np.uint64)
+            for name, bounds in ranges.items():
+                _mark(measure(name, boxes, detections.box_format, protocol), bounds, words)
+            outside[rows] = words
+    dropped = outside.astype(np.uint64) if what == "drop" else np.zeros(0, dtype=np.uint64)
+    return DetectionWords(outside, dropped)
+
+
+def measure(name: str, boxes: Floats, box_format: BoxFormat, protocol: Protocol) -> Floats:
+    """(n,) area, width or height of boxes (n, 4) under the protocol's extent, with the bits that
+    the overlap has.
+    """
+    inclusive = protocol.boxes.extent == "inclusive"
+    boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
+    width, height = boxes[:, 2], boxes[:, 3]
+    if inclusive:
+        width, height = width - boxes[:, 0] + 1.0, height - boxes[:, 1] + 1.0
+    sides = {"width": lambda: width, "height": lambda: height, "area": lambda: width * height}
+    return sides[name]()
+
+
+def _attributes(protocol: Protocol) -> list[str]:
+    return sorted({r.attribute for subset in protocol.subsets for r in subset.ranges})
+
+
+def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
+    """(G,) the truth's own column, or the measure of its boxes."""
+    if name in truth.attributes:
+        return truth.attributes[name]
+    if name in MEASURES:
+        return measure(name, truth.boxes, truth.box_format, protocol)
+    known = sorted({*truth.attributes, *MEASURES})
+    raise DataError(
+        truth.source,
+        f"no object has the attribute {name!r} that a subset of {protocol.name} asks for",
+        f"the attributes are {', '.join(known)}; or change the subsets",
+    )
+
+
+def _ranges(protocol: Protocol, attribute: str) -> Floats:
+    """(A, 2) the range of an attribute in each subset, -inf to inf where it has none."""
+    bounds = np.tile([-np.inf, np.inf], (len(protocol.subsets), 1))
+    for a, subset in enumerate(protocol.subsets):
+        for r in subset.ranges:
+            if r.attribute == attribute:
+                bounds[a] = r.low, r.high
+    return bounds
+
+
+def _widened(bounds: Floats, margin: float, *, upper_end: bool) -> Floats:
+    """The ranges for detections; the kernel includes both ends."""
+    widened = bounds * [1 / margin, margin] if margin > 1 else bounds.copy()
+    if margin > 1:  # as the references divide
+        widened[:, 0] = bounds[:, 0] / margin
+    if not upper_end:
+        widened[:, 1] = np.nextafter(widened[:, 1], -np.inf)
+        widened[np.isinf(bounds[:, 1]), 1] = np.inf
+    return widened
+
+
+def _mark(values: Floats, ranges: Floats, words: Words) -> None:
+    from detmap.kernels.cells import mark_outside
+
+    mark_outside(np.ascontiguousarray(values), ranges, words)
+
+
+def _word(bits: NDArray[np.bool_]) -> np.uint64:
+    """A word of (A,) bits."""
+    places = np.arange(len(bits), dtype=np.uint64)
+    return np.uint64(np.bitwise_or.reduce(bits.astype(np.uint64) << places))
+
+
+def _enough(truth: Truth, protocol: Protocol) -> Floats:
+    """(G,) see `ObjectWords`. Source: ILSVRC2014 eval_detection.m: min(0.5, w h / ((w + 10)(h +
+    10))).
+    """
+    tolerance = protocol.iou.tolerance
+    if tolerance == 0:
+        return np.full(len(truth), np.inf)
+    width, height = (
+        measure(side, truth.boxes, truth.box_format, protocol) for side in ("width", "height")
+    )
+    enough = width * height / ((width + tolerance) * (height + tolerance))
+    return np.nextafter(enough, np.inf) if protocol.iou.comparison == ">" else enough
