@@ -10,6 +10,7 @@
 | W2 | 40,000 | 295,000 | 2,400,000 | 365 | Objects365 |
 | W3 | 4,952 | 36,781 | 735,000 | 80 | the real boxes of COCO val2017 as truth |
 | W4 | 200 | 200,000 | 600,000 | 5 | crowds: 1,000 objects an image |
+| W5 | 20,000 | 245,000 | 6,000,000 | 1,203 | LVIS v1 val, annotated in part, 300 boxes an image |
 
 What a detector does: it finds most objects, the large ones better; boxes pile up around an
 object, the best of them with the highest score, some under a wrong class; and a long tail of
@@ -52,6 +53,8 @@ class Workload:
     median_size : of an object's box, square root of its area, pixels
     zoom : factor on the images' width and height
     evenness : how alike images are in their number of objects; the shape of a gamma distribution
+    absent : classes that an image names as absent (LVIS), on average; 0 for a truth that is
+        annotated everywhere
     real : truth is the boxes of COCO val2017 instead of drawn ones
     seed : of the random generator
     """
@@ -63,6 +66,7 @@ class Workload:
     median_size: float = 54.0
     zoom: float = 1.0
     evenness: float = 1.8
+    absent: int = 0
     real: bool = False
     seed: int = 1
 
@@ -90,6 +94,9 @@ WORKLOADS = {
         zoom=4.0,
         evenness=200.0,
         seed=4,
+    ),
+    "W5": Workload(
+        images=20_000, objects=245_000, detections=6_000_000, classes=1_203, absent=12, seed=5
     ),
 }
 
@@ -276,17 +283,38 @@ def clipped(boxes: Floats, extent: Ints) -> Floats:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def instances(rng: np.random.Generator, objects: Objects) -> Iterator[str]:
+def lists(load: Workload, objects: Objects) -> list[str]:
+    """What each image of an LVIS truth names besides: classes that are absent, those not annotated
+    exhaustively; "" each elsewhere.
+    """
+    if not load.absent:
+        return [""] * load.images
+    rng = np.random.default_rng(load.seed)
+    found = []
+    for mean in (load.absent, 1):
+        numbers = rng.poisson(mean, load.images)
+        chosen = objects.category_ids[rng.integers(0, load.classes, numbers.sum())].tolist()
+        ends = np.cumsum(numbers).tolist()
+        found.append([chosen[end - n : end] for n, end in zip(numbers.tolist(), ends, strict=True)])
+    return [
+        f', "neg_category_ids": {absent}, "not_exhaustive_category_ids": {partly}'
+        for absent, partly in zip(*found, strict=True)
+    ]
+
+
+def instances(rng: np.random.Generator, load: Workload, objects: Objects) -> Iterator[str]:
     """The text of the truth file, piece by piece."""
     head = {
         "info": {"description": "made-up objects for measurements", "version": "1.0"},
         "licenses": [],
     }
     yield json.dumps(head)[:-1] + ', "images": ['
-    images = zip(objects.image_ids.tolist(), *objects.extent.T.tolist(), strict=True)
+    images = zip(
+        objects.image_ids.tolist(), *objects.extent.T.tolist(), lists(load, objects), strict=True
+    )
     yield ", ".join(
-        f'{{"file_name": "{i:012d}.jpg", "height": {height}, "width": {width}, "id": {i}}}'
-        for i, width, height in images
+        f'{{"file_name": "{i:012d}.jpg", "height": {height}, "width": {width}, "id": {i}{more}}}'
+        for i, width, height, more in images
     )
     yield '], "annotations": ['
     ids = rng.permutation(np.arange(1, 4 * len(objects.label)))[: len(objects.label)]
@@ -297,6 +325,8 @@ def instances(rng: np.random.Generator, objects: Objects) -> Iterator[str]:
         {"supercategory": "thing", "id": i, "name": f"class {i}"}
         for i in objects.category_ids.tolist()
     ]
+    for k, name in enumerate(names if load.absent else []):  # classes get rarer
+        name["frequency"] = "fcr"[3 * k // load.classes]
     yield '], "categories": ' + json.dumps(names) + "}"
 
 
@@ -375,7 +405,7 @@ def write(name: str, load: Workload, folder: Path, real_boxes: Path) -> None:
     boxes = detect(rng, objects, load)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "instances.json").open("w", encoding="ascii") as file:
-        file.writelines(instances(rng, objects))
+        file.writelines(instances(rng, load, objects))
     with (folder / "results.json").open("w", encoding="ascii") as file:
         file.writelines(results(boxes))
     columns = [boxes.image_id, *boxes.boxes.T, boxes.score, boxes.category_id]

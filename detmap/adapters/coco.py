@@ -41,14 +41,17 @@ def read_truth(path: Path) -> Truth:
     categories = replace(
         file.categories, groups=lvis.groups(file.category_records, file.categories)
     )
-    scope = lvis.scope(path, file.image_records, file.images, file.categories)
+    scope = lvis.scope(file.image_records, file.images, file.categories)
+    roles = {"crowd": rows.iscrowd[known] > 0}
+    if rows.ignore is not None:
+        roles["ignore"] = rows.ignore[known]
     return Truth(
         file.images,
         categories,
         rows.image[known],
         rows.label[known],
         rows.boxes[known],
-        roles={"crowd": rows.iscrowd[known] > 0},
+        roles=roles,
         attributes={"area": area[known]},
         box_format="xywh",
         family="coco",
@@ -164,11 +167,6 @@ def decode_results(path: Path, truth: Truth) -> Detections:
 def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
     rows = file.annotations
     found = [
-        (
-            "lvis-truth",
-            "images of an LVIS truth say which classes were looked for: only the protocol lvis asks",
-            len(file.images) if scope else 0,
-        ),
         (
             "area-missing",
             "annotations give no area: width times height is used",

@@ -60,6 +60,7 @@ class _Annotation(msgspec.Struct, gc=False):
     bbox: Box
     area: float | None = None
     iscrowd: int | float | bool | None = None
+    ignore: Any = None
     id: Id | None = None
 
 
@@ -90,6 +91,7 @@ class Annotations(NamedTuple):
         missing
     ids : the ids of the annotations that have one
     odd_flags : how many flags are neither 0 nor 1, and were read as 1
+    ignore : (n,) bool, LVIS's flag of a neutral object; None where nobody has it
     """
 
     image: NDArray[np.int32]
@@ -99,6 +101,7 @@ class Annotations(NamedTuple):
     iscrowd: NDArray[np.int8]
     ids: Sequence[Any] | NDArray[np.int64]
     odd_flags: int = 0
+    ignore: NDArray[np.bool_] | None = None
 
 
 class Instances(NamedTuple):
@@ -164,6 +167,7 @@ def instances(path: Path) -> Instances:
         crowd,
         [row.id for row in rows if row.id is not None],
         odd_flags,
+        _ignored(rows),
     )
     return Instances(images, categories, annotations, file.images, file.categories)
 
@@ -299,6 +303,11 @@ def _integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[
             f"{coco_errors.short(values[first])} does not fit 64 bits",
             "use smaller ids",
         ) from None
+
+
+def _ignored(rows: Sequence[_Annotation]) -> NDArray[np.bool_] | None:
+    given = [row.ignore for row in rows]
+    return np.array([bool(flag) for flag in given]) if any(given) else None
 
 
 def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], int]:

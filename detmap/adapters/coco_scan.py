@@ -170,6 +170,7 @@ def scan_instances(
     from detmap.kernels import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.AREA | scan.ISCROWD | scan.ID
+    wanted |= scan.IGNORE
     required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
     located: dict[str, Locate] = {}
     columns: Columns | None = None

@@ -12,28 +12,20 @@ Source: Gupta, Dollár and Girshick, "LVIS: A Dataset for Large Vocabulary Insta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco_decode import Category, Image
-from detmap.errors import DataError
-from detmap.opening import shown
 from detmap.rows import positions
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Images, Scope
 
 
-def scope(
-    path: Path, records: Sequence[Image], images: Images, categories: Categories
-) -> Scope | None:
+def scope(records: Sequence[Image], images: Images, categories: Categories) -> Scope | None:
     """The pairs of image and class that the images name; None where none names any, as in COCO.
 
-    A class that is named twice is one pair; one that the file does not list is left out.
-
-    Raises
-    ------
-    DataError : an image says of a class that it is absent, and that more of it is there
+    A class that is named twice is one pair, and one in both lists two, as lvis-api reads them; one
+    that the file does not list is left out.
     """
     if not any(_lists(record) != (None, None) for record in records):
         return None
@@ -44,15 +36,6 @@ def scope(
         for column, kind in enumerate((ABSENT, NOT_EXHAUSTIVE))
     ]
     pairs = np.unique(np.concatenate(found), axis=0)  # by image, then class, then kind
-    both = (pairs[1:, :2] == pairs[:-1, :2]).all(axis=1)
-    if both.any():
-        image, label, _ = pairs[int(np.argmax(both))].tolist()
-        raise DataError(
-            f"{shown(path)}: image {images.ids[image].item()!r}",
-            f"class {categories.ids[label]} is in neg_category_ids and in "
-            "not_exhaustive_category_ids",
-            "a class that is absent has no objects to be missed: keep one of the two",
-        )
     off = np.searchsorted(pairs[:, 0], np.arange(len(images) + 1)).astype(np.int64)
     return Scope(off, pairs[:, 1].astype(np.int32), pairs[:, 2].astype(np.uint8))
 

@@ -18,7 +18,9 @@ from detmap.kernels.decimal import nearest_double
 NOT_PLAIN = -1
 MAX_DEPTH = 64  # of nested lists and objects in values that are passed over
 
-IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD = (1 << bit for bit in range(8))
+IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
+    1 << bit for bit in range(9)
+)
 """Bits of the keys of a record; CROWD is set beside ISCROWD where the flag is 1."""
 
 
@@ -275,6 +277,7 @@ WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD,
     np.frombuffer(word + b'"', np.uint8)
     for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
 )
+WORD_IGNORE = np.frombuffer(b'ignore"', np.uint8)
 
 
 @kernel
@@ -296,6 +299,8 @@ def read_key(text: Any, at: int) -> Any:
             return ID, at + WORD_ID.size
         if begins(text, at, WORD_ISCROWD):
             return ISCROWD, at + WORD_ISCROWD.size
+        if begins(text, at, WORD_IGNORE):
+            return IGNORE, at + WORD_IGNORE.size
     elif c == 99 and begins(text, at, WORD_CATEGORY_ID):
         return CATEGORY_ID, at + WORD_CATEGORY_ID.size
     elif c == 98 and begins(text, at, WORD_BBOX):
@@ -378,6 +383,9 @@ def scan_records(
                 whole, at = read_integer(text, at)
                 if key == ID:
                     number[row] = whole
+                elif key == IGNORE:
+                    if whole != 0:  # a flag of LVIS, for which `seen` has no bit
+                        return NOT_PLAIN
                 elif whole == 1:
                     keys |= CROWD
                 elif whole != 0:
@@ -393,7 +401,7 @@ def scan_records(
             if text[at] != 44:
                 return NOT_PLAIN
             at = skip_space(text, at + 1)
-        seen[row] = keys
+        seen[row] = keys & 255
         row += 1
         at = skip_space(text, at + 1)
         if at >= text.size:

@@ -50,14 +50,25 @@ def test_scope_and_groups(tmp_path: Path) -> None:
     assert pairs(path) == [(2, 2, NOT_EXHAUSTIVE), (7, 1, ABSENT), (7, 3, ABSENT)]
     truth = read_truth(path)
     assert truth.categories.groups == ("f", "c", "r")
-    assert [note.code for note in truth.notes] == ["lvis-truth"]  # and nothing about iscrowd
+    assert [note.code for note in truth.notes] == []  # nothing about iscrowd
 
 
-def test_a_class_that_is_in_both_lists_is_refused(tmp_path: Path) -> None:
+def test_a_class_that_is_in_both_lists_is_two_pairs(tmp_path: Path) -> None:
+    """lvis-api asks each list by itself: the class is judged, and leniently."""
     path = make.write(tmp_path / "gt.json", lvis_file(not_exhaustive_category_ids=[1]))
-    with pytest.raises(DataError, match="class 1 is in neg_category_ids and in not_exh") as refused:
-        read_truth(path)
-    assert refused.value.where == f"{path}: image 7"
+    assert pairs(path)[1:3] == [(7, 1, ABSENT), (7, 1, NOT_EXHAUSTIVE)]
+
+
+@pytest.mark.parametrize("value, role", [(1, True), (0, False), (True, True), (None, False)])
+@pytest.mark.parametrize("lane", ["scanned", "decoded"])
+def test_an_annotation_may_be_ignored(
+    value: Any, role: bool, lane: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = lvis_file()
+    tree["annotations"].append({**tree["annotations"][0], "id": 2, "ignore": value})
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if lane == "scanned" else 1 << 30)
+    truth = read_truth(make.write(tmp_path / "gt.json", tree))
+    assert truth.role("ignore").tolist() == [False, role]
 
 
 def test_a_coco_truth_has_neither(tmp_path: Path) -> None:

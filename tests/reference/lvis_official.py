@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections import defaultdict
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,13 +36,13 @@ def run(
     """Evaluate boxes without a print, leaving the arguments as they are; there has to be a result."""
     logging.disable(logging.WARNING)
     try:
-        truth = Truth(instances)
-        found = LVISResults(truth, copy.deepcopy(list(results)), max_dets=max_dets)
-        evaluation = LVISEval(truth, found, "bbox")
-        evaluation.params.max_dets = max_dets
-        with np.errstate(invalid="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # its logger.warn
+            truth = Truth(instances)
+            found = LVISResults(truth, copy.deepcopy(list(results)), max_dets=max_dets)
+            evaluation = LVISEval(truth, found, "bbox")
+            evaluation.params.max_dets = max_dets
             evaluation.run()
     finally:
         logging.disable(logging.NOTSET)
-    assert isinstance(evaluation.eval_imgs, list | defaultdict)
     return evaluation
