@@ -49,6 +49,7 @@ def add_protocol(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-p",
         "--protocol",
+        type=protocol,
         metavar="P",
         help="name of a protocol, or a TOML file (default: by the truth)",
     )
@@ -106,6 +107,13 @@ def place(text: str) -> str:
 def path(text: str) -> Path:
     """The path of a file."""
     return Path(place(text))
+
+
+def protocol(text: str) -> str:
+    """The name or the file of a protocol; not a pipe or a device, which may never end."""
+    if os.path.exists(text) and not (os.path.isfile(text) or os.path.isdir(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular file")
+    return text
 
 
 def count(text: str) -> int:

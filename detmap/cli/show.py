@@ -13,7 +13,7 @@ from detmap.resources import folder
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("protocol", nargs="?", metavar="PROTOCOL")
+    command.add_argument("protocol", nargs="?", type=options.protocol, metavar="PROTOCOL")
     options.add_outputs(command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,14 @@ def test_settings_that_cannot_be(setting: str) -> None:
 
 def test_a_setting_of_a_megabyte() -> None:
     assert "a value of 1000000 characters" in refused("--set=metrics=" + "x" * 1_000_000)
+
+
+def test_a_protocol_that_would_be_read_for_ever(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero"):
+        assert "is not a regular file" in refused("-p", path)
+        assert "is not a regular file" in run("show", path).err
 
 
 # ---- outputs that are inputs
