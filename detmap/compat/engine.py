@@ -236,26 +236,21 @@ class Taken:
 
 
 def taken_of(judged: Judged) -> Taken:
-    """Who took what, detections beyond the limit left out."""
-    rules, truth = judged.rules, judged.truth
-    n_images = len(rules.image_ids)
-    g_rows, g_off = group(truth.image, truth.label, n_images, rules.n_classes)
-    cells = labels(g_off).astype(np.int64) * n_images + truth.image[g_rows]
-    some = []
+    """Who took what: everything is matched once more, to be told."""
+    truth, columns = judged.truth, []
+    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
+    order = group(truth.image, truth.label, n_images, n_classes)[0]
+    cell = truth.label[order].astype(np.int64) * n_images + truth.image[order]
     for part in judged.parts:
-        protocol = protocol_of(rules.thresholds[part.where], rules.areas, rules.limits[-1])
-        matches = match(truth, judged.detections, protocol, taken=True)
-        taken = matches.taken
-        assert taken is not None
-        row = taken.detection()
-        first = np.searchsorted(
-            cells, labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]
-        )
-        target = g_rows[first + taken.object]
-        for t, where in enumerate(part.where.tolist()):
-            n, a = np.nonzero(taken.words & taken.words.dtype.type(1 << t))
-            some.append((row[n], target[n], a, np.full(len(n), where)))
-    return Taken(*(np.concatenate(column) for column in zip(*some, strict=True)))
+        matches = match(truth, judged.detections, part.matches.protocol, taken=True)
+        assert matches.taken is not None
+        row, words = matches.taken.detection(), matches.taken.words
+        met = labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]
+        target = order[np.searchsorted(cell, met) + matches.taken.object]
+        for t, place in enumerate(part.where.tolist()):
+            n, a = np.nonzero(words & words.dtype.type(1 << t))
+            columns.append((row[n], target[n], a, np.full(len(n), place)))
+    return Taken(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 def _rejudged(judged: Judged) -> list[Part]:
