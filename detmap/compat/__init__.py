@@ -9,24 +9,28 @@ engine underneath.
 or, for code that is not yours, ``with patch_pycocotools(): ...``.
 
 Both classes are subclasses of pycocotools' own, which must be installed. Boxes are evaluated by
-detmap: tables, compiled matching, compiled curves. Everything else is inherited: segmentations,
-keypoints, drawing, downloads; and so is the evaluation of boxes where something is beyond the
-tables: a subclass that overrides ``_prepare``, ``computeIoU``, ``computeOks`` or ``evaluateImg``;
-annotations without an area, iscrowd or score, with numbers that are NaN, annotation ids that are no
-64-bit integers, boxes that are no lists or arrays of four; thresholds that are neither float64 nor
-integers; no images, classes, ranges or limits; ``useCats`` other than 0 and 1; detection limits
-below 1; ``accumulate(p)`` where `p` has another number of thresholds or longer lists than
-``evaluate`` had, and ``accumulate`` after ``evalImgs`` was read or assigned.
+detmap: tables, compiled matching, compiled curves. Everything else is inherited: drawing,
+downloads, segmentations, keypoints; and so is the evaluation of boxes where something is beyond
+the tables: ``pycocotools.mask.iou`` replaced by another function, a subclass that overrides
+``_prepare``, ``computeIoU``, ``computeOks`` or ``evaluateImg``; annotations without an area,
+iscrowd or score, with numbers that are NaN, ids that are no 64-bit integers, detections whose ids
+are 0 or less, boxes that are no lists or arrays of four or so small that an overlap is 0/0;
+thresholds that are neither float64 nor integers; no images, classes, ranges or limits; ``useCats``
+other than 0 and 1; detection limits below 1; ``accumulate(p)`` where `p` has another number of
+thresholds or longer lists than ``evaluate`` had; ``evalImgs`` whose arrays do not fit each other.
 
-What is not asked for is not built: of a large plain file only columns are kept, and its records
-become dicts when ``dataset``, ``anns``, ``imgToAnns`` or ``catToImgs`` is first read (from the
-file, which stays open for it). From then on the dicts are what is evaluated, so changes of them
-count as they do in pycocotools. ``evalImgs`` and ``ious`` are built when first read.
+What is not asked for is not built. Of a large plain file the text and columns are kept; its
+records become dicts, all of them and all indexes at once, when ``dataset`` or an index is first
+read. From then on the dicts are what is evaluated, by way of the index as in pycocotools.
+``evalImgs``, ``ious``, ``_gts`` and ``_dts`` are built when first read, or by ``vars()``.
+``accumulate`` reads ``evalImgs`` as soon as somebody has read or assigned it, changes included.
 
-What differs: evaluating leaves no ``ignore`` and ``_ignore`` keys in the annotations; ``_gts`` and
-``_dts`` stay empty; the numbers in ``evalImgs`` are Python's own floats and integers, equal to
-those of the annotations; a file that was overwritten after it was loaded can be evaluated, but to
-ask for its dicts then is a `DataError`.
+What differs: evaluating leaves no ``ignore`` and ``_ignore`` keys in the annotations; the numbers
+in ``evalImgs`` are Python's own floats and integers, equal to those of the annotations, and its
+arrays are slices of larger ones.
+
+A patch may come late: objects and subclasses that exist already go on as pycocotools' own,
+whichever class their methods are looked up in.
 
 Known wrong behaviours of pycocotools 2.0.11, which detmap itself does not have, are imitated here.
 Each is warned about, as a `PycocotoolsQuirk`, the first time that it can change a number in this

@@ -1,5 +1,5 @@
 """Every test of the drop-in runs twice: with the compiled lane for files of every size, and as it
-comes."""
+comes (in the slow tier)."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from detmap.compat import sources
 
 
 @pytest.fixture(
-    scope="module", autouse=True, params=["lane for every size", "lane for large files"]
+    scope="module", autouse=True, params=["lane for every size", pytest.param("lane for large files", marks=pytest.mark.slow)]
 )
 def lane(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Whether small files count as large ones."""
