@@ -58,7 +58,7 @@ class Kernel(Generic[P, R]):
                 f"kernel {self.__name__} is annotated to return {self.result}: None, int or float"
                 " where Python calls it (Any, bool, np..., tuple[...] where only kernels do)"
             )
-        self._entries: dict[Key, Callable[..., Any]] = {}
+        self.entries: dict[Key, Callable[..., Any]] = {}
         self._dispatchers: dict[tuple[str, ...], Any] = {}
         self._instead: Callable[..., R] | None = function if PLAIN_PYTHON else None
 
@@ -81,12 +81,11 @@ class Kernel(Generic[P, R]):
         for arg in args:
             self._flatten(arg, shape, flat)
         key = tuple(shape)
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         if entry is None:
             entry = self._find(args, key)
             if entry is None:
                 return self(*args, **kwargs)
-            self._entries[key] = entry
         return cast(R, entry(*flat))
 
     def dispatcher(self, **options: object) -> Any:

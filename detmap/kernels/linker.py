@@ -22,13 +22,15 @@ class BadCodeError(Exception):
     """Bytes that are no object code of this machine."""
 
 
-def link(entry: Entry, checked: bool = False) -> Callable[..., Any]:
+def link(entry: Entry, checked: bool = False, together: bool = False) -> Callable[..., Any]:
     """The C function, ready to be called; it releases the GIL while it runs.
 
     Parameters
     ----------
     entry : from disk, or fresh from the compiler
-    checked : it is fresh, and its tables need no look
+    checked : it is fresh or came with detmap, and its tables need no look
+    together : with others of the same build, where no name has two meanings; an engine for each
+        takes five times as long
 
     Raises
     ------
@@ -39,8 +41,7 @@ def link(entry: Entry, checked: bool = False) -> Callable[..., Any]:
         if reason:
             raise BadCodeError(reason)
     binding = _binding()
-    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine = _shared_engine() if together else _engine()
     try:
         engine.add_object_file(binding.ObjectFileRef.from_data(entry.machine_code))
         engine.finalize_object()
@@ -67,6 +68,16 @@ def version() -> str:
     import llvmlite
 
     return str(llvmlite.__version__)
+
+
+def _engine() -> Any:
+    machine = _binding().Target.from_default_triple().create_target_machine(jit=True)
+    return _binding().create_mcjit_compiler(_binding().parse_assembly(""), machine)
+
+
+@cache
+def _shared_engine() -> Any:
+    return _engine()
 
 
 @cache

@@ -69,19 +69,29 @@ def entry(
     if mode not in MODES:
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "wheel, cache or compile")
     with _lock:
-        found = _from_wheel(kernel, key) if mode in ("", "wheel") else None
+        found = kernel.entries.get(key) or _found(kernel, args, key, mode)
         if found is not None:
-            return found
-        if mode == "wheel":
-            raise DetmapError(
-                f"kernel {kernel.__name__}",
-                f"this installation carries none for {spelled(key)} on {platform()}",
-                "unset DETMAP_KERNELS",
-            )
-        if mode == "compile":
-            say("compiling", "compiling kernels in memory, as DETMAP_KERNELS says")
-            return _compiled(kernel, args)
-        return _from_cache(kernel, args, key)
+            kernel.entries[key] = found  # here, so that of two threads that ask one finds it
+        return found
+
+
+def _found(
+    kernel: Kernel[Any, Any], args: tuple[object, ...], key: Key, mode: str
+) -> Callable[..., Any] | None:
+    """From where the mode says."""
+    found = _from_wheel(kernel, key) if mode in ("", "wheel") else None
+    if found is not None:
+        return found
+    if mode == "wheel":
+        raise DetmapError(
+            f"kernel {kernel.__name__}",
+            f"this installation carries none for {spelled(key)} on {platform()}",
+            "unset DETMAP_KERNELS",
+        )
+    if mode == "compile":
+        say("compiling", "compiling kernels in memory, as DETMAP_KERNELS says")
+        return _compiled(kernel, args)
+    return _from_cache(kernel, args, key)
 
 
 def _from_wheel(kernel: Kernel[Any, Any], key: Key) -> Callable[..., Any] | None:
@@ -91,7 +101,7 @@ def _from_wheel(kernel: Kernel[Any, Any], key: Key) -> Callable[..., Any] | None
         return None
     wanted = identity(kernel, key, platform(), BASELINE[platform()])
     try:
-        return link(unpack(bring(file_name(wanted)), wanted))
+        return link(unpack(bring(file_name(wanted)), wanted), checked=True, together=True)
     except OSError:
         return None
     except BadCodeError as error:

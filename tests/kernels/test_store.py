@@ -14,6 +14,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -133,6 +134,7 @@ def test_the_first_process_compiles_and_says_so_once_and_the_second_needs_no_num
     assert finish(start(tmp_path / "cache")) == (f"{RIGHT} False", "")
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_wait_for_nothing_and_leave_whole_files(
     tmp_path: Path,
 ) -> None:
@@ -151,7 +153,14 @@ def test_the_folder_and_its_files_are_the_users_alone(cache: Cache) -> None:
     assert (cache.compiled, cache.said()) == (0, [])
 
 
-# --- A1, A2, A7, B1: nothing from outside decides what code runs ----------------------------------
+def test_two_threads_that_ask_at_once_compile_once(cache: Cache) -> None:
+    fresh: Kernel[..., Any] = Kernel(count_rows.function)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(fresh, [NUMBERS] * 8)) == [5] * 8
+    assert cache.compiled == 1
+
+
+# --- A1, A2, A7, B1: nothing from outside decides what code runs --------------------------------------
 
 
 def test_no_module_starts_a_process() -> None:
@@ -183,6 +192,7 @@ def test_a_program_that_is_no_python_compiles_alone(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.slow
 def test_claims_of_older_versions_are_no_reason_to_wait_or_to_write(tmp_path: Path) -> None:
     """A7, B1: claims with any content, FIFOs and links."""
     place = tmp_path / "cache"
@@ -518,6 +528,7 @@ thread.join()
 
 
 @posix
+@pytest.mark.slow
 def test_a_fork_while_another_thread_compiles_gives_a_child_that_works(tmp_path: Path) -> None:
     """B2."""
     process = start(tmp_path / "cache", "-W", "ignore::DeprecationWarning", script=FORK)
