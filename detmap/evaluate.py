@@ -9,6 +9,7 @@ from typing import Any
 from detmap import curves
 from detmap import protocol as protocols
 from detmap.adapters import read_detections, read_truth
+from detmap.errors import DataError, ProtocolError
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.protocol import Protocol
@@ -41,6 +42,8 @@ def evaluate(
     DataError : the input is not what it should be
     ProtocolError : an unknown protocol, key or value
     """
+    if isinstance(truth, Detections) or isinstance(detections, Truth):
+        raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     if not isinstance(truth, Truth):
         truth = read_truth(truth)
     if not isinstance(detections, Detections):
@@ -51,6 +54,9 @@ def evaluate(
 
 def summarize(matches: Matches, *, threads: int | None = None) -> Result:
     """The result of matches that were made, merged or loaded."""
+    if not isinstance(matches, Matches):
+        what = f"a {type(matches).__name__} where matches are needed"
+        raise DataError("summarize", what, "give what `match`, `merge` or `Matches.load` returned")
     return Result(matches, curves.scores(matches, threads=threads))
 
 
@@ -73,5 +79,15 @@ def choose_protocol(
 
 def prepare(wanted: Protocol | str, settings: Mapping[str, Any] | None = None) -> Protocol:
     """A protocol by its name or path, with `settings` applied."""
+    if not isinstance(wanted, Protocol | str | Path):
+        what = f"a {type(wanted).__name__} where a protocol is needed"
+        raise ProtocolError(
+            "protocol", what, "give a name such as 'coco-bbox', or the path of a TOML file"
+        )
+    if not isinstance(settings, Mapping | None):
+        what = f"a {type(settings).__name__} where a dict is needed"
+        raise ProtocolError(
+            "settings", what, 'give a dict such as {"limits.max_dets": [1, 10, 300]}'
+        )
     rules = wanted if isinstance(wanted, Protocol) else protocols.load(wanted)
     return rules if settings is None else rules.override(settings)

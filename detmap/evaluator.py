@@ -4,7 +4,8 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import checks
 from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
 from detmap.errors import DataError, MergeError
@@ -88,12 +90,14 @@ class Evaluator:
         box_format: str = "xyxy",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if box_format not in batches.FORMATS:
+        if not isinstance(box_format, str) or box_format not in batches.FORMATS:
             raise DataError(
                 "box_format",
                 f"no format {box_format!r}",
                 f"the formats are {', '.join(batches.FORMATS)}",
             )
+        if isinstance(truth, Detections):
+            raise DataError("truth", "these are detections", "give the truth, or its path")
         if (classes is None) == (truth is None):
             raise DataError(
                 "Evaluator",
@@ -229,8 +233,10 @@ class Evaluator:
                 "update each image once; reset() to begin anew",
             )
         try:
-            array = np.array(ids)
-            array = array if array.dtype.kind == "U" else array.astype(np.int64, casting="safe")
+            if isinstance(ids[0], str):
+                array = checks.id_array("image_id", [str(each) for each in ids])
+            else:
+                array = np.array(ids).astype(np.int64, casting="safe")
         except (OverflowError, TypeError):
             raise DataError(
                 "predictions[0].image_id",
@@ -364,6 +370,10 @@ class Evaluator:
         MergeError : another protocol, other classes, an image in two of them; nothing is changed
             then
         """
+        for each in others:
+            if not isinstance(each, Evaluator):
+                what = f"a {type(each).__name__} where an evaluator is needed"
+                raise MergeError("merge", what, "give evaluators of the same protocol and classes")
         kinds = {each._numbered for each in (self, *others)} - {None}
         if len(kinds) > 1:
             raise MergeError(
@@ -401,6 +411,8 @@ class Evaluator:
         ------
         MergeError : as `merge`, on every rank; or synced before
         """
+        if "torch.distributed" not in sys.modules:  # nobody has formed a group
+            return self
         import torch.distributed as dist
 
         if not (dist.is_available() and dist.is_initialized()):
@@ -459,11 +471,18 @@ class Evaluator:
             truth=truth,
             box_format=remarks.get("box_format", "xyxy"),
         )
+        numbered = remarks.get("numbered", False if matches.n_images else None)
+        if not isinstance(numbered, bool | None) or (numbered is None) != (not matches.n_images):
+            what = f"{numbered!r} with {matches.n_images} images"
+            raise DataError(f"{path}: header.remarks.numbered", what, "write it again")
+        if numbered and not np.array_equal(matches.image_ids, np.arange(matches.n_images)):
+            what = "images are not numbered from 0"
+            raise DataError(f"{path}: image_ids", what, "write it again")
         if loaded.categories != matches.categories:
             raise DataError(
                 str(path), "other classes than the truth", "give the truth that it was made with"
             )
-        return loaded._with(matches, remarks.get("numbered", False if matches.n_images else None))
+        return loaded._with(matches, numbered)
 
     def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
         """One of the same kind that holds these match rows."""
@@ -518,8 +537,8 @@ def _categories(classes: Any) -> Categories:
     """Classes by ascending id, from names, ids, or a dict of both."""
     if isinstance(classes, Categories):
         return classes
-    if isinstance(classes, str | bytes):
-        raise DataError("classes", f"{classes!r}", "give a list of names")
+    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+        raise DataError("classes", f"{classes!r:.60}", "give a list of names, of ids, or a dict")
     given = list(classes)
     if isinstance(classes, Mapping):
         names = {key: str(name) for key, name in classes.items()}

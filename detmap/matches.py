@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import archive, headers, verdicts
+from detmap import archive, given, headers, verdicts
 from detmap.errors import DataError, MergeError
 from detmap.overview import Overview as Overview
 from detmap.protocol import Protocol
@@ -176,6 +176,10 @@ class Matches:
         ------
         MergeError : another protocol, other classes, or an image in two parts
         """
+        for other in others:
+            if not isinstance(other, Matches):
+                what = f"a {type(other).__name__} where matches are needed"
+                raise MergeError("merge", what, "give the parts as `Matches`")
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
             require_same_kind(self, other)
@@ -228,10 +232,11 @@ class Matches:
         ------
         DataError : an id that is not among `image_ids`
         """
-        wanted = np.unique(np.asarray(image_ids))
-        keep = np.isin(self.image_ids, wanted)
+        wanted = np.unique(given.ids("select", image_ids))
+        known = not len(wanted) or wanted.dtype.kind == self.image_ids.dtype.kind
+        keep = np.isin(self.image_ids, wanted) if known else np.zeros(self.n_images, dtype=bool)
         if keep.sum() != len(wanted):
-            strange = wanted[~np.isin(wanted, self.image_ids)].tolist()
+            strange = (wanted[~np.isin(wanted, self.image_ids)] if known else wanted).tolist()
             raise DataError("select", f"no images {strange[:5]}", "give ids that were evaluated")
         moved = (np.cumsum(keep) - 1).astype(np.int32)
         rows, obj_rows = keep[self.image], keep[self.obj_image]
@@ -258,8 +263,12 @@ class Matches:
     def select_classes(self, classes: ArrayLike) -> Matches:
         """The part on some of the classes, given by their positions in ascending order; it
         covers the same images.
+
+        Raises
+        ------
+        DataError : positions that do not ascend, or that no class has
         """
-        wanted = np.asarray(classes, dtype=np.int64)
+        wanted = given.positions("select_classes", classes, len(self.categories))
         rows, off = rows_of(self.off, wanted)
         obj_rows, obj_off = rows_of(self.obj_off, wanted)
         return replace(

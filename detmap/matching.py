@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import memory
+from detmap.errors import DataError
 from detmap.matches import Matches, distinct
 from detmap.overlaps.boxes import BoxPairs
 from detmap.parallel import each_batch
@@ -49,6 +50,14 @@ def match(
     DataError : an attribute or image size that the protocol asks for and the truth lacks; boxes so
         small that their overlap is 0/0
     """
+    for name, value, kind in (
+        ("truth", truth, Truth),
+        ("detections", detections, Detections),
+        ("protocol", protocol, Protocol),
+    ):
+        if not isinstance(value, kind):
+            what = f"a {type(value).__name__} where {name} is needed"
+            raise DataError(f"match: {name}", what, "give truth, detections, protocol")
     require_truth_of(detections, truth)
     cut = clipped(truth, detections, protocol)
     roles = read_roles(*cut, protocol, threads)
@@ -71,7 +80,6 @@ def judge(
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
-    require_truth_of(detections, truth)
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     n_images, n_subsets = len(truth.images), roles.n_subsets

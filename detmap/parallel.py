@@ -11,6 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.errors import DataError
+
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -20,6 +22,20 @@ WORTH_A_THREAD = 20_000  # rows; fewer are done before a thread has started
 def default_threads() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def n_threads(wanted: int | None) -> int:
+    """How many threads to use.
+
+    Raises
+    ------
+    DataError : not a whole number from 1 on
+    """
+    if wanted is None:
+        return default_threads()
+    if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
+        raise DataError("threads", f"{wanted!r}", "a whole number from 1 on; None for all")
+    return int(wanted)
 
 
 def each_batch(
@@ -35,7 +51,7 @@ def each_batch(
     ones share a call. The order of the calls never shows in a result: each class has its own
     slice of the output.
     """
-    threads = threads or default_threads()
+    threads = n_threads(threads)
     if sizes.sum() < WORTH_A_THREAD:
         if len(sizes):
             work(np.arange(len(sizes), dtype=np.int32))
@@ -81,7 +97,7 @@ def in_order(
     """``work(item)`` of every item, in the order of the items; only a few are under way or
     waiting at any time.
     """
-    threads = threads or default_threads()
+    threads = n_threads(threads)
     under_way: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:

@@ -23,6 +23,7 @@ LAYERS = (
     ("opening", "grids", "metrics"),
     ("parallel", "kernels", "report"),
     ("rows", "checks", "integrators"),
+    ("given",),
     ("catalog", "protocol"),
     ("tables",),
     ("classified", "overview"),

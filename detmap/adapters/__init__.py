@@ -51,6 +51,9 @@ def read_detections(path: str | Path, truth: Truth, *, format: str | None = None
     ------
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
+    if not isinstance(truth, Truth):
+        what = f"a {type(truth).__name__} where the truth is needed"
+        raise DataError("read_detections: truth", what, "give what `read_truth` returned")
     path = registry.as_path(path)
     with _readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap import given
 from detmap.adapters import joining
 from detmap.errors import DataError
 from detmap.rows import positions
@@ -43,23 +45,35 @@ def truth_from_arrays(
     """
     where = "truth arrays"
     image_ids, category_ids = (
-        _ids(where, "image_id", image_id),
-        _ids(where, "category_id", category_id),
+        given.ids(f"{where}: image_id", image_id),
+        given.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    known = np.unique(image_ids if images is None else _ids(where, "images", images))
+    known = np.unique(image_ids if images is None else given.ids(f"{where}: images", images))
+    if categories is not None and not (
+        isinstance(categories, Mapping)
+        and all(isinstance(name, str) for name in categories.values())
+    ):
+        fix = "give a dict from category id to name"
+        raise DataError(
+            f"{where}: categories", f"{type(categories).__name__}: {categories!r:.60}", fix
+        )
+    if category_ids.dtype.kind != "i":
+        what = f"{category_ids[0].item()!r} is a string"
+        raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
-    class_ids = np.sort(_ids(where, "categories", list(names)))
+    class_ids = np.sort(given.ids(f"{where}: categories", list(names)))
     if class_ids.dtype.kind != "i":
         raise DataError(
             f"{where}: categories", "keys are strings", "give a dict from category id to name"
         )
-    areas = xywh[:, 2] * xywh[:, 3] if area is None else _numbers(where, "area", area)
-    crowds = np.zeros(len(xywh), dtype=bool) if crowd is None else np.asarray(crowd, dtype=bool)
+    areas = xywh[:, 2] * xywh[:, 3] if area is None else given.numbers(f"{where}: area", area)
+    crowds = (
+        np.zeros(len(xywh), dtype=bool) if crowd is None else given.flags(f"{where}: crowd", crowd)
+    )
     _same_length(where, len(xywh), category_id=category_ids, area=areas, crowd=crowds)
-    _refuse(
-        where,
-        "area",
+    given.refuse_first(
+        f"{where}: area",
         areas,
         ~(np.isfinite(areas) & (areas >= 0)),
         "is negative or not a finite number",
@@ -75,9 +89,15 @@ def truth_from_arrays(
                 "give integers or strings in both",
             )
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
-    _refuse(where, "image_id", image_ids, image < 0, "is unknown", "list every id in images=")
-    _refuse(
-        where, "category_id", category_ids, label < 0, "is unknown", "list every id in categories="
+    given.refuse_first(
+        f"{where}: image_id", image_ids, image < 0, "is unknown", "list every id in images="
+    )
+    given.refuse_first(
+        f"{where}: category_id",
+        category_ids,
+        label < 0,
+        "is unknown",
+        "list every id in categories=",
     )
     unknown = np.full(len(known), np.nan)
     return Truth(
@@ -111,48 +131,29 @@ def detections_from_arrays(
     DataError : shapes that differ, negative or non-finite numbers, images that the truth lacks
     """
     where = "detection arrays"
+    if not isinstance(truth, Truth):
+        what = f"a {type(truth).__name__} where the truth is needed"
+        raise DataError(
+            f"{where}: truth", what, "give what `truth_from_arrays` or `read_truth` made"
+        )
     image_ids, category_ids = (
-        _ids(where, "image_id", image_id),
-        _ids(where, "category_id", category_id),
+        given.ids(f"{where}: image_id", image_id),
+        given.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    scores = _numbers(where, "score", score)
+    scores = given.numbers(f"{where}: score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
-    _refuse(where, "score", scores, ~np.isfinite(scores), "is not a finite number")
+    given.refuse_first(f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number")
     image = joining.images_by_id(truth, image_ids, f"{where}: image_id[0]")
     label = joining.classes_by_id(truth, category_ids, where)
     origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids, category_ids)
     return joining.joined(truth, image, label, xywh, scores, box_format="xywh", origin=origin)
 
 
-def _ids(where: str, field: str, values: ArrayLike) -> NDArray[Any]:
-    """(n,) int64 or str ids; floats only where they are whole numbers."""
-    try:
-        ids = np.asarray(values)
-    except ValueError as error:
-        raise DataError(f"{where}: {field}", str(error), "one id a box") from None
-    if ids.ndim != 1:
-        raise DataError(
-            f"{where}: {field}", f"shape {ids.shape} where (n,) is needed", "one id a box"
-        )
-    if ids.size == 0:
-        return ids.astype(np.int64)
-    if ids.dtype.kind == "U":
-        return ids
-    if ids.dtype.kind not in "iuf":
-        raise DataError(
-            f"{where}: {field}", f"dtype {ids.dtype}", "ids are whole numbers or strings"
-        )
-    if ids.dtype.kind != "i":
-        broken = np.logical_or(ids != np.floor(ids), ~(np.abs(ids) < 2.0**63))
-        _refuse(where, field, ids, broken, "is not a whole number of 64 bits")
-    return ids.astype(np.int64, copy=False)
-
-
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     from detmap.kernels.overlap import find_bad_box
 
-    array = _numbers(where, "boxes", boxes)
+    array = given.numbers(f"{where}: boxes", boxes)
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:
@@ -171,27 +172,6 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
             "a box is x, y, width, height in pixels",
         )
     return array
-
-
-def _numbers(where: str, field: str, values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: {field}", str(error), "give an array of numbers") from None
-
-
-def _refuse(
-    where: str,
-    field: str,
-    values: NDArray[Any],
-    bad: NDArray[np.bool_],
-    what: str,
-    fix: str = "correct or remove the row",
-) -> None:
-    """An error on the first bad row, if there is one."""
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise DataError(f"{where}: {field}[{row}]", f"{values[row].tolist()!r} {what}", fix)
 
 
 def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:

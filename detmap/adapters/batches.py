@@ -314,7 +314,10 @@ def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
     sizes = np.empty((len(images), 4))
     for i, image in enumerate(images):
         try:
-            height, width = as_array(f"{where}[{i}].orig_size", image["orig_size"]).ravel().tolist()
+            given = as_array(f"{where}[{i}].orig_size", image["orig_size"])
+            if given.dtype.kind not in "iuf":
+                raise ValueError
+            height, width = given.ravel().tolist()
         except (KeyError, ValueError):
             raise DataError(
                 f"{where}[{i}].orig_size",

@@ -1,0 +1,147 @@
+"""Whatever ends the writing of a file, the old one stays whole."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DetmapError, Matches, files
+from tests.test_matches import assert_same
+from tests.test_tables import tables
+
+WRITER = """
+import sys
+import detmap
+matches = detmap.Matches.load(sys.argv[1])
+print("ready", flush=True)
+while True:
+    matches.save(sys.argv[2])
+"""
+LIMITED = """
+import resource, sys
+import detmap
+kind, source, place = sys.argv[1:]
+matches = detmap.Matches.load(source)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    if kind == "matches":
+        matches.save(place)
+    elif kind == "evaluator":
+        detmap.Evaluator.load(source).save(place)
+    else:
+        detmap.files.write_text(place, "x" * 5000)
+except detmap.DetmapError as error:
+    print(error)
+"""
+
+
+@pytest.fixture(scope="module")
+def matches() -> Matches:
+    return detmap.match(*tables(500), detmap.load_protocol("coco-bbox"))
+
+
+def test_a_file_is_replaced_with_its_permissions_and_through_links(tmp_path: Path) -> None:
+    place, link = tmp_path / "a.txt", tmp_path / "link"
+    files.write_text(place, "old")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o666 & ~os.umask(os.umask(0o22))
+    place.chmod(0o640)
+    link.symlink_to(place)
+    files.write_text(link, "new ü")
+    assert link.is_symlink()
+    assert place.read_text(encoding="utf-8") == "new ü"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o640
+    assert sorted(tmp_path.iterdir()) == [place, link]
+
+
+def test_an_error_while_writing_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+    place = tmp_path / "a.txt"
+    files.write_text(place, "old")
+
+    def interrupted() -> None:
+        with files.replacing(place) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert place.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("place", [".", "/dev/null", "/dev/full", "absent/x", "x\0y", "a" * 300])
+def test_places_that_are_none(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DetmapError) as caught:
+        files.write_text(place, "x")
+    assert caught.value.where == place
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["matches", "evaluator", "text"])
+def test_a_limit_leaves_the_old_file_whole(matches: Matches, tmp_path: Path, kind: str) -> None:
+    source, place = tmp_path / "source.npz", tmp_path / "place.npz"
+    matches.save(source)
+    matches.save(place)
+    outcome = subprocess.run(
+        [sys.executable, "-c", LIMITED, kind, source, place],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "cannot be written: File too large" in outcome.stdout
+    assert_same(Matches.load(place), matches)
+    assert sorted(tmp_path.iterdir()) == [place, source]
+
+
+def test_a_full_device_leaves_the_old_file_whole(matches: Matches, tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    device.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(device)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root mounts a small device")
+    try:
+        place = device / "part.npz"
+        matches.select(matches.image_ids[:9]).save(place)
+        with pytest.raises(OSError, match="No space"), open(device / "filler", "wb", 0) as filler:
+            filler.writelines(bytes(1 << 10) for _ in range(200))
+        with pytest.raises(DetmapError, match="No space left on device"):
+            matches.save(place)
+        assert Matches.load(place).n_images == 9
+        assert sorted(path.name for path in device.iterdir()) == ["filler", "part.npz"]
+    finally:
+        subprocess.run(["umount", str(device)], check=True)
+
+
+@pytest.mark.slow
+def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
+    matches: Matches, tmp_path: Path
+) -> None:
+    source, place = tmp_path / "source.npz", tmp_path / "place.npz"
+    matches.save(source)
+    rng = random.Random(0)
+    drafts = 0
+    for turn in range(200):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, source, place], stdout=subprocess.PIPE
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            time.sleep(rng.uniform(0, 0.02) if turn else 0.5)
+            writer.send_signal(signal.SIGKILL)
+        assert_same(Matches.load(place), matches)
+        for draft in tmp_path.glob(".detmap-*"):
+            drafts += 1
+            draft.unlink()
+    assert drafts > 20, "hardly any writing was interrupted"
+    assert np.isfinite(detmap.summarize(Matches.load(place)).metrics["AP"])
