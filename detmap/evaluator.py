@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
-from detmap.errors import DataError, MergeError
+from detmap.errors import DataError, DetmapError, MergeError
 from detmap.evaluate import prepare, summarize
 from detmap.matches import Matches, read
 from detmap.matching import match
@@ -410,6 +410,7 @@ class Evaluator:
         Raises
         ------
         MergeError : as `merge`, on every rank; or synced before
+        DetmapError : a rank that has ended, or is not there within the timeout of the group
         """
         if "torch.distributed" not in sys.modules:  # nobody has formed a group
             return self
@@ -424,7 +425,14 @@ class Evaluator:
                 "reset() it before the next round",
             )
         states: list[Any] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(states, (self.matches, self._numbered), group=group)
+        try:
+            dist.all_gather_object(states, (self.matches, self._numbered), group=group)
+        except RuntimeError as error:  # torch's errors of a lost rank and of a timeout are such
+            raise DetmapError(
+                "sync",
+                f"the ranks did not come together: {str(error).splitlines()[0]}",
+                "one of them has ended or is too slow; what this rank has is still here",
+            ) from error
         ranks = [self._with(*state) for state in states]
         whole = self._with(Matches.empty(self.protocol, self.categories), None)
         try:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Generic, Literal, NoReturn, Protocol, Self, TypeVar, get_args
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+    get_args,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +63,7 @@ class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
         return len(self._columns)
 
 
+@runtime_checkable
 class Shapes(Protocol):
     """What objects or detections have beside their boxes (masks, keypoints), row by row."""
 
@@ -110,6 +121,8 @@ class Truth:
             checks.refuse("Truth.attributes", "without area")
         checks.no_nan("Truth.attributes['area']", attributes["area"])
         scope = self.scope
+        if not isinstance(scope, Scope | None):
+            checks.refuse("Truth.scope", f"a {type(scope).__name__}")
         if scope is not None and (
             len(scope.off) != len(self.images) + 1
             or scope.label.max(initial=-1) >= len(self.categories)
@@ -283,6 +296,9 @@ def _check_rows(table: Truth | Detections) -> int:
     if table.box_format not in get_args(BoxFormat):
         fix = f"the formats are {', '.join(get_args(BoxFormat))}"
         checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
+    strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
+    if strange:
+        checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
     if table.shapes is not None and len(table.shapes) != n_rows:
         checks.refuse(f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed")
     checks.notes(f"{where}.notes", table.notes, Note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,11 @@ from tests.tables import read_coco
 from tests.test_evaluator import by_image, plain
 
 torch = pytest.importorskip("torch")
+TIMEOUT = 10  # seconds, as in tests.sync_ranks
 
 
-def run_ranks(world: int, folder: Path, case: str) -> list[dict[str, Any]]:
-    """What each rank wrote."""
+def run_ranks(world: int, folder: Path, case: str, lost: int = 0) -> list[dict[str, Any]]:
+    """What each rank wrote; the `lost` last of them are killed on their way."""
     ranks = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.sync_ranks", str(rank), str(world), str(folder), case],
@@ -31,11 +33,12 @@ def run_ranks(world: int, folder: Path, case: str) -> list[dict[str, Any]]:
         for rank in range(world)
     ]
     try:
-        assert [rank.wait(timeout=120) for rank in ranks] == [0] * world
+        left = [0] * (world - lost) + [-signal.SIGKILL] * lost
+        assert [rank.wait(timeout=120) for rank in ranks] == left
     finally:
         for rank in ranks:
             rank.kill()
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world)]
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(world - lost)]
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,15 @@ def test_an_image_on_two_ranks_is_an_error_on_both(tmp_path: Path) -> None:
     for each in run_ranks(2, tmp_path, "padded"):
         assert "in more than one part" in each["error"]
         assert "sampler" in each["error"]
+
+
+@pytest.mark.parametrize("case", ["absent", "dying"])
+def test_a_rank_that_dies_is_an_error_on_the_others_in_time(tmp_path: Path, case: str) -> None:
+    """Killed before, and in the middle of the exchange; what the others have stays theirs."""
+    for each in run_ranks(2, tmp_path, case, lost=1):
+        assert "did not come together" in each["error"]
+        assert each["seconds"] < TIMEOUT + 5
+        assert each["own"] == each["after"]
 
 
 def test_without_a_process_group_there_is_nothing_to_do() -> None:

@@ -1,0 +1,282 @@
+"""Files of matches, forged and damaged: refused by a `DetmapError`, or evaluated to the number that
+a slow reading of the same arrays gives.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tempfile
+import zipfile
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import detmap
+from detmap.errors import DetmapError
+
+Arrays = dict[str, Any]
+COUNTS = {"accepted": 0, "refused": 0}
+VALUES = (0, 1, -1, 2, 3, 7, 10**6, 2**31 - 1, -(2**31), 2**40, math.nan, math.inf, 1e300, 0.5)
+WORDS: tuple[Any, ...] = (
+    None, True, -1, 0, 1, 2, 1e99, math.nan, "", "x", "all", [], [1], ["a", "b"], {}, [[]],
+    [["a", 1]], [["a", "b", 1, "c"]], 10**30, {"a": 1},
+)  # fmt: skip
+
+
+@cache
+def folder() -> Path:
+    """Where the files of this process lie."""
+    return Path(tempfile.mkdtemp(prefix="detmap-fuzz-"))
+
+
+def case(seed: int) -> str | None:
+    """What is wrong with one forged file."""
+    rng = np.random.default_rng(seed)
+    path = folder() / "forged.npz"
+    draw(rng).save(path, **({"images_of_truth": 9} if rng.random() < 0.5 else {}))
+    original = path.read_bytes()
+    forged = (damage, damage_arrays, damage_header, damage_members)[rng.integers(4)](rng, original)
+    path.write_bytes(forged)
+    try:
+        loaded = detmap.Matches.load(path)
+    except DetmapError as error:
+        COUNTS["refused"] += 1
+        return None if str(error).startswith(str(path)) else f"names no file: {error}"
+    COUNTS["accepted"] += 1
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        tree = json.loads(arrays["header"].tobytes())
+    except Exception as error:
+        return f"accepted what numpy does not read: {error}"
+    return fault(arrays, tree) or other_numbers(arrays, tree, loaded)
+
+
+def draw(rng: np.random.Generator) -> detmap.Matches:
+    """Matches of a few random boxes."""
+    n_images, n_classes = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    ids = np.sort(rng.choice(50, n_images, replace=False))
+    names: Any = ids if rng.random() < 0.7 else np.array([f"im{i:02}" for i in ids])
+
+    def rows(n: int) -> tuple[Any, Any, Any]:
+        boxes = np.hstack([rng.integers(0, 8, (n, 2)), rng.integers(1, 9, (n, 2))]).astype(float)
+        return names[rng.integers(0, n_images, n)], rng.integers(0, n_classes, n), boxes
+
+    truth = detmap.truth_from_arrays(
+        *rows(n := int(rng.integers(0, 7))),
+        crowd=rng.random(n) < 0.2,
+        images=names,
+        categories={k: f"c{k}" for k in range(n_classes)},
+    )
+    n = int(rng.integers(0, 12))
+    score = rng.integers(0, 5, n) / 4
+    found = detmap.detections_from_arrays(truth, *rows(n), score)
+    protocol = ("coco-bbox", "voc2012")[rng.integers(2)]
+    return detmap.match(truth, found, detmap.load_protocol(protocol), threads=1)
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def damage(rng: np.random.Generator, content: bytes) -> bytes:
+    """Bytes changed, cut or put in."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 4))):
+        at = int(rng.integers(0, len(data)))
+        if rng.random() < 0.6:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif rng.random() < 0.5:
+            del data[at : at + int(rng.integers(1, 20))]
+        else:
+            data[at:at] = rng.bytes(int(rng.integers(1, 9)))
+        if not data:
+            break
+    return bytes(data)
+
+
+def packed(members: list[tuple[str, bytes]]) -> bytes:
+    """An archive of members."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def members_of(content: bytes) -> list[tuple[str, bytes]]:
+    """The members of an archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return [(info.filename, archive.read(info)) for info in archive.infolist()]
+
+
+def as_npy(array: Any) -> bytes:
+    """An array as a file of numpy, objects too."""
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def damage_arrays(rng: np.random.Generator, content: bytes) -> bytes:
+    """Some arrays changed in value, type, shape or order."""
+    members = dict(members_of(content))
+    names = sorted(name for name in members if name != "header.npy")
+    for name in rng.choice(names, int(rng.integers(1, 3))):
+        array = np.load(io.BytesIO(members[name]), allow_pickle=True)
+        try:
+            with np.errstate(all="ignore"):
+                members[name] = as_npy(damaged(rng, array))
+        except (OverflowError, ValueError, TypeError):
+            continue
+    return packed(list(members.items()))
+
+
+def damaged(rng: np.random.Generator, array: Any) -> Any:
+    """One array that is no longer what it was."""
+    choice = rng.integers(9)
+    if choice <= 2 and array.size:
+        copy = array.copy()
+        value = VALUES[rng.integers(len(VALUES))]
+        copy.reshape(-1)[rng.integers(array.size)] = (
+            value if array.dtype.kind != "U" else str(value)
+        )
+        return copy
+    if choice == 3:
+        return array[: int(rng.integers(0, len(array) + 1))] if array.ndim else array
+    if choice == 4:
+        kinds = (">i4", ">f8", "<i8", "<f4", "<u2", "<u8", "?", "O", "<U3", "<i4")
+        return array.astype(kinds[rng.integers(len(kinds))])
+    if choice == 5:
+        return rng.permutation(array)
+    if choice == 6:
+        return np.concatenate([array, array[: int(rng.integers(0, 3))]])
+    if choice == 7:
+        return array[:, None] if rng.random() < 0.5 else np.asfortranarray(array[..., None])
+    return array + array if array.dtype.kind in "iuf" else ~array
+
+
+def damage_header(rng: np.random.Generator, content: bytes) -> bytes:
+    """A value of the header changed, taken away, or put in."""
+    members = dict(members_of(content))
+    tree = json.loads(np.load(io.BytesIO(members["header.npy"])).tobytes())
+    for _ in range(int(rng.integers(1, 3))):
+        spot = tree
+        while True:
+            keys = list(spot) if isinstance(spot, dict) else list(range(len(spot)))
+            if not keys:
+                break
+            key = keys[rng.integers(len(keys))]
+            if isinstance(spot[key], dict | list) and rng.random() < 0.7:
+                spot = spot[key]
+                continue
+            if rng.random() < 0.2:
+                del spot[key]
+            else:
+                spot[key] = WORDS[rng.integers(len(WORDS))]
+            break
+    text = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
+    return packed(list({**members, "header.npy": as_npy(text)}.items()))
+
+
+def damage_members(rng: np.random.Generator, content: bytes) -> bytes:
+    """Members cut, swapped, renamed, left out, put in."""
+    members = members_of(content)
+    at, other = rng.integers(0, len(members), 2).tolist()
+    name, own = members[at]
+    choice = rng.integers(6)
+    if choice == 0:
+        members[at] = (name, own[: int(rng.integers(0, len(own)))])
+    elif choice == 1:
+        members[at], members[other] = (name, members[other][1]), (members[other][0], own)
+    elif choice == 2:
+        members[at] = (name.replace("e", "a"), own)
+    elif choice == 3:
+        del members[at]
+    elif choice == 4:
+        members.append(("x/../" + name, own))
+    else:
+        head = bytearray(own)
+        head[int(rng.integers(0, min(len(head), 90)))] ^= 1 << int(rng.integers(7))
+        members[at] = (name, bytes(head))
+    return packed(members)
+
+
+# --- the oracle -----------------------------------------------------------------------------------
+
+
+def fault(arrays: Arrays, tree: Any) -> str | None:
+    """What a file of these arrays says that matching cannot have said; row by row."""
+    ids = arrays["image_ids"].tolist()
+    if any(a >= b for a, b in pairwise(ids)):
+        return "image ids do not ascend"
+    n_classes = len(tree["categories"])
+    for prefix in ("", "obj_"):
+        off, image = arrays[prefix + "off"].tolist(), arrays[prefix + "image"].tolist()
+        ends = off[:1] + off[-1:] == [0, len(image)] and off == sorted(off)
+        if len(off) != n_classes + 1 or not ends:
+            return f"{prefix}off is wrong"
+        if not all(0 <= i < len(ids) for i in image):
+            return f"{prefix}image is out of range"
+    off, image, rank = (arrays[name].tolist() for name in ("off", "image", "rank"))
+    score, tp, ignored = (arrays[name].tolist() for name in ("score", "tp", "ignored"))
+    for k in range(n_classes):
+        rows = range(off[k], off[k + 1])
+        for i in rows:
+            if math.isnan(score[i]) or (i > off[k] and score[i] > score[i - 1]):
+                return "scores do not descend"
+            if rank[i] != sum(image[j] == image[i] for j in range(off[k], i)):
+                return "a rank is wrong"
+            if any(a & b for a, b in zip(tp[i], ignored[i], strict=True)):
+                return "true and ignored"
+    if min(arrays["beyond"].tolist(), default=0) < 0:
+        return "beyond is negative"
+    return None
+
+
+def other_numbers(arrays: Arrays, tree: Any, loaded: detmap.Matches) -> str | None:
+    """Where the mean AP is not what slow loops over the same arrays give."""
+    protocol = loaded.protocol
+    for name in ("image", "score", "tp", "obj_image", "counted"):
+        if not np.array_equal(getattr(loaded, name), arrays[name]):
+            return f"{name} is not what the file says"
+    result = detmap.summarize(loaded, threads=1)
+    repr(result), str(result), result.as_dict()
+    whole = [a for a, area in enumerate(protocol.areas) if area.low == 0 and area.high > 1e9]
+    row = next((r for r in result.rows if r.name in ("AP", "mAP") and r.iou is None), None)
+    if protocol.ap.integrator != "interpolated-101" or not whole or row is None:
+        return None
+    if protocol.name != "coco-bbox" or protocol.changes or not protocol.stock:
+        return None
+    values = []
+    for k in range(len(tree["categories"])):
+        objects = arrays["counted"][arrays["obj_off"][k] : arrays["obj_off"][k + 1], whole[0]]
+        if not objects.sum():
+            continue
+        rows = range(int(arrays["off"][k]), int(arrays["off"][k + 1]))
+        for t in range(len(protocol.thresholds())):
+            verdicts = [
+                bool(int(arrays["tp"][i, whole[0]]) >> t & 1)
+                for i in rows
+                if not int(arrays["ignored"][i, whole[0]]) >> t & 1
+                and arrays["rank"][i] < protocol.max_dets()[-1]
+            ]
+            values.append(interpolated(verdicts, int(objects.sum())))
+    expected = float(np.mean(values)) if values else math.nan
+    found = result.metrics[row.name]
+    if not (math.isnan(expected) and math.isnan(found)) and not abs(expected - found) < 1e-9:
+        return f"{row.name} {found!r}, but {expected!r} by hand"
+    return None
+
+
+def interpolated(verdicts: list[bool], n_objects: int) -> float:
+    """AP at 101 points of recall, by its definition."""
+    points, hits = [], 0
+    for n, hit in enumerate(verdicts, start=1):
+        hits += hit
+        points.append((hits / n_objects, hits / n))
+    grid = np.linspace(0, 1, 101)
+    return float(np.mean([max((p for r, p in points if r >= x), default=0.0) for x in grid]))
