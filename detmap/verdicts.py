@@ -109,7 +109,9 @@ def _check_order(matches: Any) -> None:
         no_threshold,
         _ranks(matches.protocol),
         matches.protocol.max_dets()[-1],
+        matches.n_objects(),
         np.zeros(matches.n_images, dtype=np.int32),
+        np.zeros((matches.tp.shape[1], n_thresholds), dtype=np.int64),
     )
     if row < 0:
         return
@@ -122,9 +124,11 @@ def _check_order(matches: Any) -> None:
     rank = _rank(matches, row, before)
     if rank is not None:
         checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} where {rank} is right")
-    both = (matches.tp[row] & matches.ignored[row]).any()
-    what = "true and ignored at once" if both else "a bit that stands for no threshold"
-    checks.refuse(f"Matches.{'tp' if both else 'ignored'}[{row}]", what)
+    if (matches.tp[row] & matches.ignored[row]).any():
+        checks.refuse(f"Matches.tp[{row}]", "true and ignored at once")
+    if ((matches.tp[row] | matches.ignored[row]) & no_threshold).any():
+        checks.refuse(f"Matches.ignored[{row}]", "a bit that stands for no threshold")
+    checks.refuse(f"Matches.tp[{row}]", "more true positives than objects of its class")
 
 
 def _ranks(protocol: Protocol) -> int:

@@ -79,6 +79,7 @@ FORGED: dict[str, tuple[str, Callable[[Arrays], object]]] = {
             ignored=a["ignored"] | a["tp"] | np.uint16(1), tp=a["tp"] | np.uint16(1)
         ),
     ),
+    "objects found twice": ("tp", column("counted", np.zeros_like)),
     "an eleventh threshold": ("ignored", column("tp", lambda a: set_last(a, 1 << 10))),
     "category ids disordered": ("category_ids", column("category_ids", lambda a: a[::-1].copy())),
     "image ids twice": ("image_ids", column("image_ids", lambda a: set_last(a, 0))),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from detmap.kernels import kernel
 
 NO_GAPS, UPWARDS, ANY_ORDER = range(3)
@@ -22,17 +24,23 @@ def find_bad_verdict(
     beyond: Any,
     ranks: int,
     limit: int,
+    n_objects: Any,
     seen: Any,
+    hits: Any,
 ) -> int:
     """The first row of matches that matching cannot have made; -1 if there is none.
 
     off (K + 1,) int64, checked; image, rank (D,) int32; score (D,) float64; tp, ignored (D, A)
     words; beyond (1,) word, the bits that stand for no threshold; ranks is `NO_GAPS`, `UPWARDS` or
-    `ANY_ORDER`; limit, that of the protocol; seen (I,) int32, zeros before and after. Source:
+    `ANY_ORDER`; limit, that of the protocol; n_objects (K, A) int64; seen (I,) int32,
+    zeros before and after; hits (A, T) int64, scratch. Source:
     `detmap.matches.Matches`, its layout: scores descend within a class, a rank counts the rows before
-    it that the limit counts, no verdict is both true and ignored.
+    it that the limit counts, no verdict is both true and ignored, no object
+    is found twice.
     """
+    n_subsets, n_thresholds = hits.shape
     for k in range(off.size - 1):
+        hits[:] = 0
         for i in range(off[k], off[k + 1]):
             if image[i] < 0 or image[i] >= seen.size or rank[i] < 0 or rank[i] >= limit:
                 return i
@@ -42,9 +50,20 @@ def find_bad_verdict(
             seen[image[i]] = rank[i] + 1
             if score[i] != score[i] or (i > off[k] and score[i] > score[i - 1]):
                 return i
-            for a in range(tp.shape[1]):
+            for a in range(n_subsets):
                 if tp[i, a] & ignored[i, a] or (tp[i, a] | ignored[i, a]) & beyond[0]:
                     return i
+                if tp[i, a]:
+                    hits[a, 0] += 1
         for i in range(off[k], off[k + 1]):
             seen[image[i]] = 0
+        for a in range(n_subsets):
+            if hits[a, 0] <= n_objects[k, a]:
+                continue  # however the bits lie, there are not more of them than objects
+            hits[a] = 0
+            for i in range(off[k], off[k + 1]):
+                for t in range(n_thresholds):
+                    hits[a, t] += (np.uint64(tp[i, a]) >> np.uint64(t)) & np.uint64(1)
+                    if hits[a, t] > n_objects[k, a]:
+                        return i
     return -1
