@@ -58,7 +58,7 @@ def truth_from_arrays(
         raise DataError(
             f"{where}: categories", f"{type(categories).__name__}: {categories!r:.60}", fix
         )
-    if category_ids.dtype.kind != "i":
+    if categories is None and category_ids.dtype.kind != "i":
         what = f"{category_ids[0].item()!r} is a string"
         raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
