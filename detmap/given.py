@@ -55,7 +55,7 @@ def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(where, str(error), "give an array of numbers") from None
     if array.dtype.kind not in "fiub":
-        raise DataError(where, f"dtype {array.dtype}", "give an array of numbers")
+        raise DataError(where, f"could not convert {array.dtype} to numbers", "give numbers")
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
