@@ -20,6 +20,7 @@ from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.quirks import tell
 from detmap.compat.rows import Rows, Unusual, from_records
 from detmap.compat.standing_in import StandIn, stands_in_for
+from detmap.errors import DataError
 
 OVERLAPS = _mask.iou
 """What pycocotools computes overlaps with, unless somebody replaced it."""
@@ -135,7 +136,10 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if not self._waits_for("evalImgs"):
             evaluated = self._paramsEval
             sizes = len(evaluated.imgIds), len(evaluated.areaRng)
-            return results.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
+            try:
+                return results.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
+            except DataError:  # no matching of ours has such results: objects found twice
+                raise Unusual from None
         assert self._judged is not None
         if n_thresholds != len(self._judged.rules.thresholds):
             raise Unusual
