@@ -9,7 +9,9 @@ from detmap.compat import sources
 
 
 @pytest.fixture(
-    scope="module", autouse=True, params=["lane for every size", pytest.param("lane for large files", marks=pytest.mark.slow)]
+    scope="module",
+    autouse=True,
+    params=["lane for every size", pytest.param("lane for large files", marks=pytest.mark.slow)],
 )
 def lane(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Whether small files count as large ones."""
