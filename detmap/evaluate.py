@@ -45,11 +45,16 @@ def evaluate(
     if isinstance(truth, Detections) or isinstance(detections, Truth):
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     if not isinstance(truth, Truth):
-        truth = read_truth(truth)
+        truth = read_truth(truth, shapes=shapes_of(protocol, settings))
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
     rules = choose_protocol(protocol, truth, settings)
     return summarize(match(truth, detections, rules, threads=threads), threads=threads)
+
+
+def shapes_of(wanted: Protocol | str | None, settings: Mapping[str, Any] | None = None) -> str:
+    """What a truth has to be read with for the wanted protocol; boxes, where none is named."""
+    return "boxes" if wanted is None else prepare(wanted, settings).iou.of
 
 
 def summarize(matches: Matches, *, threads: int | None = None) -> Result:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detmap import memory
 from detmap.errors import DataError
 from detmap.matches import Matches, distinct
-from detmap.overlaps.boxes import BoxPairs
+from detmap.overlaps import producer
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.roles import Roles, read_roles
@@ -84,14 +84,7 @@ def judge(
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     n_images, n_subsets = len(truth.images), roles.n_subsets
     columns, objects = _columns(truth, detections, protocol, roles)
-    produce = BoxPairs(
-        truth,
-        detections,
-        objects,
-        extent=protocol.boxes.extent,
-        lowest=thresholds[0],
-        epsilon=protocol.iou.epsilon,
-    )
+    produce = producer(truth, detections, objects, protocol, float(thresholds[0]))
     limit = protocol.max_dets()[-1]
     off = _offsets_within(columns, limit, n_images)
     memory.require(

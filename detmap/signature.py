@@ -75,6 +75,12 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     found = fold_table(
         n_images, detections.image, detections.label, detections.boxes, detections.score
     )
+    if truth.shapes is not None:
+        objects ^= fold_table(n_images, truth.image, truth.label, truth.shapes.digest())
+    if detections.shapes is not None:
+        found ^= fold_table(
+            n_images, detections.image, detections.label, detections.shapes.digest()
+        )
     return np.stack([objects, found], axis=1)
 
 

@@ -98,6 +98,9 @@ def detection_words(detections: Detections, protocol: Protocol) -> DetectionWord
             boxes = detections.boxes[rows]
             words = np.zeros(len(boxes), dtype=np.uint64)
             for name, bounds in ranges.items():
+                if name == "area" and protocol.iou.of != "boxes" and detections.shapes is not None:
+                    _mark(detections.shapes.area[rows], bounds, words)
+                    continue
                 _mark(measure(name, boxes, detections.box_format, protocol), bounds, words)
             outside[rows] = words
     dropped = outside.astype(np.uint64) if what == "drop" else np.zeros(0, dtype=np.uint64)

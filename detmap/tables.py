@@ -67,6 +67,13 @@ class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
 class Shapes(Protocol):
     """What objects or detections have beside their boxes (masks, keypoints), row by row."""
 
+    @property
+    def area(self) -> NDArray[np.float64]:
+        """(n,) float64, square pixels: what subsets by area look at."""
+
+    def digest(self) -> NDArray[np.uint64]:
+        """(n,) uint64, a fingerprint of each row."""
+
     def __len__(self) -> int:
         """How many rows."""
 

@@ -44,6 +44,8 @@ CHANGES = {
     "matching.rule": "best_any",
     "boxes.empty": "drop",
     "boxes.clip": "crowdhuman",
+    "iou.of": "masks",
+    "iou.sigmas": [0.1],
     "iou.epsilon": 1e-6,
     "iou.tolerance": 10,
     "matching.equal": "first",

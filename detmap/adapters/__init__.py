@@ -18,7 +18,9 @@ from detmap.tables import Detections, Truth
 FORMATS = tuple(row.name for row in registry.FORMATS)
 
 
-def read_truth(path: str | Path, *, split: str | None = None, format: str | None = None) -> Truth:
+def read_truth(
+    path: str | Path, *, split: str | None = None, format: str | None = None, shapes: str = "boxes"
+) -> Truth:
     """Ground truth of a benchmark split.
 
     Parameters
@@ -27,6 +29,8 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
         and ``ImageSets``)
     split : of a VOC folder; ``test`` where present, else ``val``, when left out
     format : "coco" or "voc", to override what the path looks like
+    shapes : "masks" or "keypoints", to read them beside the boxes; a protocol says in ``iou.of``
+        what it compares
 
     Raises
     ------
@@ -35,7 +39,8 @@ def read_truth(path: str | Path, *, split: str | None = None, format: str | None
     path = registry.as_path(path)
     with _readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
-        return row.read_truth(path, **registry.told(row, path, split=split))
+        told = registry.told(row, path, split=split, shapes=None if shapes == "boxes" else shapes)
+        return row.read_truth(path, **told)
 
 
 def read_detections(path: str | Path, truth: Truth, *, format: str | None = None) -> Detections:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco, scores, voc, voc_cls
+from detmap.adapters import coco_shapes, scores, voc, voc_cls
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
@@ -92,7 +92,15 @@ def _folder_with(content: str) -> Looks:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("coco", "a file", _file, _file, coco.read_truth, coco.read_detections),
+    Format(
+        "coco",
+        "a file",
+        _file,
+        _file,
+        coco_shapes.read_truth,
+        coco_shapes.read_detections,
+        options=("shapes",),
+    ),
     Format(
         "voc",
         "a folder",

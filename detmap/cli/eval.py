@@ -9,7 +9,7 @@ import argparse
 
 from detmap.adapters import FORMATS, read_detections, read_truth
 from detmap.cli import options, output, streams
-from detmap.evaluate import choose_protocol, evaluate
+from detmap.evaluate import choose_protocol, evaluate, shapes_of
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -29,7 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress(f"reading {arguments.truth}")
-    truth = read_truth(arguments.truth, split=arguments.split, format=arguments.truth_format)
+    truth = read_truth(
+        arguments.truth,
+        split=arguments.split,
+        format=arguments.truth_format,
+        shapes=shapes_of(arguments.protocol, options.settings(arguments.set)),
+    )
     streams.progress(f"reading {arguments.detections}")
     detections = read_detections(arguments.detections, truth, format=arguments.detections_format)
     rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))

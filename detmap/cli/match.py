@@ -11,7 +11,7 @@ import numpy as np
 
 from detmap.adapters import read_detections, read_images, read_truth
 from detmap.cli import options, streams
-from detmap.evaluate import choose_protocol
+from detmap.evaluate import choose_protocol, shapes_of
 from detmap.matching import match_images
 
 
@@ -41,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.images)
     options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress(f"reading {arguments.truth}")
-    truth = read_truth(arguments.truth, split=arguments.split)
+    shapes = shapes_of(arguments.protocol, options.settings(arguments.set))
+    truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     streams.progress(f"reading {arguments.detections}")

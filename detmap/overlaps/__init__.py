@@ -1,23 +1,32 @@
 """Overlaps of detections and objects, as pairs: a module a kind.
 
 A producer is called with cells, and yields buffers of pairs whose overlap reaches the lowest
-threshold; the rules that judge them know no geometry. To add a kind of overlap, write a producer.
+threshold; the rules that judge them know no geometry. To add a kind of overlap, write a producer
+and name it in `producer`.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.errors import DataError
+from detmap.overlaps.boxes import BoxPairs
+from detmap.overlaps.keypoints import KeypointPairs, Keypoints
+from detmap.overlaps.masks import MaskPairs, Masks
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+
 if TYPE_CHECKING:
-    from detmap.kernels.cells import Cells
+    from detmap.kernels.cells import Cells, ObjectColumns
     from detmap.kernels.pairs import Pairs
 
 
-class Producer(Protocol):
+class Producer(typing.Protocol):
     """Makes pairs of the detections and objects of cells."""
 
     def __call__(
@@ -35,3 +44,34 @@ class Producer(Protocol):
         position : the row of the detections table of each row of the verdicts
         """
         ...
+
+
+def producer(
+    truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
+) -> Producer:
+    """The producer that the protocol asks for, of overlaps from `lowest` on.
+
+    Raises
+    ------
+    DataError : tables without the masks or keypoints that it needs
+    """
+    of = protocol.iou.of
+    if of == "boxes":
+        return BoxPairs(
+            truth,
+            detections,
+            objects,
+            extent=protocol.boxes.extent,
+            lowest=lowest,
+            epsilon=protocol.iou.epsilon,
+        )
+    for table in (truth, detections):
+        if not isinstance(table.shapes, Masks if of == "masks" else Keypoints):
+            raise DataError(
+                table.source,
+                f"has no {of}, which {protocol.name} compares",
+                f'read the truth with read_truth(path, shapes="{of}"), and the detections with it',
+            )
+    if of == "masks":
+        return MaskPairs(truth, detections, objects, lowest=lowest)
+    return KeypointPairs(truth, detections, objects, lowest=lowest, sigmas=protocol.iou.sigmas)

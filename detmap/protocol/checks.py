@@ -127,6 +127,16 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return tuple(float(x) for x in values)
 
 
+def _sigmas(value: Any) -> tuple[float, ...]:
+    found = _numbers(value)
+    if not all(0 < sigma <= 1 for sigma in found):
+        raise ValueError
+    return found
+
+
+SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one a keypoint; [] where there are none")
+
+
 def _whole(value: Any, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < most:
         raise ValueError

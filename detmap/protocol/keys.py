@@ -65,4 +65,6 @@ def describe() -> str:
 
 def shown(value: Any) -> str:
     """A TOML value in few characters."""
-    return value if isinstance(value, str) else "{}" if value == {} else f"{value:g}"
+    if isinstance(value, str):
+        return value
+    return str(value) if value in ({}, []) else f"{value:g}"

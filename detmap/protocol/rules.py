@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from detmap.grids import Grid
 from detmap.integrators import INTEGRATORS, Integrator, integrator
-from detmap.protocol.checks import LIMITS, MAX_THRESHOLDS, NEUTRAL, Key, choice, grid, number
+from detmap.protocol.checks import (
+    LIMITS,
+    MAX_THRESHOLDS,
+    NEUTRAL,
+    SIGMAS,
+    Key,
+    choice,
+    grid,
+    number,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,24 @@ class Iou:
             "overlap",
             number(0, 1),
             "cocoeval.py, evaluateImg: min([t, 1-1e-10])",
+        ),
+    ]
+    of: Annotated[
+        str,
+        Key(
+            "what overlaps: `boxes`, `masks` (pixels), or `keypoints` (object keypoint similarity)",
+            choice("boxes", "masks", "keypoints"),
+            "cocoeval.py, computeIoU and computeOks",
+            "boxes",
+        ),
+    ]
+    sigmas: Annotated[
+        tuple[float, ...],
+        Key(
+            "of each keypoint, how far annotators disagree about its place",
+            SIGMAS,
+            "cocoeval.py, Params.setKpParams",
+            [],
         ),
     ]
     epsilon: Annotated[

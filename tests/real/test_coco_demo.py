@@ -12,6 +12,7 @@ from detmap.cli import main
 from detmap.parity import compare
 
 TRUTH = "instances_val2014_100.json"
+MASKS = "instances_val2014_fakesegm100_results.json"
 RESULTS = "instances_val2014_fakebbox100_results.json"
 
 
@@ -25,6 +26,15 @@ def test_the_official_output_to_its_three_decimals(demo: Path) -> None:
     block = printed.split("type=bbox")[1].split("type=")[0]
     official = [float(number) for number in re.findall(r"= (\d\.\d{3})", block)]
     result = detmap.evaluate(demo / TRUTH, demo / RESULTS)
+    assert len(official) == 12
+    assert [round(value, 3) for value in result.metrics.values()] == official
+
+
+def test_the_official_output_of_masks_to_its_three_decimals(demo: Path) -> None:
+    printed = (demo / "val2014_fake_eval_res.txt").read_text()
+    block = printed.split("type=segm")[1].split("type=")[0]
+    official = [float(number) for number in re.findall(r"= (\d\.\d{3})", block)]
+    result = detmap.evaluate(demo / TRUTH, demo / MASKS, "coco-segm")
     assert len(official) == 12
     assert [round(value, 3) for value in result.metrics.values()] == official
 

@@ -1,0 +1,200 @@
+"""Masks and keypoints against pycocotools, in every bit; and what its routines must never see."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import detmap
+from detmap.cli import main
+from detmap.errors import DataError
+from detmap.kernels.runs import find_bad_runs
+from detmap.matching import match
+from detmap.overlaps.masks import Masks
+from tests.drawing import SEEDS, CocoData
+from tests.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
+from tests.shapes import difference
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+
+
+@relaxed
+@given(SEEDS)
+def test_masks_give_the_arrays_and_stats_of_pycocotools(seed: int) -> None:
+    assert difference(draw_segm(np.random.default_rng(seed)), "segm") is None
+
+
+@relaxed
+@given(SEEDS)
+def test_keypoints_give_the_arrays_and_stats_of_pycocotools(seed: int) -> None:
+    assert difference(draw_keypoints(np.random.default_rng(seed)), "keypoints") is None
+
+
+def files(folder: Path, data: CocoData) -> tuple[Path, Path]:
+    found = folder / "instances.json", folder / "results.json"
+    for file, content in zip(found, data, strict=True):
+        file.write_text(json.dumps(content))
+    return found
+
+
+def some(kind: str) -> CocoData:
+    """Drawn data with objects and detections; every crowd is an object."""
+    draw = draw_segm if kind == "segm" else draw_keypoints
+    for seed in range(99):
+        data = draw(np.random.default_rng(seed))
+        if data[0]["annotations"] and data[1]:
+            return data
+    raise AssertionError
+
+
+GOOD = packed(pixels((3, 3, 10, 5)))
+SIZE = [HEIGHT, WIDTH]
+BAD_MASKS: dict[str, Any] = {
+    "missing": None,
+    "a number": 5,
+    "no polygon": [],
+    "an empty polygon": [[]],
+    "two corners": [[1, 2, 3]],
+    "an odd polygon": [[1, 2, 3, 4, 5, 6, 7]],
+    "a polygon of text": [["a", 2, 3, 4, 5, 6]],
+    "a polygon of flags": [[True, 2, 3, 4, 5, 6]],
+    "a polygon that goes round the world": [[0, 0, 1e9, 0, 0, 1e9]],
+    "a number of 400 digits": [[0, 0, 10**400, 0, 0, 9]],
+    "no counts": {"size": SIZE},
+    "no size": {"counts": GOOD["counts"]},
+    "another size": {"size": [WIDTH, HEIGHT], "counts": GOOD["counts"]},
+    "a size of text": {"size": "30", "counts": GOOD["counts"]},
+    "counts that end early": {"size": SIZE, "counts": GOOD["counts"][:-1]},
+    "counts that go on": {"size": SIZE, "counts": GOOD["counts"] + "1"},
+    "counts that never end": {"size": SIZE, "counts": "o" * 50},
+    "counts of other text": {"size": SIZE, "counts": "\u00e9\u00e9"},
+    "counts with a space": {"size": SIZE, "counts": " " + GOOD["counts"]},
+    "empty counts": {"size": SIZE, "counts": ""},
+    "counts of null": {"size": SIZE, "counts": None},
+    "plain counts too few": {"size": SIZE, "counts": [HEIGHT * WIDTH - 1]},
+    "plain counts too many": {"size": SIZE, "counts": [HEIGHT * WIDTH + 1]},
+    "negative counts": {"size": SIZE, "counts": [HEIGHT * WIDTH + 5, -5]},
+    "counts of fractions": {"size": SIZE, "counts": [HEIGHT * WIDTH - 0.5, 0.5]},
+    "counts of flags": {"size": SIZE, "counts": [True, HEIGHT * WIDTH - 1]},
+}
+
+
+@pytest.mark.parametrize("name", BAD_MASKS)
+@pytest.mark.parametrize("side", ["truth", "detections"])
+def test_a_mask_that_is_none_is_refused_with_its_place(
+    name: str, side: str, tmp_path: Path
+) -> None:
+    instances, results = copy.deepcopy(some("segm"))
+    if side == "truth":
+        instances["annotations"][0]["segmentation"] = BAD_MASKS[name]
+        place = "annotations[0].segmentation"
+    else:
+        for result in results:
+            result.pop("bbox", None)
+        results[0]["segmentation"] = BAD_MASKS[name]
+        place = "[0].segmentation"
+    with pytest.raises(DataError) as caught:
+        detmap.evaluate(*files(tmp_path, (instances, results)), "coco-segm")
+    assert place in str(caught.value)
+
+
+BAD_POINTS: dict[str, Any] = {
+    "missing": None,
+    "none": [],
+    "too few": [1, 2, 3],
+    "text": ["a"] * 51,
+    "too large": [1e200] * 51,
+    "of other number": [1, 2],
+}
+
+
+@pytest.mark.parametrize("name", BAD_POINTS)
+def test_keypoints_that_are_none_are_refused_with_their_place(name: str, tmp_path: Path) -> None:
+    instances, results = copy.deepcopy(some("keypoints"))
+    results[0]["keypoints"] = BAD_POINTS[name]
+    with pytest.raises(DataError, match="keypoints"):
+        detmap.evaluate(*files(tmp_path, (instances, results)), "coco-keypoints")
+
+
+def test_masks_need_the_size_of_their_image(tmp_path: Path) -> None:
+    instances, results = copy.deepcopy(some("segm"))
+    for image in instances["images"]:
+        del image["height"]
+    with pytest.raises(DataError, match="height"):
+        detmap.evaluate(*files(tmp_path, (instances, results)), "coco-segm")
+
+
+def test_tables_without_masks_are_refused_by_a_protocol_that_compares_them(tmp_path: Path) -> None:
+    truth_path, results_path = files(tmp_path, some("keypoints"))
+    truth = detmap.read_truth(truth_path)
+    with pytest.raises(DataError, match="masks"):
+        match(truth, detmap.read_detections(results_path, truth), detmap.load_protocol("coco-segm"))
+
+
+def test_rows_of_masks_are_selected_with_their_tables(tmp_path: Path) -> None:
+    paths = files(tmp_path, some("segm"))
+    truth = detmap.read_truth(paths[0], shapes="masks")
+    detections = detmap.read_detections(paths[1], truth)
+    whole = match(truth, detections, detmap.load_protocol("coco-segm"), taken=True)
+    images = np.arange(len(truth.images), dtype=np.int32)
+    parts = [
+        match(
+            truth.on(images[i : i + 1]),
+            detections.on(images[i : i + 1]),
+            detmap.load_protocol("coco-segm"),
+            taken=True,
+        )
+        for i in images
+    ]
+    merged = parts[0].merge(*parts[1:])
+    assert (merged.tp == whole.tp).all()
+    assert merged.data_digest() == whole.data_digest()
+    assert isinstance(truth.shapes, Masks)
+    other = truth.shapes.take(np.arange(len(truth))[::-1])
+    assert (other.digest() == truth.shapes.digest()[::-1]).all()
+
+
+def test_what_overlaps_and_the_sigmas_decide_the_number(tmp_path: Path) -> None:
+    paths = files(tmp_path, some("segm"))
+    truth = detmap.read_truth(paths[0], shapes="masks")
+    detections = detmap.read_detections(paths[1], truth)
+    rules = detmap.load_protocol("coco-segm")
+    by_boxes = match(truth, detections, rules.override({"iou.of": "boxes"}), taken=True)
+    by_masks = match(truth, detections, rules, taken=True)
+    assert by_boxes.taken is not None
+    assert by_masks.taken is not None
+    assert by_boxes.taken.overlap.tolist() != by_masks.taken.overlap.tolist()
+    paths = files(tmp_path, some("keypoints"))
+    truth = detmap.read_truth(paths[0], shapes="keypoints")
+    detections = detmap.read_detections(paths[1], truth)
+    rules = detmap.load_protocol("coco-keypoints")
+    small = rules.override({"iou.sigmas": [1e-9] * 17})
+    large = rules.override({"iou.sigmas": [1.0] * 17})
+    assert match(truth, detections, small).tp.sum() < match(truth, detections, large).tp.sum()
+
+
+def test_the_command_line_evaluates_masks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth, results = files(tmp_path, some("segm"))
+    assert main(["eval", str(truth), str(results), "-p", "coco-segm"]) == 0
+    assert "coco-segm.1|stock" in capsys.readouterr().out
+
+
+@relaxed
+@given(SEEDS)
+def test_packed_runs_are_read_as_pycocotools_writes_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    height, width = (int(side) for side in rng.integers(1, 400, 2))
+    image = np.asfortranarray(rng.random((height, width)) < rng.choice([0.001, 0.5, 1]))
+    text = np.frombuffer(packed(image.astype(np.uint8))["counts"].encode(), dtype=np.uint8)
+    off = np.array([0, len(text)])
+    assert find_bad_runs(text, off, np.array([height * width])) == -1
+    assert find_bad_runs(text, off, np.array([height * width + 1])) == 0
+    assert find_bad_runs(text, off, np.array([height * width - 1])) == 0

@@ -1,0 +1,13 @@
+"""Every array and stat of keypoints equal (==) to pycocotools' on drawn data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.drawing_shapes import draw_keypoints
+from tests.shapes import difference
+
+
+def case(seed: int) -> str | None:
+    """What differs on one data set."""
+    return difference(draw_keypoints(np.random.default_rng(seed)), "keypoints")

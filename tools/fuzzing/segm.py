@@ -1,0 +1,13 @@
+"""Every array and stat of segm equal (==) to pycocotools' on drawn data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.drawing_shapes import draw_segm
+from tests.shapes import difference
+
+
+def case(seed: int) -> str | None:
+    """What differs on one data set."""
+    return difference(draw_segm(np.random.default_rng(seed)), "segm")
