@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -64,6 +65,9 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    for word in words:
+        if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
+            raise DetmapError(word, "-- is no value", "give one after the option")
     try:
         arguments = _parser(words).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong

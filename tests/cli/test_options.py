@@ -66,6 +66,11 @@ def test_settings_that_cannot_be(setting: str) -> None:
     assert "--set" in refused(f"--set={setting}")
 
 
+@pytest.mark.parametrize("word", ["--set=--", "--protocol=--", "-p--", "--output=--", "-o--"])
+def test_two_dashes_are_no_value(word: str) -> None:
+    assert "-- is no value" in refused(word)
+
+
 def test_a_setting_of_a_megabyte() -> None:
     assert "a value of 1000000 characters" in refused("--set=metrics=" + "x" * 1_000_000)
 
