@@ -86,6 +86,7 @@ def test_pairs_are_those_of_the_naive_twin(seed: int, lowest: float, crowded: in
     assert found == expected
 
 
+@pytest.mark.slow
 @settings(relaxed, max_examples=60)
 @given(SEEDS, st.sampled_from(sorted(WAYS.values())))
 def test_crowded_or_not_the_arrays_are_those_of_pycocotools(seed: int, crowded: int) -> None:

@@ -383,6 +383,7 @@ def test_plot_of_many_classes() -> None:
     assert len(many) > len(none)
 
 
+@pytest.mark.slow
 def test_plot_that_cannot_be(
     files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

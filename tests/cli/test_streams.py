@@ -90,6 +90,7 @@ def test_a_reader_that_leaves(tmp_path: Path) -> None:
     assert outcome.err == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_encode(tmp_path: Path) -> None:
     instances = make.instances(categories=[make.category(name="caf\N{LATIN SMALL LETTER E}\u0301")])
     make.write(tmp_path / "gt.json", instances)

@@ -98,6 +98,7 @@ def judged(name: str, case: twin.Case, *, asked: bool = True) -> tuple[Verdicts,
     return verdicts, kernels.Takings(*(column[:n] for column in takings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 @relaxed
 @given(SEEDS)

@@ -191,6 +191,7 @@ def test_a_program_that_is_no_python_compiles_alone(tmp_path: Path) -> None:
     assert finish(start(tmp_path / "cache", script=script))[0] == f"{RIGHT} True"
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.slow
 def test_claims_of_older_versions_are_no_reason_to_wait_or_to_write(tmp_path: Path) -> None:
