@@ -102,8 +102,8 @@ def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Verdicts at one IoU threshold, over the main subset and the highest detection limit; each (K,)
-    int64.
+    """Verdicts at one IoU threshold, over the main subset and the highest detection limit; each
+    (K,) int64.
 
     Parameters
     ----------

@@ -22,7 +22,8 @@ from detmap import files, memory, opening
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
-RATIO = 1032  # bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"
+RATIO = 1032
+"""Bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"."""
 SLACK = 4096  # bytes that the smallest member may have
 
 

@@ -135,7 +135,8 @@ def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
 
     Raises
     ------
-    DataError : an id of more than `MAX_ID` characters, one that ends in NUL (numpy drops it, and two
+    DataError : an id of more than `MAX_ID` characters, one that ends in NUL (numpy drops it, and
+    two
         ids could become one), more than there is memory for
     """
     longest = max(map(len, values), default=0)

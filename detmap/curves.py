@@ -107,8 +107,8 @@ def order_of(lists: Lists) -> NDArray[np.int32]:
     from detmap.kernels.grouping import sorter
 
     order = np.arange(len(lists.score), dtype=np.int32)
-    room = sorter(int(np.diff(lists.off).max(initial=0)))
-    ranked.rank_lists(lists.score.view(np.uint64), lists.off, order, room)
+    scratch = sorter(int(np.diff(lists.off).max(initial=0)))
+    ranked.rank_lists(lists.score.view(np.uint64), lists.off, order, scratch)
     return order
 
 
@@ -189,10 +189,10 @@ def scores(
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
     def score_some(classes: NDArray[np.int32]) -> None:
-        room = kernels.true_positives_room(n_areas, n_thresholds, int(most[classes].max()))
-        recall, precision = np.empty((2, room.row.shape[2]))
+        scratch = kernels.empty_true_positives(n_areas, n_thresholds, int(most[classes].max()))
+        recall, precision = np.empty((2, scratch.row.shape[2]))
         kernels.score_classes(
-            classes, ranked, sought, limits, rule, room, recall, precision, summary
+            classes, ranked, sought, limits, rule, scratch, recall, precision, summary
         )
 
     each_batch(score_some, np.diff(matches.off), threads)
@@ -313,8 +313,8 @@ def sample(
     )  # no class has more true positives, even where an object may be found twice
 
     def sample_some(classes: NDArray[np.int32]) -> None:
-        room = kernels.true_positives_room(n_areas, shape[0], int(sizes[classes].max()))
-        recall, precision = np.empty((2, room.row.shape[2]))
+        scratch = kernels.empty_true_positives(n_areas, shape[0], int(sizes[classes].max()))
+        recall, precision = np.empty((2, scratch.row.shape[2]))
         kernels.sample_classes(
             classes,
             ranked,
@@ -322,7 +322,7 @@ def sample(
             n_objects,
             limits,
             rule,
-            room,
+            scratch,
             recall,
             precision,
             samples,

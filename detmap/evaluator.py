@@ -32,6 +32,13 @@ Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 class Evaluator:
     """Takes batches of predictions and targets, and has the result of all so far at any time.
 
+    >>> import detmap
+    >>> ev = detmap.Evaluator("coco-bbox", classes=["cat", "dog"])
+    >>> box = {"boxes": [[10, 10, 50, 50]], "labels": [1]}
+    >>> ev.update([{**box, "scores": [0.9]}], [box])
+    >>> round(ev.compute().metrics["AP50"], 6)
+    1.0
+
     A batch is matched when it comes; what is kept are match rows, no boxes. The numbers are those
     of one run over the whole, bit for bit, whatever the batches and their order: `detmap.evaluate`
     of the same boxes, as ``x y width height``, with the images by ascending id.
@@ -71,14 +78,6 @@ class Evaluator:
     half pixels, and for boxes in float32 and shorter, normalized ones included, as long as no
     coordinate but 0 is under 2**-9 or over 2**16, in pixels or in fractions; other float64 boxes
     may move by one rounding, as when they are written to a COCO file.
-
-    Examples
-    --------
-    >>> ev = Evaluator("coco-bbox", classes=["cat", "dog"])
-    >>> box = {"boxes": [[10, 10, 50, 50]], "labels": [1]}
-    >>> ev.update([{**box, "scores": [0.9]}], [box])
-    >>> round(ev.compute().metrics["AP50"], 6)
-    1.0
     """
 
     def __init__(

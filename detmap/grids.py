@@ -1,4 +1,6 @@
-"""Grids of numbers as recipes: thresholds and recall points with the last bits of their reference."""
+"""Grids of numbers as recipes: thresholds and recall points with the last bits of their
+reference.
+"""
 
 from __future__ import annotations
 

@@ -29,6 +29,15 @@ from detmap.verdicts import word_of
 class Matches:
     """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
 
+    >>> import detmap
+    >>> from detmap.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> truth = detmap.read_truth(sample)
+    >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
+    >>> matches = detmap.match(truth, found, detmap.protocol.load("coco-bbox"))
+    >>> round(detmap.summarize(matches).metrics["AP50"], 4)
+    0.606
+
     Rows of detections are ordered by class, then by descending score, then by the protocol's rule
     for ties; rows of objects by class, then by image. A verdict is a bit a threshold: set in `tp`,
     or in `ignored`, or in neither (a false positive).

@@ -38,7 +38,7 @@ class Result:
     [45, 37, 39]
     >>> recall, precision, score = result.curve("circle", iou=0.75)
     >>> result.signature.split("|")[:2]  # rules, and what was changed of them
-    ['coco-bbox.1', 'stock']
+    ['coco-bbox.2', 'stock']
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ class DetectionWords:
 
     Parameters
     ----------
-    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes nothing
+    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes
+    nothing
     dropped : (D,) uint64, where it takes nothing; (0,) where none is
     """
 

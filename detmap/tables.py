@@ -259,7 +259,9 @@ def require_truth_of(detections: Detections, truth: Truth) -> None:
 def _refuse_other(
     detections: Detections, truth: Truth, name: str, ours: list[Any], theirs: list[Any]
 ) -> NoReturn:
-    """The error that says which of the truth's images or classes are not those of the detections."""
+    """The error that says which of the truth's images or classes are not those of the
+    detections.
+    """
     only = []
     for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
         there = set(others)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import detmap
+from detmap.matches import Matches
 from tests.drawing import CocoData, coco_data, many_detections, round_recall
 from tests.tables import read_coco
 
@@ -90,7 +91,7 @@ def test_the_citation_can_be_cited() -> None:
     assert citation["license"] == "MIT"
 
 
-SYNOPSES = {"Result": detmap.Result}
+SYNOPSES = {"Result": detmap.Result, "Matches": Matches, "Evaluator": detmap.Evaluator}
 
 
 @pytest.mark.parametrize("name", SYNOPSES)

@@ -1,4 +1,6 @@
-"""Every key of a protocol moves a number: one small example each, both values worked out by hand."""
+"""Every key of a protocol moves a number: one small example each, both values worked out by
+hand.
+"""
 
 from __future__ import annotations
 

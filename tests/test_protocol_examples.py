@@ -1,5 +1,5 @@
-"""docs/protocols.md: every worked example comes out as it says, and the table of keys is that of the
-code.
+"""docs/protocols.md: every worked example comes out as it says, and the table of keys is that of
+the code.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Summary(NamedTuple):
     n_within: NDArray[np.int64]
 
 
-def true_positives_room(n_areas: int, n_thresholds: int, most: int) -> TruePositives:
+def empty_true_positives(n_areas: int, n_thresholds: int, most: int) -> TruePositives:
     """Arrays for the curves of a class with up to `most` true positives."""
     shape = (n_areas, n_thresholds)
     return TruePositives(

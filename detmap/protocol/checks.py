@@ -1,4 +1,6 @@
-"""Checks of single keys: each turns a raw TOML value into the field's value, or raises `ValueError`."""
+"""Checks of single keys: each turns a raw TOML value into the field's value, or raises
+`ValueError`.
+"""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class Boxes:
     clip: Annotated[
         str,
         Key(
-            "whether boxes are cut to their image before all else: `no`; `crowdhuman`: left and top "
-            "edge to width - 1 and height - 1, right and bottom edge to width and height",
+            "whether boxes are cut to their image before all else: `no`; `crowdhuman`: left and top"
+            " edge to width - 1 and height - 1, right and bottom edge to width and height",
             choice("no", "crowdhuman"),
             "crowdhuman: CrowdDet lib/evaluate APMRToolkits/image.py, clip_all_boader",
             "no",
@@ -181,8 +181,8 @@ class DetectionRules:
     outside: Annotated[
         str,
         Key(
-            "what a detection is whose box is outside a subset. `neutral`: ignored where it took no "
-            "object; `drop`: ignored, and it takes nothing; the upper end is then outside; "
+            "what a detection is whose box is outside a subset. `neutral`: ignored where it took no"
+            " object; `drop`: ignored, and it takes nothing; the upper end is then outside; "
             "`count`: as any other",
             choice("neutral", "drop", "count"),
             "neutral: cocoeval.py, evaluateImg; drop: CityPersons eval_MR_multisetup.py, bbGt.m",

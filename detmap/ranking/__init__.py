@@ -19,6 +19,7 @@ end points. The differences:
 """
 
 from detmap.adapters import read_scores as read
+from detmap.ranking.inputs import from_arrays
 from detmap.ranking.metrics import (
     AVERAGES,
     INTEGRATORS,
@@ -31,13 +32,14 @@ from detmap.ranking.metrics import (
     precision_recall_curve,
     roc_curve,
 )
-from detmap.ranking.result import PROTOCOLS, RankingResult, Rules, evaluate, from_arrays
+from detmap.ranking.result import RankingResult, evaluate
 from detmap.ranking.retrieval import (
     average_precision_at_k,
     mean_average_precision_at_k,
     precision_at_k,
     recall_at_k,
 )
+from detmap.ranking.rules import PROTOCOLS, Rules
 from detmap.ranking.thresholds import (
     AtThreshold,
     Confusion,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -283,3 +283,43 @@ def _first(bad: NDArray[np.bool_]) -> tuple[int, ...]:
 
 def _place(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]"
+
+
+def from_arrays(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    classes: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
+    pos_label: Any = None,
+) -> Classified:
+    """A table from labels and scores in memory.
+
+    Parameters
+    ----------
+    y_true, y_score, pos_label : see `detmap.ranking.inputs.samples`
+    classes, ids : names of the K columns and N rows; their numbers from 0 when left out
+
+    Raises
+    ------
+    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a wrong number
+        of names
+    """
+    checked = samples(y_true, y_score, pos_label=pos_label)
+    n_samples, n_classes = checked.shape
+    return Classified(
+        _names("ids", ids, n_samples),
+        _names("classes", classes, n_classes),
+        checked.positive,
+        np.ascontiguousarray(checked.score, dtype=np.float64),
+        source="arrays",
+    )
+
+
+def _names(what: str, given: Sequence[str] | None, n_names: int) -> tuple[str, ...]:
+    names = tuple(map(str, range(n_names) if given is None else given))
+    if len(set(names)) != n_names or len(names) != n_names:
+        raise DataError(
+            what, f"{len(names)} names, {len(set(names))} different, for {n_names}", "one name each"
+        )
+    return names

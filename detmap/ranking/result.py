@@ -8,31 +8,22 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from detmap import curves
-from detmap import protocol as protocols
 from detmap.classified import Classified
-from detmap.errors import DataError, ProtocolError
-from detmap.integrators import COCO_POINTS, VOC_POINTS
-from detmap.protocol import AveragePrecision
-from detmap.ranking.inputs import Samples, samples, samples_of
-from detmap.ranking.metrics import (
-    ap_measure,
-    auc_of,
-    averaged,
-    check,
-    mean,
-    of_classes,
-    positives,
-    ratio,
-)
+from detmap.errors import DataError
+from detmap.ranking import display, rules
+from detmap.ranking.display import RATES
+from detmap.ranking.inputs import Samples, samples_of
+from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of_classes, positives
 from detmap.ranking.retrieval import ranks, top_of_queries
+from detmap.ranking.rules import Rules
 from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
 from detmap.report import formats
 from detmap.report.plots import Line
@@ -40,49 +31,6 @@ from detmap.report.table import Table
 from detmap.signature import data_digest, environment, fold_table
 from detmap.tables import Categories, Note
 from detmap.version import __version__
-
-PROTOCOLS = ("plain", "voc2007", "voc2012")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """All that decides AP, AUC and their averages, beside the data.
-
-    Parameters
-    ----------
-    name, version : identity of the stock rules
-    average : over classes; None for no average
-    ap : from a curve to AP
-    ties : ``together`` or ``input``
-    undefined : ``skip``, ``zero`` or ``one``
-    """
-
-    name: str
-    version: int
-    average: str | None
-    ap: AveragePrecision
-    ties: str
-    undefined: str
-
-
-def rules(name: str) -> Rules:
-    """Stock rules by name.
-
-    ``plain``: un-interpolated AP, equal scores together, which is scikit-learn's. ``voc2007``
-    and ``voc2012``: what the detection protocols of these names say of AP, equal scores and
-    classes without objects; VOCevalcls.m shares it with VOCevaldet.m.
-    """
-    if name == "plain":
-        ap = AveragePrecision("step", grid=COCO_POINTS, eleven=VOC_POINTS, epsilon=0.0)
-        return Rules(name, 1, "macro", ap, "together", "skip")
-    if name not in PROTOCOLS:
-        raise ProtocolError(
-            "protocol", f"no ranking protocol {name!r}", f"there are {', '.join(PROTOCOLS)}"
-        )
-    shared = protocols.load(name)
-    return Rules(
-        name, shared.version, "macro", shared.ap, shared.ranking.ties, shared.mean.undefined
-    )
 
 
 def evaluate(
@@ -118,7 +66,7 @@ def evaluate(
         protocol = voc if table.family == "voc" else "plain"
     wanted = dict(settings or {})
     check(**wanted)
-    chosen = rules(protocol)
+    chosen = rules.stock(protocol)
     if "integrator" in wanted:
         wanted["ap"] = replace(chosen.ap, integrator=wanted.pop("integrator"))
     if threshold is not None and not math.isfinite(threshold):
@@ -130,46 +78,6 @@ def evaluate(
         threshold,
         threads,
     )
-
-
-def from_arrays(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    classes: Sequence[str] | None = None,
-    ids: Sequence[str] | None = None,
-    pos_label: Any = None,
-) -> Classified:
-    """A table from labels and scores in memory.
-
-    Parameters
-    ----------
-    y_true, y_score, pos_label : see `detmap.ranking.inputs.samples`
-    classes, ids : names of the K columns and N rows; their numbers from 0 when left out
-
-    Raises
-    ------
-    DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a wrong number
-        of names
-    """
-    checked = samples(y_true, y_score, pos_label=pos_label)
-    n_samples, n_classes = checked.shape
-    return Classified(
-        _names("ids", ids, n_samples),
-        _names("classes", classes, n_classes),
-        checked.positive,
-        np.ascontiguousarray(checked.score, dtype=np.float64),
-        source="arrays",
-    )
-
-
-def _names(what: str, given: Sequence[str] | None, n_names: int) -> tuple[str, ...]:
-    names = tuple(map(str, range(n_names) if given is None else given))
-    if len(set(names)) != n_names or len(names) != n_names:
-        raise DataError(
-            what, f"{len(names)} names, {len(set(names))} different, for {n_names}", "one name each"
-        )
-    return names
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +104,7 @@ class RankingResult:
         """Name to value, NaN where nothing is defined: mAP (AP where the average is not
         ``macro``), AUC; P, R, mAP at k.
         """
-        return {name: value for name, _, value in self._rows}
+        return {name: value for name, _, value in self.averages}
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
@@ -205,7 +113,7 @@ class RankingResult:
         """
         columns: dict[str, Any] = {
             "name": np.array(self.table.classes, dtype=object),
-            "positives": self._positives.astype(np.int64),
+            "positives": self.positives.astype(np.int64),
             "samples": self._counted.sum(axis=0),
             "AP": self._ap,
             "AUC": self._auc,
@@ -213,8 +121,8 @@ class RankingResult:
             "best_f1_threshold": self._best.threshold,
         }
         if self.threshold is not None:
-            counts = count(self._samples, self.threshold, axis=0)
-            columns |= {name: getattr(counts, name) for name in _RATES}
+            counts = count(self.samples, self.threshold, axis=0)
+            columns |= {name: getattr(counts, name) for name in RATES}
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -224,7 +132,7 @@ class RankingResult:
         return {
             "samples": len(self.table),
             "classes": len(self.table.classes),
-            "positives": int(self._positives.sum()),
+            "positives": int(self.positives.sum()),
             "left_out": int((~self._counted).sum()),
         }
 
@@ -237,7 +145,7 @@ class RankingResult:
         in it.
         """
         digest = hashlib.sha256(
-            json.dumps(_plain(self.rules), sort_keys=True).encode()
+            json.dumps(rules.as_dict(self.rules), sort_keys=True).encode()
         ).hexdigest()[:12]
         state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
         return "|".join(
@@ -301,7 +209,7 @@ class RankingResult:
             ],
             "counts": self.counts,
             "protocol": {
-                **_plain(self.rules),
+                **rules.as_dict(self.rules),
                 "k": list(self.k),
                 "threshold": self.threshold,
                 "changes": self._changes,
@@ -318,65 +226,11 @@ class RankingResult:
         """The result as tables: averages, classes, counts at the threshold; the last one carries
         the signature.
         """
-        tables = []
-        if self._rows:
-            ties = {
-                "together": "equal scores together",
-                "input": "equal scores in the order of the truth",
-            }[self.rules.ties]
-            title = f"{self.rules.name}: {self.rules.ap.rule.title} AP, {ties}"
-            tables.append(Table(title, ("metric", "average", "value"), tuple(self._rows)))
-        rows = tuple(
-            (
-                row["name"],
-                row["positives"],
-                row["samples"],
-                row["AP"],
-                row["AUC"],
-                row["best_f1"],
-                _score_text(row["best_f1_threshold"]),
-            )
-            for row in self.per_class
-        )
-        tables.append(
-            Table(
-                "classes",
-                ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"),
-                rows,
-            )
-        )
-        if self.threshold is not None:
-            rows = tuple((row["name"], *(row[name] for name in _RATES)) for row in self.per_class)
-            tables.append(
-                Table(
-                    f"predicted positive from score {self.threshold:g}",
-                    ("class", *_RATES.values()),
-                    rows,
-                )
-            )
-        totals = "{samples} samples, {classes} classes, {positives} positive labels".format_map(
-            self.counts
-        )
-        if self.counts["left_out"]:
-            totals += f", {self.counts['left_out']} labels left out"
-        tables[-1] = replace(tables[-1], lines=(totals, self.signature))
-        return tables
+        return display.tables(self)
 
     def lines(self) -> list[Line]:
-        """The curves of each class, for `detmap.report.plots.draw`; the class's AP and AUC in
-        its name.
-        """
-        lines = []
-        for k, row in enumerate(self.per_class):
-            if math.isnan(row["AP"]):
-                continue
-            points = curves.rank(self._samples.of_class(k), "together")
-            recall, precision = curves.recall_precision(points, self._positives[k : k + 1], 0.0)
-            name = f"{row['name']}  AP {row['AP']:.3f}  AUC {row['AUC']:.3f}"
-            lines.append(
-                Line(name, recall, precision, ratio(points.fp, row["samples"] - row["positives"]))
-            )
-        return lines
+        """The curves of each class, for `detmap.report.plots.draw`."""
+        return display.lines(self)
 
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)
@@ -385,7 +239,8 @@ class RankingResult:
     # --- parts ---
 
     @cached_property
-    def _samples(self) -> Samples:
+    def samples(self) -> Samples:
+        """Labels and scores, checked."""
         return samples_of(self.table)
 
     @cached_property
@@ -399,23 +254,24 @@ class RankingResult:
         )
 
     @cached_property
-    def _positives(self) -> NDArray[np.float64]:
-        return positives(self._samples)
+    def positives(self) -> NDArray[np.float64]:
+        """(K,) positive samples of each class."""
+        return positives(self.samples)
 
     @cached_property
     def _ap(self) -> NDArray[np.float64]:
-        return of_classes(self._samples, ap_measure(self.rules.ap, self.rules.ties), self.threads)
+        return of_classes(self.samples, ap_measure(self.rules.ap, self.rules.ties), self.threads)
 
     @cached_property
     def _auc(self) -> NDArray[np.float64]:
-        return of_classes(self._samples, auc_of, self.threads)
+        return of_classes(self.samples, auc_of, self.threads)
 
     @cached_property
     def _best(self) -> OperatingPoint:
-        return best_f_of(self._samples, self.threads)
+        return best_f_of(self.samples, self.threads)
 
     @cached_property
-    def _rows(self) -> list[tuple[str, str, float]]:
+    def averages(self) -> list[tuple[str, str, float]]:
         """Name, average and value of each metric."""
         average, undefined = self.rules.average, self.rules.undefined
         rows = []
@@ -430,15 +286,15 @@ class RankingResult:
             )
             rows.append(("AUC", average, self._averaged(auc_of, self._auc)))
         if average is not None and self.threshold is not None:
-            rates = at_threshold_of(self._samples, self.threshold, average, undefined)._asdict()
+            rates = at_threshold_of(self.samples, self.threshold, average, undefined)._asdict()
             rows += [
-                (f"{_RATES[name]}@{self.threshold:g}", average, value)
+                (f"{RATES[name]}@{self.threshold:g}", average, value)
                 for name, value in rates.items()
             ]
         for k in self.k:
             top = zip(
                 ("P", "R", "mAP"),
-                top_of_queries(self._samples, k, threads=self.threads),
+                top_of_queries(self.samples, k, threads=self.threads),
                 strict=True,
             )
             rows += [(f"{name}@{k}", "queries", mean(values, undefined)) for name, values in top]
@@ -448,19 +304,19 @@ class RankingResult:
         if self.rules.average in ("micro", "samples"):
             return float(
                 averaged(
-                    self._samples, measure, self.rules.average, self.rules.undefined, self.threads
+                    self.samples, measure, self.rules.average, self.rules.undefined, self.threads
                 )
             )
         return mean(
             values,
             self.rules.undefined,
-            self._positives if self.rules.average == "weighted" else None,
+            self.positives if self.rules.average == "weighted" else None,
         )
 
     @cached_property
     def _changes(self) -> dict[str, Any]:
         """What differs from the stock rules."""
-        stock, now = _plain(rules(self.rules.name)), _plain(self.rules)
+        stock, now = rules.as_dict(rules.stock(self.rules.name)), rules.as_dict(self.rules)
         return {key: now[key] for key in now if now[key] != stock[key]}
 
     @cached_property
@@ -474,34 +330,9 @@ class RankingResult:
 
     def _n_tied(self, k: int) -> int:
         """Predictions of a class that share their score with another."""
-        points = curves.rank(self._samples.of_class(k), "together")
+        points = curves.rank(self.samples.of_class(k), "together")
         entered = np.diff(points.tp + points.fp, prepend=0.0)[points.score > -np.inf]
         return int(entered[entered > 1].sum())
-
-
-_RATES = {
-    "tp": "TP",
-    "fp": "FP",
-    "tn": "TN",
-    "fn": "FN",
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-}
-"""What is counted at a threshold, and how tables call it."""
-
-
-def _plain(chosen: Rules) -> dict[str, Any]:
-    """The rules as plain values, the keys of `AveragePrecision` beside the others."""
-    ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
-    del ap["recall_over"]  # a class's positives are all there is
-    return {key: value for key, value in asdict(chosen).items() if key != "ap"} | ap
-
-
-def _score_text(score: float) -> str | None:
-    """A threshold in full: rounded up it would lose its sample."""
-    return None if math.isnan(score) else repr(score)
 
 
 def _or_none(value: Any) -> Any:

@@ -160,7 +160,7 @@ def test_two_threads_that_ask_at_once_compile_once(cache: Cache) -> None:
     assert cache.compiled == 1
 
 
-# --- A1, A2, A7, B1: nothing from outside decides what code runs --------------------------------------
+# --- A1, A2, A7, B1: nothing from outside decides what code runs ----------------------------------
 
 
 def test_no_module_starts_a_process() -> None:

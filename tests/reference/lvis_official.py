@@ -33,7 +33,9 @@ class Truth(LVIS):
 def run(
     instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], max_dets: int = 300
 ) -> LVISEval:
-    """Evaluate boxes without a print, leaving the arguments as they are; there has to be a result."""
+    """Evaluate boxes without a print, leaving the arguments as they are; there has to be a
+    result.
+    """
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():

@@ -262,6 +262,8 @@ def option(rng: random.Random, command: str) -> Word:
 
 
 def clashing(words: list[str]) -> bool:
-    """Whether fine options need not be fine together: --iou with thresholds or a protocol of one."""
+    """Whether fine options need not be fine together: --iou with thresholds or a protocol of
+    one.
+    """
     text = " ".join(words)
     return "--iou" in text and ("--set" in text or "--protocol" in text)
