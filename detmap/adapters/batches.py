@@ -37,8 +37,8 @@ ON_CPU = (
     1,
     3,
     11,
-    # DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and
-    # of ROCm
+    # DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
+    # ROCm
 )
 
 

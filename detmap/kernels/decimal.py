@@ -42,10 +42,7 @@ POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double ho
 
 @kernel
 def multiply(a: Any, b: Any) -> Any:
-    """The 128-bit product of two uint64, as (high, low).
-
-    Source: none; long multiplication by halves.
-    """
+    """The 128-bit product of two uint64, as (high, low)."""
     low_half = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     a1, a0, b1, b0 = a >> half, a & low_half, b >> half, b & low_half
@@ -59,8 +56,6 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
     """The double nearest to digits * 10**exponent, ties to even; -1.0 where this table cannot tell.
 
     digits uint64, all of the number's digits; exponent int64.
-
-    Source: Lemire, Number parsing at a gigabyte per second, 2021.
     """
     if digits == np.uint64(0):
         return 0.0

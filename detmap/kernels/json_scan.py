@@ -1,7 +1,5 @@
 """A strict scanner of plain JSON: flat records of boxes, straight into columns.
 
-Over 400 lines: one grammar, whose kernels call each other.
-
 It accepts less than JSON is: printable ASCII without escapes, ids as plain integers, numbers of
 at most 19 digits. Whatever else occurs, or is wrong, ends the scan with a negative position, and
 the caller hands the file to the decoder that knows every legal file and every error. No byte
@@ -28,10 +26,7 @@ IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
 
 @kernel
 def skip_space(text: Any, at: int) -> int:
-    """The next position that is not white space.
-
-    Source: RFC 8259, section 2, ws.
-    """
+    """The next position that is not white space."""
     while at < text.size and (text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9):
         at += 1
     return at
@@ -39,10 +34,7 @@ def skip_space(text: Any, at: int) -> int:
 
 @kernel
 def skip_string(text: Any, at: int) -> int:
-    """The position after a string whose first character is at `at`, behind the quotation mark.
-
-    Source: RFC 8259, section 7.
-    """
+    """The position after a string whose first character is at `at`, behind the quotation mark."""
     while at < text.size:
         c = text[at]
         if c == 34:  # "
@@ -55,10 +47,7 @@ def skip_string(text: Any, at: int) -> int:
 
 @kernel
 def skip_digits(text: Any, at: int) -> int:
-    """The next position that is not a digit.
-
-    Source: RFC 8259, section 6, DIGIT.
-    """
+    """The next position that is not a digit."""
     while at < text.size and 48 <= text[at] <= 57:
         at += 1
     return at
@@ -66,10 +55,7 @@ def skip_digits(text: Any, at: int) -> int:
 
 @kernel
 def skip_number(text: Any, at: int) -> int:
-    """The position after a number.
-
-    Source: RFC 8259, section 6.
-    """
+    """The position after a number."""
     if at < text.size and text[at] == 45:  # -
         at += 1
     first = at
@@ -93,10 +79,7 @@ def skip_number(text: Any, at: int) -> int:
 
 @kernel
 def skip_word(text: Any, at: int) -> int:
-    """The position after true, false or null.
-
-    Source: RFC 8259, section 3.
-    """
+    """The position after true, false or null."""
     if at + 4 <= text.size:
         a, b, c, d = text[at], text[at + 1], text[at + 2], text[at + 3]
         if a == 116 and b == 114 and c == 117 and d == 101:
@@ -117,10 +100,7 @@ def skip_word(text: Any, at: int) -> int:
 
 @kernel
 def skip_key(text: Any, at: int) -> int:
-    """The position of the value after a key whose first character is at `at`.
-
-    Source: RFC 8259, section 4, member.
-    """
+    """The position of the value after a key whose first character is at `at`."""
     at = skip_string(text, at)
     if at < 0:
         return NOT_PLAIN
@@ -132,10 +112,7 @@ def skip_key(text: Any, at: int) -> int:
 
 @kernel
 def skip_value(text: Any, at: int) -> int:
-    """The position after any value that begins at `at`.
-
-    Source: RFC 8259, section 3.
-    """
+    """The position after any value that begins at `at`."""
     objects = np.uint64(0)  # which of the open brackets are braces, innermost last
     depth = 0
     while at < text.size:
@@ -195,10 +172,7 @@ def skip_value(text: Any, at: int) -> int:
 
 @kernel
 def read_number(text: Any, at: int) -> Any:
-    """A number at `at`: the nearest double and the position after it.
-
-    Source: RFC 8259, section 6, and float().
-    """
+    """A number at `at`: the nearest double and the position after it."""
     negative = at < text.size and text[at] == 45
     if negative:
         at += 1
@@ -254,10 +228,7 @@ def read_number(text: Any, at: int) -> Any:
 
 @kernel
 def read_integer(text: Any, at: int) -> Any:
-    """A plain integer of at most 18 digits at `at`, and the position after it.
-
-    Source: RFC 8259, section 6, int.
-    """
+    """A plain integer of at most 18 digits at `at`, and the position after it."""
     negative = at < text.size and text[at] == 45
     if negative:
         at += 1
@@ -277,8 +248,6 @@ def read_integer(text: Any, at: int) -> Any:
 def read_box(text: Any, at: int, box: Any) -> int:
     """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
     position after it.
-
-    Source: cocodataset.org, format-results: bbox is x, y, width, height.
     """
     if at >= text.size or text[at] != 91:
         return NOT_PLAIN
@@ -297,10 +266,7 @@ def read_box(text: Any, at: int, box: Any) -> int:
 
 @kernel
 def equals(text: Any, at: int, word: Any) -> bool:
-    """Whether the text at `at` is the word, of which `at` is known to leave room.
-
-    Source: none; a comparison of bytes.
-    """
+    """Whether the text at `at` is the word, of which `at` is known to leave room."""
     for i in range(word.size):  # noqa: SIM110
         if text[at + i] != word[i]:
             return False
@@ -316,10 +282,7 @@ WORD_IGNORE = np.frombuffer(b'ignore"', np.uint8)
 
 @kernel
 def begins(text: Any, at: int, word: Any) -> bool:
-    """Whether the text goes on with the word.
-
-    Source: none; a comparison of bytes.
-    """
+    """Whether the text goes on with the word."""
     return at + word.size <= text.size and equals(text, at, word)
 
 
@@ -327,8 +290,6 @@ def begins(text: Any, at: int, word: Any) -> bool:
 def read_key(text: Any, at: int) -> Any:
     """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and
     the position after it.
-
-    Source: cocodataset.org, format-data and format-results.
     """
     c = text[at] if at < text.size else np.uint8(0)
     if c == 105:  # i
@@ -353,10 +314,7 @@ def read_key(text: Any, at: int) -> Any:
 
 @kernel
 def find_record(text: Any, at: int) -> int:
-    """The first ``{`` behind a ``},`` from `at` on: probably a record begins there.
-
-    Source: none; a guess that the caller checks.
-    """
+    """The first ``{`` behind a ``},`` from `at` on: probably a record begins there."""
     while at < text.size:
         if text[at] == 125:  # }
             after = skip_space(text, at + 1)
@@ -390,8 +348,6 @@ def scan_records(
     float64, score or area; seen (N,) uint8, bits of the keys that were there; state (2,) int64:
     rows written, 1 if the list has ended. Returns the position reached (`stop`, or behind the
     closing bracket), or a negative one where the text is not plain.
-
-    Source: RFC 8259, section 5, and cocodataset.org, format-data.
     """
     row = 0
     while True:

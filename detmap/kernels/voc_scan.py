@@ -29,10 +29,7 @@ class Stems(NamedTuple):
 
 @kernel
 def hash_name(text: Any, begin: int, end: int) -> Any:
-    """FNV-1a of some bytes.
-
-    Source: Fowler, Noll and Vo, FNV-1a.
-    """
+    """FNV-1a of some bytes."""
     state = np.uint64(14695981039346656037)
     for i in range(begin, end):
         state = (state ^ np.uint64(text[i])) * np.uint64(1099511628211)
@@ -41,10 +38,7 @@ def hash_name(text: Any, begin: int, end: int) -> Any:
 
 @kernel
 def fill_table(stems: Any) -> None:
-    """Enter every stem into the hash table, which is at least twice as large.
-
-    Source: none; open addressing.
-    """
+    """Enter every stem into the hash table, which is at least twice as large."""
     stems.table[:] = -1
     mask = np.uint64(stems.table.size - 1)
     for i in range(stems.off.size - 1):
@@ -56,10 +50,7 @@ def fill_table(stems: Any) -> None:
 
 @kernel
 def find_stem(text: Any, begin: int, end: int, stems: Any) -> Any:
-    """The number of the stem that is spelled by text[begin:end]; -1 where none is.
-
-    Source: none; open addressing.
-    """
+    """The number of the stem that is spelled by text[begin:end]; -1 where none is."""
     mask = np.uint64(stems.table.size - 1)
     place = hash_name(text, begin, end) & mask
     while stems.table[place] >= 0:
@@ -77,8 +68,6 @@ def scan_lines(text: Any, stems: Any, image: Any, score: Any, boxes: Any) -> int
 
     text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the
     number of rows, or a negative number where the text is not plain or names an unknown image.
-
-    Source: VOC devkit, the files that VOCevaldet.m reads (textread of '%s %f %f %f %f %f').
     """
     at, row = 0, 0
     while True:
@@ -141,10 +130,7 @@ ANNOTATION, SIZE, OBJECT, WIDTH, HEIGHT, NAME, DIFFICULT, BNDBOX, XMIN, YMIN, XM
 
 @kernel
 def name_tag(text: Any, begin: int, end: int) -> Any:
-    """Which of WORDS a tag is; -1 for one that boxes do not need.
-
-    Source: VOC devkit, PASreadrecord.m.
-    """
+    """Which of WORDS a tag is; -1 for one that boxes do not need."""
     for w in range(WORD_OFF.size - 1):
         first, last = WORD_OFF[w], WORD_OFF[w + 1]
         if last - first == end - begin and equals(text, begin, WORD_TEXT[first:last]):
@@ -175,10 +161,7 @@ class PageRoom(NamedTuple):
 
 @kernel
 def strip(text: Any, begin: int, end: int) -> Any:
-    """The range without white space at its ends.
-
-    Source: none; white space at the ends.
-    """
+    """The range without white space at its ends."""
     while begin < end and text[begin] <= 32:
         begin += 1
     while end > begin and text[end - 1] <= 32:
@@ -193,8 +176,6 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
     Returns the number of objects, or a negative number where a page is not plain: an attribute,
     an entity, a comment, a character that is not printable ASCII, a field twice or missing, or
     anything that is wrong.
-
-    Source: VOC devkit, PASreadrecord.m; XML 1.0 without what a plain page has no need of.
     """
     n_objects = 0
     for p in range(off.size - 1):
