@@ -36,6 +36,8 @@ class Rules:
     thresholds : (T,) float64, in any order
     areas : A pairs, both ends included
     limits : the detection limits, ascending
+    kind : the iouType
+    sigmas : of each keypoint
     """
 
     image_ids: list[Any]
@@ -44,6 +46,8 @@ class Rules:
     thresholds: NDArray[np.float64]
     areas: tuple[tuple[float, float], ...]
     limits: list[int]
+    kind: str = "bbox"
+    sigmas: tuple[float, ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -51,8 +55,8 @@ class Rules:
         return 1 if self.together else len(self.category_ids)
 
 
-def read_rules(params: Any) -> Rules:
-    """The parameters of an evaluation of boxes.
+def read_rules(params: Any, kind: str) -> Rules:
+    """The parameters of an evaluation of this iouType.
 
     Raises
     ------
@@ -66,10 +70,14 @@ def read_rules(params: Any) -> Rules:
         limits = sorted(params.maxDets)
         thresholds = np.asarray(params.iouThrs)
         hash(tuple(category_ids))
-    except (TypeError, ValueError, IndexError):
+        sigmas = tuple(map(float, params.kpt_oks_sigmas)) if kind == "keypoints" else ()
+    except (AttributeError, TypeError, ValueError, IndexError):
         raise Unusual from None
     plain = (
         params.useCats in (0, 1)
+        and kind in ("bbox", "segm", "keypoints")
+        and not (together and kind == "keypoints")  # computeOks then finds nothing
+        and all(0 < sigma < np.inf for sigma in sigmas)
         and image_ids
         and category_ids
         and areas
@@ -83,7 +91,16 @@ def read_rules(params: Any) -> Rules:
     )
     if not plain:
         raise Unusual
-    return Rules(image_ids, category_ids, together, thresholds.astype(np.float64), areas, limits)
+    return Rules(
+        image_ids,
+        category_ids,
+        together,
+        thresholds.astype(np.float64),
+        areas,
+        limits,
+        kind,
+        sigmas,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +138,10 @@ class Judged:
     detections: Detections
     parts: list[Part]
 
+    def neutral(self) -> NDArray[np.bool_]:
+        """(G,) objects that are not to be found, whatever their area."""
+        return self.truth.crowd | self.truth.role("unlabelled")
+
 
 def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
     """Match all detections with all objects under the rules.
@@ -132,34 +153,44 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
     objects, image, label = _placed(objects, rules)
     n_images, n_classes = len(rules.image_ids), rules.n_classes
     unknown = np.full(n_images, np.nan)
+    unlabelled = {} if objects.unlabelled is None else {"unlabelled": objects.unlabelled}
     truth = Truth(
         Images(np.arange(n_images), ("",) * n_images, unknown, unknown),
         Categories(np.arange(n_classes), tuple(map(str, range(n_classes)))),
         image,
         label,
         objects.boxes,
-        roles={"crowd": objects.crowd},
+        roles={"crowd": objects.crowd} | unlabelled,
         attributes={"area": objects.area},
         box_format="xywh",
         family="coco",
+        shapes=objects.shapes,
     )
     found, image, label = _placed(found, rules)
     if (found.ids <= 0).any():
         raise Unusual("id-not-positive")
     detections = Detections(
-        truth.images, truth.categories, image, label, found.boxes, found.score, box_format="xywh"
+        truth.images,
+        truth.categories,
+        image,
+        label,
+        found.boxes,
+        found.score,
+        box_format="xywh",
+        shapes=found.shapes,
     )
     judged = Judged(rules, objects, found, truth, detections, [])
     order = np.argsort(rules.thresholds, kind="stable")
     for some in parts_of(len(order)):
         where = order[some]
-        protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1])
+        protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1], rules.kind)
+        protocol = replace(protocol, iou=replace(protocol.iou, sigmas=rules.sigmas))
         try:
             judged.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0
             raise Unusual from None
-    area = found.boxes[:, 2] * found.boxes[:, 3]
-    if (objects.ids == 0).any() or (found.area != area).any():
+    own = rules.kind == "bbox" and (found.area != found.boxes[:, 2] * found.boxes[:, 3]).any()
+    if (objects.ids == 0).any() or own:
         return replace(judged, parts=_rejudged(judged))
     return judged
 
@@ -194,18 +225,19 @@ def _positions(ids: Sequence[Hashable], wanted: list[Any]) -> NDArray[np.int32]:
     return np.array([place.get(value, -1) for value in ids], dtype=np.int32)
 
 
-@cache
-def _stock() -> Protocol:
-    return protocols.load("coco-bbox")
+_stock = cache(protocols.load)
 
 
 def protocol_of(
-    thresholds: NDArray[np.float64], areas: tuple[tuple[float, float], ...], limit: int
+    thresholds: NDArray[np.float64],
+    areas: tuple[tuple[float, float], ...],
+    limit: int,
+    kind: str = "bbox",
 ) -> Protocol:
-    """coco-bbox with these thresholds, areas and limit; built without the checks of a protocol
+    """COCO's protocol for an iouType, with these thresholds, areas and limit; built without the checks of a protocol
     file.
     """
-    stock = _stock()
+    stock = _stock(f"coco-{kind}")
     return replace(
         stock,
         iou=replace(stock.iou, thresholds=Grid(tuple(thresholds.tolist()))),
@@ -260,9 +292,7 @@ def _rejudged(judged: Judged) -> list[Part]:
     rules, taken = judged.rules, taken_of(judged)
     low, high = np.array(rules.areas).T
     area = judged.truth.area[taken.target]
-    neutral = (
-        judged.truth.crowd[taken.target] | (area < low[taken.area]) | (area > high[taken.area])
-    )
+    neutral = judged.neutral()[taken.target] | (area < low[taken.area]) | (area > high[taken.area])
     matched = judged.objects.ids[taken.target] != 0
     parts = []
     for part in judged.parts:

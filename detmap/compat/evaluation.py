@@ -19,6 +19,7 @@ from detmap.compat.coco import columns_of
 from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.quirks import tell
 from detmap.compat.rows import Rows, Unusual, from_records
+from detmap.compat.shapes import with_shapes
 from detmap.compat.standing_in import StandIn, stands_in_for
 from detmap.errors import DataError
 
@@ -48,23 +49,23 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if name == "evalImgs":
             made = results.image_results(self._judged, self._paramsEval.areaRng)
             self._fill({"evalImgs": made})
-        elif name == "ious":
+        elif name == "ious" and self._judged.rules.kind == "bbox":
             self._fill({"ious": results.overlaps(self._judged)})
         else:
             other = Official()
             other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
             Official._prepare(other)
             self._fill({"_gts": other._gts, "_dts": other._dts})
+            if name == "ious":
+                self._fill({"ious": _overlaps(other)})
 
     def evaluate(self) -> None:
         """Match detections with annotations under ``params``."""
         params, begin = self.params, time.time()
         try:
-            if self._kind() != "bbox" or _replaced(self, STEPS):
+            if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
                 raise Unusual
-            if cocoeval.maskUtils.iou is not OVERLAPS:
-                raise Unusual
-            rules = engine.read_rules(params)
+            rules = engine.read_rules(params, self._kind())
             objects, found = (
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
@@ -155,6 +156,14 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             tell("limit-not-100")
 
 
+def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
+    """Pycocotools' own overlaps of masks or keypoints."""
+    p = prepared.params
+    compute = prepared.computeOks if p.iouType == "keypoints" else prepared.computeIoU
+    category_ids = p.catIds if p.useCats else [-1]
+    return {(image, k): compute(image, k) for image in p.imgIds for k in category_ids}
+
+
 STEPS = {
     name: getattr(COCOeval, name)
     for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
@@ -181,9 +190,10 @@ def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
     up.
     """
     replaced = _replaced(coco, LOOKUPS)
-    rows = None if replaced else columns_of(coco, scored=scored)
-    if rows is not None:
-        return rows
+    if rules.kind == "bbox" and not replaced:
+        rows = columns_of(coco, scored=scored)
+        if rows is not None:
+            return rows
     category_ids = (
         [] if rules.together else rules.category_ids if replaced else set(rules.category_ids)
     )
@@ -191,7 +201,9 @@ def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
         records = coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids))
     except Exception:  # any that a client's index raises; pycocotools will meet it in its own order
         raise Unusual from None
-    return from_records(records, scored=scored)
+    if rules.kind == "bbox":
+        return from_records(records, scored=scored)
+    return with_shapes(rules.kind, records, coco, scored=scored)
 
 
 def _quirks(judged: engine.Judged, objects: Rows, found: Rows, truth: Any) -> Iterator[str]:

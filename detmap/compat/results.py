@@ -114,7 +114,7 @@ def _area_results(judged: Judged, cells: Cells, taken: Taken, a: int) -> AreaRes
     n_thresholds = len(rules.thresholds)
     low, high = rules.areas[a]
     area = judged.truth.area
-    neutral = judged.truth.crowd | (area < low) | (area > high)
+    neutral = judged.neutral() | (area < low) | (area > high)
     cell = np.repeat(np.arange(len(cells.place)), np.diff(cells.g_off))
     objects = cells.objects[
         np.argsort(2 * cell + neutral[cells.objects], kind="stable")

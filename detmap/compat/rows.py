@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import MAX_PIXEL
+from detmap.overlaps.keypoints import Keypoints
+from detmap.overlaps.masks import Masks
 
 MOST_CATEGORIES = 1 << 16
 """Category ids below this are their own codes."""
@@ -32,6 +34,8 @@ class Rows:
     score : (n,) float64, never NaN; zeros for objects
     crowd : (n,) bool; False for detections
     ids : (n,) int64
+    shapes : of the n annotations, where masks or keypoints are evaluated
+    unlabelled : (n,) bool, objects without keypoints; None where that is not asked
     """
 
     image_ids: Sequence[Hashable]
@@ -43,6 +47,8 @@ class Rows:
     score: NDArray[np.float64]
     crowd: NDArray[np.bool_]
     ids: NDArray[np.int64]
+    shapes: Masks | Keypoints | None = None
+    unlabelled: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -59,6 +65,8 @@ class Rows:
             self.score[rows],
             self.crowd[rows],
             self.ids[rows],
+            None if self.shapes is None else self.shapes.take(rows),
+            None if self.unlabelled is None else self.unlabelled[rows],
         )
 
     def ids_twice(self) -> bool:
@@ -66,8 +74,9 @@ class Rows:
         return not (np.diff(self.ids) > 0).all() and len(np.unique(self.ids)) < len(self)
 
 
-def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool) -> Rows:
-    """Columns of dicts: of detections, which have a score, or of objects, which have iscrowd.
+def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool, boxed: bool = True) -> Rows:
+    """Columns of dicts: of detections, which have a score, or of objects, which have iscrowd. Boxes
+    that are not asked for are zeros.
 
     Raises
     ------
@@ -77,7 +86,7 @@ def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool) -> Rows:
     try:
         image_ids, image = _codes([record["image_id"] for record in records])
         category_ids, category = _codes([record["category_id"] for record in records])
-        boxes = [record["bbox"] for record in records]
+        boxes = [record["bbox"] if boxed else [0, 0, 0, 0] for record in records]
         if not all(type(box) in (list, np.ndarray) and len(box) == 4 for box in boxes):
             raise Unusual
         return Rows(
@@ -122,7 +131,7 @@ def _array(values: list[Any], kinds: str) -> NDArray[Any]:
 
 
 def _numbers(values: list[Any]) -> NDArray[np.float64]:
-    array = _array(values, "if").astype(np.float64)
+    array = _array(values, "iuf").astype(np.float64)
     if np.isnan(array).any():
         raise Unusual
     return array

@@ -14,7 +14,9 @@ import numpy as np
 from detmap.compat import COCOeval, sources
 from tests.compat.both import OFFICIAL, OURS, Classes, Outcome, assert_same, load, run
 from tests.drawing import draw_coco, draw_many_detections, pick
+from tests.drawing_shapes import draw_keypoints, draw_segm
 
+KINDS = {3: "segm", 5: "keypoints"}  # of every 8 seeds; else boxes
 COUNTS = {"native": 0, "delegated": 0, "errors": 0}
 NUMBERS = (0.0, 0.05, 0.3, 0.5, 0.5, 0.55, 0.75, 1.0, 1.5)
 BOUNDS = (-1, 0, 32, 50, 400, 1024, 1e4, 1e10, float("inf"))
@@ -64,7 +66,7 @@ def edit(rng: np.random.Generator, coco: Any) -> None:
     elif kind == 3 and rows:
         rows[-1]["id"] = int(pick(rng, (0, -1, rows[0]["id"])))
     elif kind == 4:
-        for row in rows[::3]:
+        for row in rows[::3] if rows and "bbox" in rows[0] else ():
             row["bbox"] = [*row["bbox"][:2], 3.5, 40]
     elif kind == 5:
         coco.imgToAnns.clear()
@@ -80,7 +82,7 @@ def in_batches(made: Any, classes: Classes) -> Any:
     for ids in (params.imgIds[::2], params.imgIds[1::2]):
         if not len(ids):
             continue
-        half = classes.evaluation(made.cocoGt, made.cocoDt, "bbox")
+        half = classes.evaluation(made.cocoGt, made.cocoDt, made.params.iouType)
         half.params = copy.deepcopy(params)
         half.params.imgIds = list(ids)
         half.evaluate()
@@ -95,13 +97,18 @@ def in_batches(made: Any, classes: Classes) -> Any:
 def script(seed: int, classes: Classes) -> Any:
     """One use of the classes: what it leaves behind."""
     rng = np.random.default_rng([seed, 1])
-    draw = draw_many_detections if seed % 40 == 0 else draw_coco
-    data = draw(rng) if rng.random() < 0.8 else draw_coco(rng, zero_id=True)
+    kind = KINDS.get(seed % 8, "bbox")
+    if kind != "bbox":
+        data = (draw_segm if kind == "segm" else draw_keypoints)(rng)
+    elif rng.random() < 0.8:
+        data = (draw_many_detections if seed % 40 == 0 else draw_coco)(rng)
+    else:
+        data = draw_coco(rng, zero_id=True)
     pair = load(classes, *data)
     for coco in pair:
         if rng.random() < 0.2:
             edit(rng, coco)
-    made = classes.evaluation(*pair, "bbox")
+    made = classes.evaluation(*pair, kind)
     set_all(made.params, parameters(rng, 0.2))
     if rng.random() < 0.15:
         made = in_batches(made, classes)
