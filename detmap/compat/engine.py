@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from detmap import protocol as protocols
 from detmap.compat.rows import Rows, Unusual
-from detmap.curves import sample
 from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.protocol import MAX_THRESHOLDS, Grid, Protocol, Range, Subset
-from detmap.rows import group, labels
 from detmap.tables import Categories, Detections, Images, Truth
 
 
@@ -189,9 +187,6 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
             judged.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0
             raise Unusual from None
-    own = rules.kind == "bbox" and (found.area != found.boxes[:, 2] * found.boxes[:, 3]).any()
-    if (objects.ids == 0).any() or own:
-        return replace(judged, parts=_rejudged(judged))
     return judged
 
 
@@ -246,170 +241,3 @@ def protocol_of(
         ),
         limits=replace(stock.limits, max_dets=(int(limit),)),
     )
-
-
-# --- who took what --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Which objects were taken: n times that a detection took one.
-
-    Parameters
-    ----------
-    row, target : (n,) rows of the matches and of the truth
-    area, threshold : (n,) in which range and at which threshold
-    """
-
-    row: NDArray[np.int64]
-    target: NDArray[np.int32]
-    area: NDArray[np.int64]
-    threshold: NDArray[np.int64]
-
-
-def taken_of(judged: Judged) -> Taken:
-    """Who took what: everything is matched once more, to be told."""
-    truth, columns = judged.truth, []
-    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
-    order = group(truth.image, truth.label, n_images, n_classes)[0]
-    cell = truth.label[order].astype(np.int64) * n_images + truth.image[order]
-    for part in judged.parts:
-        matches = match(truth, judged.detections, part.matches.protocol, taken=True)
-        assert matches.taken is not None
-        row, words = matches.taken.detection(), matches.taken.words
-        met = labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]
-        target = order[np.searchsorted(cell, met) + matches.taken.object]
-        for t, place in enumerate(part.where.tolist()):
-            n, a = np.nonzero(words & words.dtype.type(1 << t))
-            columns.append((row[n], target[n], a, np.full(len(n), place)))
-    return Taken(*(np.concatenate(column) for column in zip(*columns, strict=True)))
-
-
-def _rejudged(judged: Judged) -> list[Part]:
-    """Verdicts by who took what, as pycocotools reads them: the object with id 0 is no object,
-    areas are the records' own.
-    """
-    rules, taken = judged.rules, taken_of(judged)
-    low, high = np.array(rules.areas).T
-    area = judged.truth.area[taken.target]
-    neutral = judged.neutral()[taken.target] | (area < low[taken.area]) | (area > high[taken.area])
-    matched = judged.objects.ids[taken.target] != 0
-    parts = []
-    for part in judged.parts:
-        matches = part.matches
-        own_area = judged.found.area[matches.position, None]
-        outside = (own_area < low) | (own_area > high)
-        bit = np.zeros(len(rules.thresholds), dtype=np.uint64)
-        bit[part.where] = np.uint64(1) << np.arange(len(part.where), dtype=np.uint64)
-        tp, hit, excused = (np.zeros(matches.tp.shape, dtype=np.uint64) for _ in range(3))
-        for words, which in ((tp, matched & ~neutral), (hit, matched), (excused, neutral)):
-            place = taken.row[which], taken.area[which]
-            np.bitwise_or.at(words, place, bit[taken.threshold[which]])
-        ignored = excused | np.where(outside, ~hit & bit.sum(), np.uint64(0))
-        word = matches.tp.dtype
-        new = replace(matches, tp=tp.astype(word), ignored=ignored.astype(word))
-        parts.append(Part(part.where, new))
-    return parts
-
-
-# --- what accumulate takes ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
-    """What ``accumulate`` takes of an evaluation.
-
-    Parameters
-    ----------
-    points : (R,) float64 recall points, in any order
-    classes, areas, images : places among those that were evaluated; `images` is None for all of
-        them
-    limits : within what was evaluated, in any order
-    displaced : whether these places are of other ids or ranges than the parameters name
-    """
-
-    points: NDArray[np.float64]
-    classes: list[int]
-    areas: list[int]
-    images: list[int] | None
-    limits: list[int]
-    displaced: bool
-
-
-def choose(evaluated: Any, params: Any) -> Chosen:
-    """What the parameters of ``accumulate`` take of an evaluation under other parameters.
-
-    As pycocotools has it: an id that was evaluated stands for the result at its own place in the
-    list, not for its result.
-
-    Raises
-    ------
-    Unusual : parameters that only pycocotools itself can make sense, or an error, of
-    """
-    try:
-        points = np.asarray(params.recThrs)
-        together = params.useCats == 0
-        category_ids, known = ([-1], [-1]) if together else (params.catIds, evaluated.catIds)
-        ranges, known_ranges = (
-            [tuple(pair) for pair in given.areaRng] for given in (params, evaluated)
-        )
-        classes = _places(category_ids, known)
-        areas = _places(ranges, known_ranges)
-        images = _places(params.imgIds, evaluated.imgIds)
-        limits = [limit for limit in params.maxDets if limit in evaluated.maxDets]
-        plain = (
-            params.useCats in (0, 1)
-            and params.useCats == evaluated.useCats
-            and points.ndim == 1
-            and points.dtype.kind in "if"
-            and not np.isnan(points).any()
-            and classes
-            and areas
-            and images
-            and limits
-            and min(limits) > 0
-            and classes[-1] < len(known)
-            and areas[-1] < len(known_ranges)
-            and images[-1] < len(evaluated.imgIds)
-        )
-        displaced = bool(plain) and (
-            any(category_ids[k] != known[k] for k in classes)
-            or any(ranges[a] != known_ranges[a] for a in areas)
-            or any(params.imgIds[i] != evaluated.imgIds[i] for i in images)
-        )
-    except (TypeError, ValueError, AttributeError):
-        raise Unusual from None
-    if not plain:
-        raise Unusual
-    whole = len(images) == len(evaluated.imgIds)
-    return Chosen(
-        points.astype(np.float64), classes, areas, None if whole else images, limits, displaced
-    )
-
-
-def _places(wanted: Any, known: Any) -> list[int]:
-    """The places of those values that are known, wherever they are known."""
-    there = set(known)
-    return [place for place, value in enumerate(wanted) if value in there]
-
-
-def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
-    """The arrays precision and scores (T, R, K, A, M), recall (T, K, A, M), -1 where nothing is
-    defined.
-
-    parts : of an evaluation, or of `chosen` alone, its area ranges being classes of their own
-    counts : T, R, K, A, M; what is chosen fills the first places of each axis
-    """
-    shape = len(chosen.classes), len(chosen.areas), len(chosen.limits)
-    k, a, m = (slice(n) for n in shape)
-    whole: dict[str, NDArray[np.float64]] = {}
-    for part in parts:
-        found = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
-        for name, array in found.items():
-            if part.apart:
-                cells = array.reshape(*array.shape[:-3], *shape)
-            else:
-                cells = array[..., chosen.classes, :, :][..., chosen.areas, :]
-            dims = counts if name != "recall" else [counts[0], *counts[2:]]
-            whole.setdefault(name, np.full(dims, -1.0))[part.where, ..., k, a, m] = cells
-    return whole

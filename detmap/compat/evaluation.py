@@ -14,7 +14,7 @@ from pycocotools import _mask, cocoeval
 from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
-from detmap.compat import engine, results
+from detmap.compat import accumulating, engine, results, taking
 from detmap.compat.coco import columns_of
 from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.quirks import tell
@@ -70,7 +70,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
-            judged = engine.judge(objects, found, rules)
+            judged = taking.as_pycocotools(engine.judge(objects, found, rules))
         except Unusual as reason:
             super().evaluate()
             self._judged = None
@@ -103,7 +103,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         """Curves of what was evaluated, under ``params`` or those given, into ``eval``."""
         params, begin = self.params if p is None else p, time.time()
         try:
-            chosen = engine.choose(self._paramsEval, params)
+            chosen = accumulating.choose(self._paramsEval, params)
             parts = self._parts(chosen, len(params.iouThrs))
         except Unusual:
             super().accumulate(p)
@@ -122,7 +122,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             "params": params,
             "counts": counts,
             "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
-            **engine.arrays(parts, chosen, counts),
+            **accumulating.arrays(parts, chosen, counts),
         }
         print(f"DONE (t={time.time() - begin:0.2f}s).")
         if chosen.displaced:
@@ -132,7 +132,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if params.useCats != 1:
             tell("categories-forgotten")
 
-    def _parts(self, chosen: engine.Chosen, n_thresholds: int) -> list[engine.Part]:
+    def _parts(self, chosen: accumulating.Chosen, n_thresholds: int) -> list[engine.Part]:
         """The verdicts that ``accumulate`` counts: of ``evalImgs``, if somebody has it."""
         if not self._waits_for("evalImgs"):
             evaluated = self._paramsEval

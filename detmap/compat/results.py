@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detmap.compat.engine import Chosen, Judged, Part, Taken, parts_of, protocol_of, taken_of
+from detmap.compat.accumulating import Chosen
+from detmap.compat.engine import Judged, Part, parts_of, protocol_of
 from detmap.compat.rows import Unusual
+from detmap.compat.taking import Taken, taken_of
 from detmap.matches import Matches
 from detmap.rows import group, labels, ranked
 from detmap.tables import Categories
