@@ -284,7 +284,12 @@ def _notes(seen: Overview) -> Sequence[Note]:
     remarks = (
         (
             "image-without-truth",
-            "images have no object: every detection there is false",
+            "images have no object: "
+            + (
+                "every detection there is false"
+                if seen.protocol.scope.unlisted == "judge"
+                else "a detection there is false, or of a class that is not annotated there"
+            ),
             seen.n_images_without_objects,
         ),
         (

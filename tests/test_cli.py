@@ -483,6 +483,11 @@ def test_a_split_by_name(tmp_path: Path) -> None:
 # ---- show, demo
 
 
+def test_show_prints_every_key_of_a_protocol() -> None:
+    lines = run("show", "--keys").out.splitlines()
+    assert [line.split("`")[1] for line in lines[2:]] == protocols.keys()
+
+
 def test_show_lists_the_protocols() -> None:
     lines = run("show").out.splitlines()
     assert lines[0].split() == ["protocol", "version", "summary"]

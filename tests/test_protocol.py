@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pycocotools.cocoeval import Params
 
+import detmap
 from detmap import protocol, signature
 from detmap.errors import ProtocolError
 from detmap.protocol import Grid
@@ -199,3 +201,108 @@ def test_metric_rows_follow_the_protocol() -> None:
     ]
     with pytest.raises(ProtocolError, match="no metric 'mAR'"):
         COCO.override({"metrics": ["mAR"]})
+
+
+# ---- the API with what is no protocol and no setting
+
+
+@pytest.mark.parametrize("wanted", [5, ["voc2007"], b"voc2007", "a\0b", "no/such.toml", "x" * 5000])
+def test_what_is_no_protocol_is_refused(wanted: Any) -> None:
+    with pytest.raises(ProtocolError, match=r"protocol|cannot be read"):
+        protocol.load(wanted)
+
+
+@pytest.mark.parametrize("settings", ["x", 5, ["iou.cap=1"]])
+def test_settings_that_are_no_table_are_refused(settings: Any) -> None:
+    with pytest.raises(ProtocolError, match="is no table of settings"):
+        COCO.override(settings)
+
+
+def test_a_missing_protocol_is_refused_by_name() -> None:
+    with pytest.raises(ProtocolError, match="null is no protocol"):
+        protocol.load(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
+def test_absurd_integers_in_a_file_are_refused_in_few_characters(
+    digits: str, tmp_path: Path
+) -> None:
+    own = tmp_path / "mine.toml"
+    text = (Path(folder("configs")) / "coco-bbox.toml").read_text()
+    own.write_text(text.replace("[1, 10, 100]", digits))
+    with pytest.raises(ProtocolError) as caught:
+        protocol.load(own)
+    assert len(str(caught.value)) < 400
+
+
+def test_absurd_values_of_settings_are_refused_in_few_characters() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for value in (10**6000, [[0.5] * 1000] * 1000, endless, "x" * 10**6, {"a": {"b": 10**6000}}):
+        for key in ("limits.max_dets", "iou.thresholds", "metrics", "subsets", "groups.a"):
+            with pytest.raises(ProtocolError) as caught:
+                COCO.override({key: value})
+            assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("iou", ["x", float("nan"), None, True, 0.52, float("inf")])
+def test_a_curve_at_an_iou_that_is_none_is_refused(iou: Any) -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    result = detmap.evaluate(truth, found)
+    assert result.curve("1", 0.5)[0].tolist() == [1.0]
+    with pytest.raises(ProtocolError, match=r"is not among iou\.thresholds"):
+        result.curve("1", iou)
+    with pytest.raises(ProtocolError, match="no subset 'tiny'"):
+        result.curve("1", subset="tiny")
+    with pytest.raises(ProtocolError, match="is no limit"):
+        result.curve("1", max_dets=-1)
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ("APs", "APs"),
+        ("AP75-tiny", "AP75-tiny"),
+        ("APr", "APr"),
+        ("AR@10", "AR@10"),
+        ("ARs@100", "ARs@100"),
+        ("AP50-pets", "AP50-pets"),
+    ],
+)
+def test_a_row_may_name_its_place(text: str, name: str) -> None:
+    settings = {
+        "subsets.tiny.area": [0, 9],
+        "groups": {"r": "labelled", "pets": ["cat"]},
+        "metrics": [text],
+    }
+    rows, left_out = COCO.override(settings).rows()
+    assert [row.name for row in rows] == [name]
+    assert not left_out
+
+
+def test_rows_at_limits_that_are_not_evaluated_are_left_out() -> None:
+    rows, left_out = COCO.override({"metrics": ["AR@300", "AR@10", "AP33"]}).rows()
+    assert [row.name for row in rows] == ["AR@10"]
+    assert left_out == ["AR@300", "AP33"]
+
+
+@pytest.mark.parametrize(
+    "text", ["AP@subset@group", "APss", "AP@5x", "ap", "AP50@", "mAP50", "APs@subset"]
+)
+def test_what_is_no_row_is_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match=r"no metric|no subset or group"):
+        COCO.override({"metrics": [text]})
+
+
+def test_a_group_and_a_subset_of_one_name_are_refused() -> None:
+    settings = {"subsets.pets.area": [0, 9], "groups.pets": ["cat"]}
+    with pytest.raises(ProtocolError, match="-pets would stand for a subset and for a group"):
+        COCO.override(settings)
+
+
+def test_no_limit_is_one_number() -> None:
+    voc = protocol.load("voc2007")
+    assert voc.max_dets() == (protocol.NO_LIMIT,)
+    assert voc.rows()[0][0].max_dets == protocol.NO_LIMIT
+    assert voc.as_dict()["limits"]["max_dets"] == []

@@ -14,11 +14,19 @@ from detmap.resources import folder
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     command.add_argument("protocol", nargs="?", type=options.protocol, metavar="PROTOCOL")
+    command.add_argument(
+        "--keys",
+        action="store_true",
+        help="print every key of a protocol instead: its meaning, legal values, default and source",
+    )
     options.add_outputs(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list, or the file."""
+    if arguments.keys:
+        streams.write(protocols.describe() + "\n", arguments.output)
+        return 0
     if arguments.protocol is None:
         loaded = [protocols.load(name) for name in protocols.names()]
         rows = tuple((each.name, each.version, each.summary) for each in loaded)

@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 import warnings
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ import numpy as np
 
 import detmap
 from detmap import integrators, ranking
-from detmap.adapters import voc_scan
+from detmap.adapters import coco_scan, voc_scan
 from detmap.compat import engine
 from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
 from detmap.kernels import curves, json_scan, overlap
 from detmap.kernels import voc_scan as kernels
-from tests.drawing import draw_coco, draw_many_detections, draw_voc
+from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.lanes import LANES, write_mutated
 from tests.tables import read_coco, voc_tables
 
@@ -54,7 +55,12 @@ def outcomes() -> list[object]:
             threads=1,
         )
         found += [result.metrics, result.per_class, result.signature]
-        found += drop_in(*data)
+        for settings in ({"limits.max_dets": [3]}, {"limits.scope": "class"}):
+            tables = read_coco(*draw_lvis(rng))
+            result = detmap.evaluate(*tables, "lvis", settings=settings, threads=1)
+            found += [result.metrics, result.signature]
+        found += [*dropped_and_taken(truth, detections), *drop_in(*data)]
+    found += refusals()
     recall, precision = np.array([0.25, 0.5, 0.75]), np.array([1, 0.5, 0.6])
     found += [
         integrators.eleven_point(recall, precision),
@@ -180,12 +186,60 @@ def corners() -> list[int]:
     return found
 
 
+def dropped_and_taken(truth: detmap.Truth, detections: detmap.Detections) -> list[object]:
+    """Both rules where detections outside a subset take nothing, and who took what."""
+    found: list[object] = []
+    for name in ("coco-bbox", "voc2012"):
+        settings = {"detections.outside": "drop", "subsets.tiny.area": [0, 60]}
+        rules = detmap.load_protocol(name).override(settings)
+        matches = detmap.match(truth, detections, rules, threads=1, taken=True)
+        assert matches.taken is not None
+        found += [matches.data_digest(), *(column.tolist() for column in astuple(matches.taken))]
+    return found
+
+
+def refusals() -> list[object]:
+    """Overlaps of 0/0, rows of matches that cannot be, and a flag that the scanner hands back."""
+    found: list[object] = []
+    for crowd in (False, True):
+        truth = detmap.truth_from_arrays([1], [1], [[0, 0, 1e-200, 1e-200]], crowd=[crowd])
+        one = detmap.detections_from_arrays(truth, [1], [1], truth.boxes, [0.5])
+        try:
+            detmap.evaluate(truth, one, threads=1)
+        except detmap.DataError as error:
+            found.append(error.what)
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    two = detmap.detections_from_arrays(truth, [1, 1], [1, 1], [[0, 0, 9, 9]] * 2, [0.5, 0.4])
+    matches = detmap.match(truth, two, detmap.load_protocol("coco-bbox"), threads=1)
+    for forged in (
+        {"rank": matches.rank + 1},
+        {"rank": matches.rank - 1},
+        {"score": matches.score[::-1]},
+        {"ignored": matches.tp | matches.ignored},
+    ):
+        try:
+            replace(matches, **forged)
+        except detmap.DataError as error:
+            found.append(error.where)
+    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 9}
+    with tempfile.TemporaryDirectory() as folder:
+        for flag in (0, 1):
+            records = [{**annotation, "iscrowd": 0, "ignore": flag}]
+            tree = {"images": [{"id": 1}], "annotations": records, "categories": [{"id": 1}]}
+            path = Path(folder, f"{flag}.json")
+            path.write_text(json.dumps(tree))
+            coco_scan.LEAST_SIZE, usual = 0, coco_scan.LEAST_SIZE
+            found.append(detmap.read_truth(path).role("ignore").tolist())
+            coco_scan.LEAST_SIZE = usual
+    return found
+
+
 def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[object]:
     """What pycocotools' classes show and the result does not: who took what, and curves read in
     any order."""
     numbered = [
         {**record, "id": i, "area": 400, "iscrowd": record.get("iscrowd", 0)}
-        for i, record in enumerate((*instances["annotations"], *results))
+        for i, record in enumerate((*instances["annotations"], *results), start=1)
     ]
     n = len(instances["annotations"])
     objects, detections = (
@@ -199,9 +253,7 @@ def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[ob
         image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8]
     )
     judged = engine.judge(objects, detections, rules)
-    taken = [
-        engine.takings(judged, judged.parts[0]).of_class(k).tolist() for k in range(rules.n_classes)
-    ]
+    taken = [column.tolist() for column in astuple(engine.taken_of(judged))]
     samples = sample(
         judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
     )
