@@ -14,7 +14,8 @@ Everything else is inherited: drawing, downloads; and so is the evaluation where
 beyond the tables: ``pycocotools.mask.iou`` replaced by another function, a subclass that overrides
 ``_prepare``, ``computeIoU``, ``computeOks`` or ``evaluateImg``; annotations without an area,
 iscrowd or score, with numbers that are NaN, ids that are no 64-bit integers, detections whose ids
-are 0 or less, keypoints with ``useCats = 0``, boxes that are no lists or arrays of four or so small that an overlap is 0/0;
+are 0 or less, keypoints with ``useCats = 0``, boxes that are no lists or arrays of four or so
+small that an overlap is 0/0;
 thresholds that are neither float64 nor integers; no images, classes, ranges or limits; ``useCats``
 other than 0 and 1; detection limits below 1; ``accumulate(p)`` where `p` has another number of
 thresholds or longer lists than ``evaluate`` had; ``evalImgs`` whose arrays do not fit each other.

@@ -229,8 +229,8 @@ def protocol_of(
     limit: int,
     kind: str = "bbox",
 ) -> Protocol:
-    """COCO's protocol for an iouType, with these thresholds, areas and limit; built without the checks of a protocol
-    file.
+    """COCO's protocol for an iouType, with these thresholds, areas and limit; built without the
+    checks of a protocol file.
     """
     stock = _stock(f"coco-{kind}")
     return replace(
