@@ -1,7 +1,7 @@
-"""The fast lane for large plain COCO files: a compiled scanner, in parallel over byte ranges.
+"""The fast lane for large simple COCO files: a compiled scanner, in parallel over byte ranges.
 
 It either returns exactly what the decoder in `detmap.adapters.coco` would, or None for a file
-that is not plain; then that decoder, the authority on every legal file and every error, reads
+that it does not understand; then that decoder, the authority on every legal file and every error, reads
 it. A range is cut where a record probably begins; the guess is verified, because the scan of
 each range must end exactly where the next one began. The file is read piece by piece and not
 mapped, so that nothing happens to a reader whose file is cut short behind its back.
@@ -24,7 +24,7 @@ from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
 PIECE = 4 << 20
-OVERLAP = 1 << 18  # a record that reaches further into the next piece is not plain
+OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
 SHORTEST_RECORD = 40  # of those that have an image, a category and a box
@@ -84,7 +84,7 @@ class JsonFile:
         """The position from `at` on that is not white space, and the byte there; -1 behind the
         end of the file.
         """
-        from detmap.kernels.json_scan import skip_space
+        from detmap.kernels.json_skip import skip_space
 
         while at < self.size:
             piece = self.read(at, 4096)
@@ -96,7 +96,7 @@ class JsonFile:
 
     def value_end(self, at: int) -> int:
         """The position after the value that begins at `at`."""
-        from detmap.kernels.json_scan import skip_value
+        from detmap.kernels.json_skip import skip_value
 
         size = PIECE
         while True:
@@ -313,7 +313,7 @@ def _all_known(columns: Columns) -> bool:
 
 def _key(file: JsonFile, at: int) -> tuple[str, int]:
     """A key of the top level whose quotation mark is at `at`, and the position of its value."""
-    from detmap.kernels.json_scan import skip_string
+    from detmap.kernels.json_skip import skip_string
 
     piece = file.read(at, 4096)
     end = skip_string(piece, 1)
@@ -328,6 +328,7 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
 def skip_nothing() -> None:
     """Use every kernel of the fast lane once, on an empty text."""
     from detmap.kernels import json_scan as scan
+    from detmap.kernels import json_skip as skip
 
     text, room = np.empty(0, dtype=np.uint8), _Room(0)
     room.state[:] = 0
@@ -344,5 +345,5 @@ def skip_nothing() -> None:
         room.seen,
         room.state,
     )
-    for kernel in (scan.find_record, scan.skip_space, scan.skip_string, scan.skip_value):
+    for kernel in (scan.find_record, skip.skip_space, skip.skip_string, skip.skip_value):
         kernel(text, 0)

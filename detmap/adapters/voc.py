@@ -107,8 +107,8 @@ def read_detections(path: Path, truth: Truth) -> Detections:
 
 
 def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
-    """The fast lane of annotation files: their objects and the year; None where a file is not
-    plain.
+    """The fast lane of annotation files: their objects and the year; None where a file is
+    handed back.
     """
     objects = voc_scan.scan_pages(files)
     if objects is None:
@@ -133,7 +133,7 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
 
 
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
-    """The fast lane of detection files: None where they are small, or one is not plain."""
+    """The fast lane of detection files: None where they are small, or one is handed back."""
     if truth.family != "voc" or sum(file.stat().st_size for file, _ in files) < voc_scan.LEAST_SIZE:
         return None
     stems = voc_scan.stems_table(truth.images.stems)

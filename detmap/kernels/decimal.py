@@ -7,16 +7,15 @@ power of five decides the double.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.kernels import kernel
 
-LEAST_EXPONENT, GREATEST_EXPONENT = -100, 60  # decimal exponents outside are not plain
+LEAST_EXPONENT, GREATEST_EXPONENT = -100, 60  # decimal exponents outside are left to others
 
 
-def _powers_of_five() -> Any:
+def _powers_of_five() -> NDArray[np.uint64]:
     """(n, 2) uint64: 5**q for every exponent, normalised to 128 bits: truncated, or rounded up
     where q is negative.
     """
@@ -41,8 +40,11 @@ POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double ho
 
 
 @kernel
-def multiply(a: Any, b: Any) -> Any:
-    """The 128-bit product of two uint64, as (high, low)."""
+def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The 128-bit product of two uint64, as (high, low).
+
+    Source: Knuth, TAOCP 2, section 4.3.1.
+    """
     low_half = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     a1, a0, b1, b0 = a >> half, a & low_half, b >> half, b & low_half
@@ -52,10 +54,12 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 @kernel
-def nearest_double(digits: Any, exponent: Any) -> Any:
+def nearest_double(digits: np.uint64, exponent: int) -> float:
     """The double nearest to digits * 10**exponent, ties to even; -1.0 where this table cannot tell.
 
     digits uint64, all of the number's digits; exponent int64.
+
+    Source: Lemire 2021 and Mushtak and Lemire 2023, as above.
     """
     if digits == np.uint64(0):
         return 0.0
@@ -63,8 +67,8 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
         digits <= np.uint64(1 << 53) and -22 <= exponent <= 22
     ):  # both factors are exact, so one operation rounds right
         if exponent < 0:
-            return float(digits) / POWERS_OF_TEN[-exponent]
-        return float(digits) * POWERS_OF_TEN[exponent]
+            return float(float(digits) / POWERS_OF_TEN[-exponent])
+        return float(float(digits) * POWERS_OF_TEN[exponent])
     if exponent < LEAST_EXPONENT or exponent > GREATEST_EXPONENT:
         return -1.0
     zeros = 0  # leading ones of the 64-bit word
@@ -92,6 +96,5 @@ def nearest_double(digits: Any, exponent: Any) -> Any:
     if exact_half and mantissa << shift_right == high:
         mantissa &= ~np.uint64(1)
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
-    return (
-        float(mantissa) * POWERS_OF_TWO[power - 52 - LEAST_POWER]
-    )  # exact: 53 bits, and no subnormal is in reach
+    # exact: 53 bits, and no subnormal is in reach
+    return float(float(mantissa) * POWERS_OF_TWO[power - 52 - LEAST_POWER])

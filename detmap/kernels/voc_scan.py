@@ -1,4 +1,4 @@
-"""Strict scanners of plain VOC files: annotation XML, and lines of detections.
+"""Strict scanners of VOC files: annotation XML, and lines of detections.
 
 As with `detmap.kernels.json_scan`, they accept less than is legal; a negative result hands the
 files to the other lane.
@@ -6,15 +6,42 @@ files to the other lane.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.json_scan import NOT_PLAIN, equals, read_number
+from detmap.kernels.ascii import (
+    AMPERSAND,
+    CR,
+    GREATER,
+    LAST_PRINTABLE,
+    LESS,
+    LF,
+    LOWER_A,
+    LOWER_Z,
+    NINE,
+    ONE,
+    SLASH,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
+    ZERO,
+)
+from detmap.kernels.json_scan import Floats, Ints, read_number
+from detmap.kernels.json_skip import HAND_BACK, Bytes, equals
 
-MAX_DEPTH = 8
+MAX_DEPTH = 8  # of nested elements
+
+FNV_BASIS, FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
+
+# Bits of what has been there: in an object, and in a page.
+HAS_NAME, HAS_DIFFICULT, HAS_BOX, HAS_SIDE = 1, 2, 4, 8  # of HAS_SIDE four, shifted by the side
+COMPLETE = HAS_NAME | HAS_BOX | HAS_SIDE << 0 | HAS_SIDE << 1 | HAS_SIDE << 2 | HAS_SIDE << 3
+HAS_SIZE, HAS_WIDTH, HAS_HEIGHT = 1, 2, 4
 
 
 class Stems(NamedTuple):
@@ -28,17 +55,23 @@ class Stems(NamedTuple):
 
 
 @kernel
-def hash_name(text: Any, begin: int, end: int) -> Any:
-    """FNV-1a of some bytes."""
-    state = np.uint64(14695981039346656037)
+def hash_name(text: Bytes, begin: int, end: int) -> np.uint64:
+    """FNV-1a of some bytes.
+
+    Source: FNV-1a, Fowler, Noll and Vo.
+    """
+    state = FNV_BASIS
     for i in range(begin, end):
-        state = (state ^ np.uint64(text[i])) * np.uint64(1099511628211)
+        state = (state ^ np.uint64(text[i])) * FNV_PRIME
     return state ^ (state >> np.uint64(29))
 
 
 @kernel
-def fill_table(stems: Any) -> None:
-    """Enter every stem into the hash table, which is at least twice as large."""
+def fill_table(stems: Stems) -> None:
+    """Enter every stem into the hash table, which is at least twice as large.
+
+    Source: Knuth, TAOCP 3, section 6.4, linear probing.
+    """
     stems.table[:] = -1
     mask = np.uint64(stems.table.size - 1)
     for i in range(stems.off.size - 1):
@@ -49,61 +82,68 @@ def fill_table(stems: Any) -> None:
 
 
 @kernel
-def find_stem(text: Any, begin: int, end: int, stems: Any) -> Any:
-    """The number of the stem that is spelled by text[begin:end]; -1 where none is."""
+def find_stem(text: Bytes, begin: int, end: int, stems: Stems) -> int:
+    """The number of the stem that is spelled by text[begin:end]; -1 where none is.
+
+    Source: Knuth, TAOCP 3, section 6.4, linear probing.
+    """
     mask = np.uint64(stems.table.size - 1)
     place = hash_name(text, begin, end) & mask
     while stems.table[place] >= 0:
         i = stems.table[place]
         first, last = stems.off[i], stems.off[i + 1]
         if last - first == end - begin and equals(text, begin, stems.text[first:last]):
-            return i
+            return int(i)
         place = (place + np.uint64(1)) & mask
     return -1
 
 
 @kernel
-def scan_lines(text: Any, stems: Any, image: Any, score: Any, boxes: Any) -> int:
+def scan_lines(
+    text: Bytes, stems: Stems, image: NDArray[np.int32], score: Floats, boxes: Floats
+) -> int:
     """Lines ``image score x1 y1 x2 y2``.
 
     text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the
-    number of rows, or a negative number where the text is not plain or names an unknown image.
+    number of rows, or a negative number where the other lane shall read the text, or it names an unknown image.
+
+    Source: VOC devkit, section 8, detection results.
     """
     at, row = 0, 0
     while True:
         while at < text.size and (
-            text[at] == 32 or text[at] == 9 or text[at] == 10 or text[at] == 13
+            text[at] == SPACE or text[at] == TAB or text[at] == LF or text[at] == CR
         ):
             at += 1
         if at == text.size:
             return row
         if row == image.size:
-            return NOT_PLAIN
+            return HAND_BACK
         begin = at
-        while at < text.size and 32 < text[at] < 127:
+        while at < text.size and SPACE < text[at] <= LAST_PRINTABLE:
             at += 1
         image[row] = find_stem(text, begin, at, stems)
         if image[row] < 0:
-            return NOT_PLAIN
+            return HAND_BACK
         for column in range(5):
             begin = at
-            while at < text.size and (text[at] == 32 or text[at] == 9):
+            while at < text.size and (text[at] == SPACE or text[at] == TAB):
                 at += 1
             if at == begin:
-                return NOT_PLAIN
+                return HAND_BACK
             value, at = read_number(text, at)
             if at < 0:
-                return NOT_PLAIN
+                return HAND_BACK
             if column == 0:
                 score[row] = value
             else:
                 boxes[row, column - 1] = value
-        while at < text.size and (text[at] == 32 or text[at] == 9):
+        while at < text.size and (text[at] == SPACE or text[at] == TAB):
             at += 1
-        if at < text.size and text[at] == 13:
+        if at < text.size and text[at] == CR:
             at += 1
-        if at < text.size and text[at] != 10:
-            return NOT_PLAIN
+        if at < text.size and text[at] != LF:
+            return HAND_BACK
         row += 1
 
 
@@ -129,8 +169,11 @@ ANNOTATION, SIZE, OBJECT, WIDTH, HEIGHT, NAME, DIFFICULT, BNDBOX, XMIN, YMIN, XM
 
 
 @kernel
-def name_tag(text: Any, begin: int, end: int) -> Any:
-    """Which of WORDS a tag is; -1 for one that boxes do not need."""
+def name_tag(text: Bytes, begin: int, end: int) -> int:
+    """Which of WORDS a tag is; -1 for one that boxes do not need.
+
+    Source: VOC devkit, annotation format.
+    """
     for w in range(WORD_OFF.size - 1):
         first, last = WORD_OFF[w], WORD_OFF[w + 1]
         if last - first == end - begin and equals(text, begin, WORD_TEXT[first:last]):
@@ -160,25 +203,32 @@ class PageRoom(NamedTuple):
 
 
 @kernel
-def strip(text: Any, begin: int, end: int) -> Any:
-    """The range without white space at its ends."""
-    while begin < end and text[begin] <= 32:
+def strip(text: Bytes, begin: int, end: int) -> tuple[int, int]:
+    """The range without white space at its ends.
+
+    Source: XML 1.0, section 2.3.
+    """
+    while begin < end and text[begin] <= SPACE:
         begin += 1
-    while end > begin and text[end - 1] <= 32:
+    while end > begin and text[end - 1] <= SPACE:
         end -= 1
     return begin, end
 
 
 @kernel
-def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
+def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
     """Annotation files, one after the other in text (n,) uint8, each from off[p] to off[p + 1].
 
-    Returns the number of objects, or a negative number where a page is not plain: an attribute,
+    Returns the number of objects, or a negative number where the other lane shall read them: an attribute,
     an entity, a comment, a character that is not printable ASCII, a field twice or missing, or
     anything that is wrong.
+
+    Source: XML 1.0, sections 2 and 3; VOC devkit, annotation format.
     """
     n_objects = 0
     for p in range(off.size - 1):
+        # What is open is a stack of tags; what it means is known by its depth and its parent, so
+        # that the name of a part is not taken for that of its object.
         at, stop = off[p], off[p + 1]
         depth, seen, size_seen, done = 0, 0, 0, False
         text_begin, leaf = (
@@ -188,104 +238,108 @@ def scan_pages(text: Any, off: Any, pages: Any, room: Any) -> int:
         pages.size[p, 0], pages.size[p, 1] = np.nan, np.nan
         while at < stop:
             c = text[at]
-            if c != 60:  # <
-                if c == 38 or c > 126 or (c < 32 and c != 9 and c != 10 and c != 13):  # &
-                    return NOT_PLAIN
-                if depth == 0 and c > 32:
-                    return NOT_PLAIN
+            if c != LESS:
+                if (
+                    c == AMPERSAND
+                    or c > LAST_PRINTABLE
+                    or (c < SPACE and c != TAB and c != LF and c != CR)
+                ):
+                    return HAND_BACK
+                if depth == 0 and c > SPACE:
+                    return HAND_BACK
                 at += 1
                 continue
             text_end = at
             at += 1
-            closing = at < stop and text[at] == 47  # /
+            closing = at < stop and text[at] == SLASH
             if closing:
                 at += 1
             begin = at
             while at < stop and (
-                48 <= text[at] <= 57
-                or 65 <= text[at] <= 90
-                or 97 <= text[at] <= 122
-                or text[at] == 95
+                ZERO <= text[at] <= NINE
+                or UPPER_A <= text[at] <= UPPER_Z
+                or LOWER_A <= text[at] <= LOWER_Z
+                or text[at] == UNDERSCORE
             ):
                 at += 1
-            if at == begin or 48 <= text[begin] <= 57 or at >= stop or text[at] != 62:  # >
-                return NOT_PLAIN
+            if at == begin or ZERO <= text[begin] <= NINE or at >= stop or text[at] != GREATER:
+                return HAND_BACK
             end = at
             at += 1
             if not closing:
                 kind = name_tag(text, begin, end)
                 if depth == MAX_DEPTH or done or (depth == 0 and kind != ANNOTATION):
-                    return NOT_PLAIN
+                    return HAND_BACK
                 room.tag[depth, 0], room.tag[depth, 1], room.kind[depth] = begin, end, kind
                 if depth == 1 and kind == OBJECT:
                     if n_objects == pages.page.size:
-                        return NOT_PLAIN
+                        return HAND_BACK
                     seen = 0
                     pages.difficult[n_objects] = -1
                 if depth == 1 and kind == SIZE:
-                    if size_seen & 1:
-                        return NOT_PLAIN
-                    size_seen |= 1
+                    if size_seen & HAS_SIZE:
+                        return HAND_BACK
+                    size_seen |= HAS_SIZE
                 if depth == 2 and kind == BNDBOX and room.kind[1] == OBJECT:
-                    if seen & 4:
-                        return NOT_PLAIN
-                    seen |= 4
+                    if seen & HAS_BOX:
+                        return HAND_BACK
+                    seen |= HAS_BOX
                 depth += 1
                 text_begin, leaf = at, True
                 continue
             if depth == 0:
-                return NOT_PLAIN
+                return HAND_BACK
             depth -= 1
             opened = room.tag[depth, 0]
             if room.tag[depth, 1] - opened != end - begin or not equals(
                 text, begin, text[opened : room.tag[depth, 1]]
             ):
-                return NOT_PLAIN
+                return HAND_BACK
             kind = room.kind[depth]
             if depth == 2 and room.kind[1] == SIZE and kind in (WIDTH, HEIGHT):
-                bit = 2 if kind == WIDTH else 4
+                bit = HAS_WIDTH if kind == WIDTH else HAS_HEIGHT
                 first, last = strip(text, text_begin, text_end)
                 value, after = read_number(text, first)
                 if not leaf or size_seen & bit or after != last:
-                    return NOT_PLAIN
+                    return HAND_BACK
                 size_seen |= bit
                 pages.size[p, kind - WIDTH] = value
             elif depth == 2 and room.kind[1] == OBJECT and kind == NAME:
                 first, last = strip(text, text_begin, text_end)
-                if not leaf or seen & 1 or first == last:
-                    return NOT_PLAIN
+                if not leaf or seen & HAS_NAME or first == last:
+                    return HAND_BACK
                 for i in range(first, last):
-                    if text[i] < 32:  # XML reads a line's end in its own way
-                        return NOT_PLAIN
-                seen |= 1
+                    if text[i] < SPACE:  # XML reads a line's end in its own way
+                        return HAND_BACK
+                seen |= HAS_NAME
                 pages.name[n_objects, 0], pages.name[n_objects, 1] = first, last
             elif depth == 2 and room.kind[1] == OBJECT and kind == DIFFICULT:
                 first, last = strip(text, text_begin, text_end)
                 if (
                     not leaf
-                    or seen & 2
+                    or seen & HAS_DIFFICULT
                     or last != first + 1
-                    or (text[first] != 48 and text[first] != 49)
+                    or (text[first] != ZERO and text[first] != ONE)
                 ):
-                    return NOT_PLAIN
-                seen |= 2
-                pages.difficult[n_objects] = text[first] - 48
+                    return HAND_BACK
+                seen |= HAS_DIFFICULT
+                pages.difficult[n_objects] = text[first] - ZERO
             elif depth == 3 and room.kind[2] == BNDBOX and room.kind[1] == OBJECT and kind >= XMIN:
-                bit = 8 << (kind - XMIN)
+                bit = HAS_SIDE << (kind - XMIN)
                 first, last = strip(text, text_begin, text_end)
                 value, after = read_number(text, first)
                 if not leaf or seen & bit or after != last:
-                    return NOT_PLAIN
+                    return HAND_BACK
                 seen |= bit
                 pages.box[n_objects, kind - XMIN] = value
             elif depth == 1 and kind == OBJECT:
-                if seen & 125 != 125:  # name, bndbox and its four sides
-                    return NOT_PLAIN
+                if seen & COMPLETE != COMPLETE:  # name, bndbox and its four sides
+                    return HAND_BACK
                 pages.page[n_objects] = p
                 n_objects += 1
             elif depth == 0:
                 done = True
             leaf = False
         if depth != 0 or not done:
-            return NOT_PLAIN
+            return HAND_BACK
     return n_objects

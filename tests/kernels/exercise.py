@@ -19,7 +19,7 @@ from detmap.adapters import coco_scan, voc_scan
 from detmap.compat import engine
 from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
-from detmap.kernels import curves, json_scan, overlap
+from detmap.kernels import curves, json_scan, json_skip, overlap
 from detmap.kernels import voc_scan as kernels
 from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.lanes import LANES, write_mutated
@@ -120,7 +120,7 @@ def corners() -> list[int]:
         overlap.find_bad_box(bad[:1], 1e9),
         overlap.find_bad_box(bad[:1], 0.5),
     ]
-    found += [json_scan.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
+    found += [json_skip.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
     one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
         b'{"image_id": -1}]',

@@ -1,0 +1,9 @@
+"""The bytes that the scanners look for, by name."""
+
+TAB, LF, CR, SPACE = b"\t\n\r "
+QUOTE, AMPERSAND, PLUS, COMMA, MINUS, POINT, SLASH, COLON = b'"&+,-./:'
+ZERO, ONE, NINE = b"019"
+LESS, GREATER = b"<>"
+UPPER_A, UPPER_E, UPPER_Z, LOWER_A, LOWER_E, LOWER_Z, UNDERSCORE = b"AEZaez_"
+BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT = b"\\[]{}"
+LAST_PRINTABLE = 126
