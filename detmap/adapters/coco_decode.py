@@ -293,6 +293,13 @@ def _integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[
                     f"{value!r} is not a whole number",
                     "ids are integers",
                 )
+            if abs(value) > 2**53:  # it may have been another number in the file
+                what = "does not fit 64 bits" if abs(value) >= 2**63 else "is too large to be exact"
+                raise DataError(
+                    f"{coco_errors.place(path, group, i)}.{field}",
+                    f"{value!r} {what}",
+                    "use smaller ids, or write whole numbers",
+                )
             values[i] = int(value)
     try:
         return np.array(values, dtype=np.int64)

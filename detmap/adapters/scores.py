@@ -181,6 +181,8 @@ def _not_a_number(where: str, classes: list[str], row: list[str]) -> DataError:
     for name, cell in zip(classes, row[1:], strict=True):
         if text.number(cell.strip(text.SPACE)) is None:
             return DataError(
-                f"{where}, column {name}", f"{cell!r} is not a number", "write a plain number"
+                f"{where}, column {name}",
+                f"{text.short(cell)} is not a number",
+                "write a plain number",
             )
     raise AssertionError("called for a row of numbers")

@@ -29,6 +29,11 @@ _WORD = re.compile(r"[^ \t]+")
 DECODED = 4  # bytes of memory that a byte of text takes as words
 
 
+def short(word: str) -> str:
+    """A word as a message can hold it."""
+    return repr(word if len(word) <= 60 else f"{word[:57]}...")
+
+
 def number(word: str) -> float | None:
     """The nearest double of one number; None for a word that is none.
 

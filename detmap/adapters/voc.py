@@ -374,7 +374,7 @@ def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:
             if number is None or not abs(number) <= most:
                 return DataError(
                     f"{file}: line {line}, {column}",
-                    f"{word!r} is not a finite number",
+                    f"{text.short(word)} is not a finite number",
                     "write a plain number",
                 )
     raise AssertionError("called for a file whose numbers are all finite")

@@ -204,7 +204,9 @@ def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:
         value = text.number(word)
         if value is None or not value < np.inf:
             raise DataError(
-                where, f"{word!r} is not a score", "write a number, or -inf for no prediction"
+                where,
+                f"{text.short(word)} is not a score",
+                "write a number, or -inf for no prediction",
             )
         if not np.isnan(score[place[image]]):
             raise DataError(where, f"image {image} for the second time", "give one score an image")

@@ -143,7 +143,7 @@ class _Reader:
         if flag not in ("", "0", "1"):
             raise DataError(
                 f"{self.file}: {where}",
-                f"{flag!r} is neither 0 nor 1",
+                f"{text.short(flag)} is neither 0 nor 1",
                 "write 0 or 1, or leave it out",
             )
         return None if flag == "" else flag == "1"
@@ -156,7 +156,7 @@ class _Reader:
         if number is None or not abs(number) <= joining.MAX_PIXEL:
             raise DataError(
                 f"{self.file}: {where}",
-                f"{word!r} is not a finite number",
+                f"{text.short(word)} is not a finite number",
                 "write pixels as plain numbers",
             )
         return number

@@ -381,3 +381,24 @@ def test_only_digits_make_a_stem_a_number(stem: str, tmp_path: Path) -> None:
     truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
     images = dataclasses.replace(truth.images.take(np.arange(1)), ids=np.array([stem]))
     assert joining.stems_as_numbers(types.SimpleNamespace(images=images)) is None
+
+
+def test_an_id_that_a_float_cannot_hold_is_refused(tmp_path: Path) -> None:
+    truth = truth_of(tmp_path, images=[make.image(id=2**53)], annotations=[])
+    record = (
+        b'[{"image_id": 9007199254740993.0, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1}]'
+    )
+    path = make.write(tmp_path / "dt.json", record.replace(b"93.0", b"92.0"))
+    assert len(read_detections(path, truth)) == 1
+    make.write(path, record.replace(b"93.0", b"94.0"))
+    with pytest.raises(DataError, match="too large to be exact") as refused:
+        read_detections(path, truth)
+    assert refused.value.where == f"{path}[0].image_id"
+
+
+def test_a_word_of_a_megabyte_is_shown_in_part(tmp_path: Path) -> None:
+    truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
+    line = f"000001 {'x' * 1_000_000} 1 1 2 2"
+    with pytest.raises(DataError, match="is not a finite number") as refused:
+        read_detections(make.write_voc_text(tmp_path / "text", {"test_cat": line}), truth)
+    assert len(str(refused.value)) < 1000
