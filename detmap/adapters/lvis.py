@@ -35,7 +35,11 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
         _pairs(at, [_lists(record)[column] or [] for record in records], kind, categories)
         for column, kind in enumerate((ABSENT, NOT_EXHAUSTIVE))
     ]
-    pairs = np.unique(np.concatenate(found), axis=0)  # by image, then class, then kind
+    # One number a pair sorts much faster than three: by image, then class, then kind.
+    n_classes, n_kinds = max(len(categories), 1), NOT_EXHAUSTIVE + 1
+    codes = np.unique(np.concatenate(found) @ [n_classes * n_kinds, n_kinds, 1])
+    pair, kind = np.divmod(codes, n_kinds)
+    pairs = np.column_stack([*np.divmod(pair, n_classes), kind])
     off = np.searchsorted(pairs[:, 0], np.arange(len(images) + 1)).astype(np.int64)
     return Scope(off, pairs[:, 1].astype(np.int32), pairs[:, 2].astype(np.uint8))
 
