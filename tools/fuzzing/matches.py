@@ -9,6 +9,7 @@ import json
 import math
 import tempfile
 import zipfile
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ import detmap
 from detmap.errors import DetmapError
 
 Arrays = dict[str, Any]
-COUNTS = {"accepted": 0, "refused": 0}
+COUNTS = {"accepted": 0, "refused": 0, "recomputed": 0}
 VALUES = (0, 1, -1, 2, 3, 7, 10**6, 2**31 - 1, -(2**31), 2**40, math.nan, math.inf, 1e300, 0.5)
 WORDS: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2, 1e99, math.nan, "", "x", "all", [], [1], ["a", "b"], {}, [[]],
@@ -245,23 +246,25 @@ def other_numbers(arrays: Arrays, tree: Any, loaded: detmap.Matches) -> str | No
             return f"{name} is not what the file says"
     result = detmap.summarize(loaded, threads=1)
     repr(result), str(result), result.as_dict()
-    whole = [a for a, area in enumerate(protocol.areas) if area.low == 0 and area.high > 1e9]
-    row = next((r for r in result.rows if r.name in ("AP", "mAP") and r.iou is None), None)
-    if protocol.ap.integrator != "interpolated-101" or not whole or row is None:
+    row = next((r for r in result.rows if r.name == "AP"), None)
+    if row is None or protocol.name != "coco-bbox" or protocol.changes:
         return None
-    if protocol.name != "coco-bbox" or protocol.changes or not protocol.stock:
+    stock = detmap.load_protocol("coco-bbox")
+    if replace(stock, stock=protocol.stock) != protocol:
         return None
+    COUNTS["recomputed"] += 1
+    a = protocol.subset(row.subset)
     values = []
     for k in range(len(tree["categories"])):
-        objects = arrays["counted"][arrays["obj_off"][k] : arrays["obj_off"][k + 1], whole[0]]
+        objects = arrays["counted"][arrays["obj_off"][k] : arrays["obj_off"][k + 1], a]
         if not objects.sum():
             continue
         rows = range(int(arrays["off"][k]), int(arrays["off"][k + 1]))
         for t in range(len(protocol.thresholds())):
             verdicts = [
-                bool(int(arrays["tp"][i, whole[0]]) >> t & 1)
+                bool(int(arrays["tp"][i, a]) >> t & 1)
                 for i in rows
-                if not int(arrays["ignored"][i, whole[0]]) >> t & 1
+                if not int(arrays["ignored"][i, a]) >> t & 1
                 and arrays["rank"][i] < protocol.max_dets()[-1]
             ]
             values.append(interpolated(verdicts, int(objects.sum())))
