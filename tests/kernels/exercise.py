@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap import integrators, ranking
+from detmap import integrators, matching, ranking
 from detmap.adapters import coco_scan, voc_scan
-from detmap.compat import engine
+from detmap.compat import engine, taking
 from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
 from detmap.kernels import curves, json_scan, json_skip, overlap
 from detmap.kernels import voc_scan as kernels
+from detmap.kernels.runs import find_bad_runs
+from detmap.overlaps import boxes
 from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
+from tests.kernels.test_match import draw_case, judged
 from tests.lanes import LANES, write_mutated
 from tests.tables import read_coco, voc_tables
 
@@ -94,7 +97,42 @@ def outcomes() -> list[object]:
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
-    return [*found, n_within.tolist(), *lanes(), *corners()]
+    return [*found, n_within.tolist(), *lanes(), *corners(), *cells(), *run_lengths()]
+
+
+def cells() -> list[object]:
+    """Cells whose rows have any role, and those that one buffer does not hold."""
+    found: list[object] = []
+    for seed in range(30):
+        case = draw_case(np.random.default_rng(seed))
+        for rule in ("best_free", "best_any"):
+            verdicts, takings = judged(rule, case)
+            found += [verdicts.tp.tolist(), verdicts.ignored.tolist()]
+            found += [column.tolist() for column in takings]
+    size, boxes.BUFFER = boxes.BUFFER, 1
+    tables = read_coco(*draw_coco(np.random.default_rng(1), **CROWDED))
+    for cap in (0.5, 0.0):
+        rules = detmap.load_protocol("coco-bbox").override({"iou.cap": cap})
+        found.append(matching.match(*tables, rules, threads=1).tp.tolist())
+    boxes.BUFFER = size
+    side = [[0, 0, 1e-200, 1e-200]]
+    for crowd in (False, True):
+        truth = detmap.truth_from_arrays([1], [1], side, crowd=[crowd])
+        nowhere = detmap.detections_from_arrays(truth, [1], [1], side, [0.5])
+        try:
+            detmap.evaluate(truth, nowhere)
+        except detmap.DataError as error:
+            found.append(str(error))
+    return found
+
+
+def run_lengths() -> list[int]:
+    """Texts of run lengths that fill 12 pixels, and that do not."""
+    texts = (b"<", b"44", b"444L", b"X", b"oo", b"\x01", b"o" * 9, b"O", b"3333")
+    return [
+        find_bad_runs(np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), np.array([12]))
+        for text in texts
+    ]
 
 
 def lanes() -> list[tuple[str, int]]:
@@ -253,7 +291,7 @@ def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[ob
         image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8]
     )
     judged = engine.judge(objects, detections, rules)
-    taken = [column.tolist() for column in astuple(engine.taken_of(judged))]
+    taken = [column.tolist() for column in astuple(taking.taken_of(judged))]
     samples = sample(
         judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
     )
