@@ -35,7 +35,8 @@ def with_shapes(kind: str, records: Sequence[dict[str, Any]], coco: Any, *, scor
         plain = all(each.ndim == 1 and each.dtype.kind in "if" for each in points)
         if not plain or len(length) > 1 or any(shape[0] % 3 for shape in length):
             raise Unusual
-        array = np.array(points, dtype=np.float64).reshape(len(points), -1, 3)
+        n = len(points[0]) // 3 if points else 0
+        array = np.array(points, dtype=np.float64).reshape(len(points), n, 3)
     except Unusual:
         raise
     except Exception:  # of a client's record or its annToRLE: pycocotools will meet it in its order

@@ -30,6 +30,7 @@ from tests.compat.both import (
     same,
 )
 from tests.drawing import CocoData, coco_data, draw_coco, many_detections
+from tests.drawing_shapes import draw_keypoints, draw_segm
 from tests.reference import official
 
 pytestmark = pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
@@ -601,6 +602,24 @@ def test_masks_and_keypoints(iou_type: str) -> None:
     expected, found = run_both(
         lambda classes: finish(evaluation(classes, load(classes, instances, results), {}, iou_type))
     )
+    assert found._judged is not None
+    assert_same(expected, found)
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("iou_type", ["segm", "keypoints"])
+def test_drawn_masks_and_keypoints(iou_type: str, seed: int) -> None:
+    """Polygons, run lengths of both kinds, crowds, objects without keypoints; read or not."""
+    draw = draw_segm if iou_type == "segm" else draw_keypoints
+    data = draw(np.random.default_rng(seed))
+
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *data), {}, iou_type)
+        if seed % 2:
+            len(made.evalImgs)
+        return finish(made)
+
+    expected, found = run_both(script)
     assert found._judged is not None
     assert_same(expected, found)
 

@@ -147,7 +147,7 @@ def test_equal_with_and_without(options: dict[str, Any], monkeypatch: pytest.Mon
     assert equal(expected, found)
 
 
-def test_masks_are_still_pycocotools_own() -> None:
+def test_masks() -> None:
     from torchmetrics.detection.mean_ap import MeanAveragePrecision
 
     rng = np.random.default_rng(1)
