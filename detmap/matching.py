@@ -59,12 +59,9 @@ def match(
             what = f"a {type(value).__name__} where {name} is needed"
             raise DataError(f"match: {name}", what, "give truth, detections, protocol")
     require_truth_of(detections, truth)
-    cut = clipped(truth, detections, protocol)
-    roles = read_roles(*cut, protocol, threads)
-    matches = judge(*cut, protocol, roles, threads=threads, taken=taken)
-    if protocol.boxes.clip == "no":
-        return matches
-    return replace(matches, digest=image_digests(truth, detections))
+    truth, detections = clipped(truth, detections, protocol)  # so digests see the images' sizes
+    roles = read_roles(truth, detections, protocol, threads)
+    return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
 
 
 def judge(

@@ -104,7 +104,10 @@ def data_digest(
     """Twelve hexadecimal digits over classes, image ids, the digests of their rows, and the
     order of rows where it counts.
     """
-    hashed = hashlib.sha256(json.dumps([categories.ids.tolist(), categories.names]).encode())
+    classes = [categories.ids.tolist(), categories.names]
+    if categories.groups:
+        classes.append(categories.groups)
+    hashed = hashlib.sha256(json.dumps(classes).encode())
     hashed.update(json.dumps(image_ids.tolist()).encode())
     hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
     hashed.update(order.astype("<u8").tobytes())

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import detmap
 from detmap.curves import coco_arrays
+from detmap.tables import Scope
 from tests import builders as make
 from tests.drawing import draw_coco, draw_lvis
 from tests.tables import read_coco
@@ -119,3 +121,36 @@ def test_parts_merge_to_the_whole_with_what_was_left_out(tmp_path: Path) -> None
             assert np.array_equal(other.rank, whole.rank)
             assert np.array_equal(other.tp, whole.tp)
             assert np.array_equal(other.ignored, whole.ignored)
+
+
+def test_all_that_decides_the_numbers_is_in_the_digest_of_the_data() -> None:
+    truth, detections = read_coco(*draw_lvis(np.random.default_rng(3)))
+    rules = detmap.load_protocol("lvis")
+    known, scope = truth.categories, truth.scope
+    assert scope is not None
+    other = {
+        "groups": replace(truth, categories=replace(known, groups=("f", "f", "f"))),
+        "scope": replace(
+            truth, scope=Scope(np.zeros_like(scope.off), scope.label[:0], scope.kind[:0])
+        ),
+        "role": replace(truth, roles={"ignore": ~truth.role("ignore")}),
+    }
+    digests = {
+        name: detmap.match(
+            table, replace(detections, categories=table.categories), rules
+        ).data_digest()
+        for name, table in {"as read": truth, **other}.items()
+    }
+    assert len(set(digests.values())) == 4
+
+
+def test_the_size_of_images_is_in_the_digest_where_boxes_are_cut_to_it() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[80, 0, 50, 10]])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[80, 0, 20, 10]], [0.5])
+    digests = set()
+    for clip, width in (("no", 100.0), ("no", 90.0), ("crowdhuman", 100.0), ("crowdhuman", 90.0)):
+        images = replace(truth.images, width=np.array([width]), height=np.array([50.0]))
+        rules = detmap.load_protocol("coco-bbox").override({"boxes.clip": clip})
+        tables = replace(truth, images=images), replace(found, images=images)
+        digests.add(detmap.match(*tables, rules).data_digest())
+    assert len(digests) == 3
