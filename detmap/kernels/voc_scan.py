@@ -105,7 +105,8 @@ def scan_lines(
     """Lines ``image score x1 y1 x2 y2``.
 
     text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the
-    number of rows, or a negative number where the other lane shall read the text, or it names an unknown image.
+    number of rows, or a negative number where the other lane shall read the text, or it names an
+    unknown image.
 
     Source: VOC devkit, section 8, detection results.
     """
@@ -219,9 +220,9 @@ def strip(text: Bytes, begin: int, end: int) -> tuple[int, int]:
 def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
     """Annotation files, one after the other in text (n,) uint8, each from off[p] to off[p + 1].
 
-    Returns the number of objects, or a negative number where the other lane shall read them: an attribute,
-    an entity, a comment, a character that is not printable ASCII, a field twice or missing, or
-    anything that is wrong.
+    Returns the number of objects, or a negative number where the other lane shall read them: an
+    attribute, an entity, a comment, a character that is not printable ASCII, a field twice or
+    missing, or anything that is wrong.
 
     Source: XML 1.0, sections 2 and 3; VOC devkit, annotation format.
     """

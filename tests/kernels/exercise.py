@@ -227,12 +227,18 @@ def corners() -> list[int]:
 def dropped_and_taken(truth: detmap.Truth, detections: detmap.Detections) -> list[object]:
     """Both rules where detections outside a subset take nothing, and who took what."""
     found: list[object] = []
-    for name in ("coco-bbox", "voc2012"):
-        settings = {"detections.outside": "drop", "subsets.tiny.area": [0, 60]}
-        rules = detmap.load_protocol(name).override(settings)
+    whole = boxes.BUFFER
+    for name, outside, buffer in (
+        ("coco-bbox", {"detections.outside": "drop"}, 1),
+        ("voc2012", {"detections.outside": "drop"}, whole),
+        ("voc2012", {"matching.outside": "absorb", "detections.outside": "count"}, 1),
+    ):
+        boxes.BUFFER = buffer
+        rules = detmap.load_protocol(name).override({**outside, "subsets.tiny.area": [0, 400]})
         matches = detmap.match(truth, detections, rules, threads=1, taken=True)
         assert matches.taken is not None
         found += [matches.data_digest(), *(column.tolist() for column in astuple(matches.taken))]
+    boxes.BUFFER = whole
     return found
 
 
@@ -252,7 +258,8 @@ def refusals() -> list[object]:
     for forged in (
         {"rank": matches.rank + 1},
         {"rank": matches.rank - 1},
-        {"score": matches.score[::-1]},
+        {"score": matches.score[::-1].copy()},
+        {"tp": np.full_like(matches.tp, matches.tp.max()), "ignored": 0 * matches.ignored},
         {"ignored": matches.tp | matches.ignored},
     ):
         try:
