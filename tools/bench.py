@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 --runs 3 --readme     # the tables of docs/performance.md
-    python tools/bench.py linear voc ranking streaming cluster
+    python tools/bench.py linear voc ranking streaming cells cluster
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -22,6 +22,7 @@
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | streaming | batches of 16 images as they come, beside the peers that stream |
+| cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, at ten times the detections |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
@@ -207,6 +208,15 @@ def streaming_job(bench: Bench) -> Iterator[Line]:
     yield Line("Streaming", "16 x 100", "streaming", tasks, shows, tolerance=0.0)
 
 
+def cells_job(bench: Bench) -> Iterator[Line]:
+    tasks = {
+        name: {"job": "cells", "tool": name, "images": 600, "calls": 2}
+        for name in ("detmap.compat", "pycocotools")
+    }
+    shows = {"call": "evaluate, read evalImgs, accumulate", "rss": "peak memory of the process"}
+    yield Line("The drop-in, evalImgs read", "600 x 147", "cells", tasks, shows, tolerance=0.0)
+
+
 def cluster_job(bench: Bench) -> Iterator[Line]:
     task = {"job": "cluster", "calls": 1, "shards": 20, "images": 500, "memory": 0}
     tasks = {f"{20 * 500 * n:,} detections": {**task, "per_image": n} for n in (30, 300)}
@@ -228,6 +238,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "voc": voc_job,
     "ranking": ranking_job,
     "streaming": streaming_job,
+    "cells": cells_job,
     "cluster": cluster_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")

@@ -89,6 +89,57 @@ def voc_twin(task: Task) -> Call:
     return lambda: [twin.mean_ap(detections, objects, integrate=eleven)]
 
 
+def cells(task: Task) -> Call:
+    """Evaluate, read ``evalImgs`` and accumulate from it, as torchvision's references do; 80
+    classes, `images` of 7 objects and 147 detections, most of these near an object.
+    """
+    import contextlib
+
+    import numpy as np
+
+    if task["tool"] == "detmap.compat":
+        from detmap.compat import COCO, COCOeval
+    else:
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+    rng, n_images, n_classes = np.random.default_rng(0), task["images"], 80
+    annotations: list[Any] = []
+    results: list[Any] = []
+    for image in range(n_images):
+        boxes = np.column_stack([rng.uniform(0, 400, (7, 2)), rng.uniform(20, 150, (7, 2))])
+        labels, near = rng.integers(0, n_classes, 7), rng.integers(0, 7, 147)
+        for box, label in zip(boxes.tolist(), labels.tolist(), strict=True):
+            record = {"id": len(annotations) + 1, "image_id": image, "category_id": label}
+            annotations.append({**record, "bbox": box, "area": box[2] * box[3], "iscrowd": 0})
+        found = np.abs(boxes[near] + rng.normal(0, 8, (147, 4)))
+        others = np.where(rng.random(147) < 0.1, rng.integers(0, n_classes, 147), labels[near])
+        for box, label, score in zip(
+            found.tolist(), others.tolist(), rng.random(147).tolist(), strict=True
+        ):
+            record = {"image_id": image, "category_id": label}
+            results.append({**record, "bbox": box, "score": score})
+    truth = COCO()
+    truth.dataset = {
+        "images": [{"id": i, "width": 640, "height": 480} for i in range(n_images)],
+        "categories": [{"id": k, "name": str(k)} for k in range(n_classes)],
+        "annotations": annotations,
+    }
+
+    def read() -> Iterable[float]:
+        run = COCOeval(truth, in_coco, "bbox")
+        run.evaluate()
+        shape = n_classes, 4, n_images
+        run.evalImgs = list(np.asarray(run.evalImgs, dtype=object).reshape(shape).flatten())
+        run.accumulate()
+        run.summarize()
+        return list(run.stats)
+
+    with contextlib.redirect_stdout(None):
+        truth.createIndex()
+        in_coco = truth.loadRes(results)
+    return read
+
+
 # --- image-level classifiers ----------------------------------------------------------------------
 
 
@@ -351,6 +402,7 @@ JOBS = {
     "voc twin": voc_twin,
     "ranking": ranking,
     "streaming": streaming,
+    "cells": cells,
     "cluster": cluster,
 }
 
