@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from detmap import memory
 from detmap.curves import Scores
-from detmap.errors import ProtocolError
+from detmap.errors import ProtocolError, few
 from detmap.metrics import MetricRow
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
-
-NAMED = 20  # classes that a note names
 
 
 def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
@@ -57,7 +55,7 @@ def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArra
             raise ProtocolError(
                 f"groups.{group}",
                 f"no class {strange[0]!r}",
-                f"the classes are {', '.join(categories.names[:20])}",
+                f"the classes are {few(categories.names)}",
             )
         chosen = [name in wanted.classes for name in categories.names]
     else:
@@ -150,12 +148,10 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
         protocol.mean.undefined
     ]
-    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-    named = ", ".join(missing[:NAMED]) + more
     return [
         Note(
             "class-without-truth",
-            f"classes have no object to find and are {effect}: {named}",
+            f"classes have no object to find and are {effect}: {few(missing)}",
             len(missing),
         )
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import checks
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.rows import rows_of
 
 
@@ -86,9 +86,7 @@ class Categories:
             found = np.flatnonzero(self.ids == name_or_id)
             if found.size:
                 return int(found[0])
-        raise DataError(
-            "class", f"no class {name_or_id!r}", f"the classes are {', '.join(self.names)}"
-        )
+        raise DataError("class", f"no class {name_or_id!r}", f"the classes are {few(self.names)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

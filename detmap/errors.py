@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+MOST_NAMED = 5
+"""Things that a message names; of more it says how many."""
+
 
 class DetmapError(Exception):
     """Base of every error that a user can mend.
@@ -32,3 +38,10 @@ class ProtocolError(DetmapError):
 
 class MergeError(DetmapError):
     """Two partial results do not belong together."""
+
+
+def few(names: Iterable[Any]) -> str:
+    """The first names of a list, and how many more there are: what a message can show."""
+    names = list(names)
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(str, names[:MOST_NAMED])) + more

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
-from detmap.errors import DataError, DetmapError, MergeError
+from detmap.errors import DataError, DetmapError, MergeError, few
 from detmap.evaluate import prepare, summarize
 from detmap.matches import Matches, read
 from detmap.matching import match
@@ -323,11 +323,10 @@ class Evaluator:
         if bad.any():
             i, row = batches.place_of(rows.count, bad)
             ids = self.categories.ids.tolist()
-            known = ", ".join(map(str, ids[:10])) + (", ..." if len(ids) > 10 else "")
             raise DataError(
                 f"{where}[{i}].labels[{row}]",
                 f"no class {rows.label[bad][0]}",
-                f"the class ids are {known}",
+                f"the class ids are {few(ids)}",
             )
         return label
 

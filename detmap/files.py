@@ -4,17 +4,25 @@ content, whole, whatever ends the writing.
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import io
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from detmap.errors import DetmapError
 
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed writer leaves stays
+    fcntl = None  # type: ignore[assignment]
+
 _drafts: set[str] = set()
+MOST_WRITERS = 1000  # of one place at a time
 
 
 @contextmanager
@@ -22,38 +30,41 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of `path` when the block ends without an error.
 
     It is written in the same folder, forced to the disk, and renamed. A link stays, what it points
-    to is replaced; the permissions of an older file stay too.
+    to is replaced; the permissions of an older file stay too. The draft that a killed writer leaves
+    goes with the next writing to the same place. Errors of the block itself pass through.
 
     Raises
     ------
     DetmapError : the place is a folder or a device, or the system refuses (no space, a limit, no
         permission); what was there is left as it was
     """
-    draft = None
-    try:
+    with _explained(path):
         place = Path(os.path.realpath(path))
         mode = _mode(path, place)
-        handle, draft = tempfile.mkstemp(prefix=".detmap-", suffix=".part", dir=place.parent)
-        _drafts.add(draft)
-        with os.fdopen(handle, "wb") as file:
+        raw = _draft_of(place)
+    file = io.BufferedWriter(raw)
+    try:
+        try:
             yield file
+        except OSError as error:
+            if error in raw.failures:
+                raise _refused(path, error) from error
+            raise
+        with _explained(path):
             file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(draft, place)
-        _drafts.discard(draft)
-        draft = None
+            if mode is not None:
+                os.fchmod(raw.fileno(), mode)
+            os.fsync(raw.fileno())
+            os.replace(raw.place, place)
+        raw.replaced = True
         _settle(place.parent)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise DetmapError(
-            str(path), f"cannot be written: {reason}", "write to another place, or make room"
-        ) from error
     finally:
-        if draft is not None:
+        if not raw.replaced:  # while it is open: it could be another writer's afterwards
             with suppress(OSError):
-                os.unlink(draft)
-            _drafts.discard(draft)
+                os.unlink(raw.place)
+        _drafts.discard(raw.place)
+        with suppress(OSError):
+            file.close()
 
 
 def abandon() -> None:
@@ -74,14 +85,102 @@ def write_text(path: str | Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
-def _mode(path: str | Path, place: Path) -> int:
-    """The permissions that the new file shall have."""
+class _Draft(io.FileIO):
+    """A new file beside the place, which is locked as long as its writer lives.
+
+    Parameters
+    ----------
+    place : its path
+    """
+
+    def __init__(self, place: str) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        super().__init__(os.open(place, flags | getattr(os, "O_BINARY", 0), 0o666), "wb")
+        self.place, self.replaced = place, False
+        self.failures: list[OSError] = []
+
+    def write(self, data: Any, /) -> int:
+        """Write, and remember what the system refused."""
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            self.failures.append(error)
+            raise
+
+
+def _draft_of(place: Path) -> _Draft:
+    """The first draft of a place that no living writer has."""
+    key = hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]
+    for number in range(MOST_WRITERS):
+        name = str(place.parent / f".detmap-{key}-{number}.part")
+        _remove_stale(name)
+        try:
+            draft = _Draft(name)
+        except FileExistsError:
+            continue
+        if _lock(draft.fileno()) is not False and _is_at(draft.fileno(), name):
+            _drafts.add(name)
+            return draft
+        draft.close()  # who looked for stale drafts was faster than the lock
+    raise OSError(errno.EBUSY, f"{MOST_WRITERS} others write to it")
+
+
+def _remove_stale(name: str) -> None:
+    """Remove a draft that its writer, who was killed, does not hold any more."""
+    with suppress(OSError):
+        if not stat.S_ISREG(os.lstat(name).st_mode):
+            return
+        handle = os.open(name, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            if _lock(handle) and _is_at(handle, name):
+                os.unlink(name)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether the lock of a file is ours now; None where the system has none."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _is_at(handle: int, name: str) -> bool:
+    """Whether an open file is (still) what a path leads to."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(name))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Errors of the system, as those of a place that cannot be written."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: str | Path, error: OSError | ValueError) -> DetmapError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return DetmapError(
+        str(path), f"cannot be written: {reason}", "write to another place, or make room"
+    )
+
+
+def _mode(path: str | Path, place: Path) -> int | None:
+    """The permissions of the file that is there; None where there is none."""
     try:
         there = os.stat(place)
     except FileNotFoundError:
-        mask = os.umask(0)  # the only way to ask for it
-        os.umask(mask)
-        return 0o666 & ~mask
+        return None
     if not stat.S_ISREG(there.st_mode):
         kind = "a folder" if stat.S_ISDIR(there.st_mode) else "not a regular file"
         raise DetmapError(str(path), f"is {kind}", "give the path of a file")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap import archive, given, headers, verdicts
-from detmap.errors import DataError, MergeError
+from detmap.errors import DataError, MergeError, few
 from detmap.overview import Overview as Overview
 from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets, ranked, rows_of
@@ -404,7 +404,7 @@ def require_same_kind(a: Matches, b: Matches) -> None:
         strange = sorted(set(a.categories.names) ^ set(b.categories.names))
         raise MergeError(
             "merge",
-            f"the classes differ: {', '.join(strange[:5]) or 'same names, other ids'}",
+            f"the classes differ: {few(strange) or 'same names, other ids'}",
             "give every part the same list of classes",
         )
 

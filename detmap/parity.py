@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import opening
 from detmap.adapters import read_detections, read_truth
 from detmap.curves import coco_arrays
 from detmap.errors import DetmapError, ProtocolError
@@ -210,7 +211,7 @@ def _run(
             truth.dataset = instances
             truth.createIndex()
         if isinstance(results, str):
-            found: Any = json.loads(Path(results).read_bytes())
+            found: Any = json.loads(opening.read_bytes(results))
             records: list[dict[str, Any]] = (
                 found["annotations"] if isinstance(found, dict) else found
             )

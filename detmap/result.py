@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detmap import aggregation, curves
 from detmap.curves import Scores
-from detmap.errors import DetmapError, ProtocolError
+from detmap.errors import DetmapError, ProtocolError, few
 from detmap.integrators import INTEGRATORS
 from detmap.matches import Matches, Overview
 from detmap.metrics import NO_LIMIT, MetricRow
@@ -314,7 +314,7 @@ def _notes(seen: Overview) -> Sequence[Note]:
 
 def _left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
-    text = f"metrics are not reported, their IoU or limit is not evaluated: {', '.join(names)}"
+    text = f"metrics are not reported, their IoU or limit is not evaluated: {few(names)}"
     return [Note("metric-left-out", text, len(names))] if names else []
 
 

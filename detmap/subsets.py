@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
@@ -135,7 +135,7 @@ def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
     raise DataError(
         truth.source,
         f"no object has the attribute {name!r} that a subset of {protocol.name} asks for",
-        f"the attributes are {', '.join(known)}; or change the subsets",
+        f"the attributes are {few(known)}; or change the subsets",
     )
 
 

@@ -32,7 +32,7 @@ from detmap.catalog import Images as Images
 from detmap.catalog import Note as Note
 from detmap.catalog import Scope as Scope
 from detmap.catalog import keep
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
@@ -266,9 +266,8 @@ def _refuse_other(
     for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
         there = set(others)
         alone = [each for each in ids if each not in there]
-        shown = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
         if alone:
-            only.append(f"{len(alone)} of {len(ids)} {where} alone ({shown})")
+            only.append(f"{len(alone)} of {len(ids)} {where} alone ({few(map(repr, alone))})")
     raise DataError(
         detections.source,
         f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",

@@ -1416,3 +1416,15 @@ def test_a_damaged_file_gives_a_result_or_an_error_of_ours(
         assert str(folder) in error.where
         assert error.what
         assert error.fix
+
+
+def test_the_first_of_a_million_wrong_records_is_named_without_looking_at_the_rest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took 3.6 seconds, of which the place of every value took most."""
+    from detmap.adapters import coco_errors
+
+    monkeypatch.setattr(coco_errors, "_leaves", None)
+    Path("dt.json").write_text(f"[{'null,' * 1000}null]")
+    with pytest.raises(DetmapError, match=r"dt\.json\[0\]: null is not an object"):
+        detmap.evaluate("gt.json", "dt.json")

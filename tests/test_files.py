@@ -78,6 +78,68 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_draft(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [place]
 
 
+@pytest.mark.parametrize("error", [ValueError("mine"), OSError(5, "mine"), KeyError("mine")])
+def test_an_error_of_the_block_itself_passes_through(tmp_path: Path, error: Exception) -> None:
+    place = tmp_path / "a.txt"
+
+    def failing() -> None:
+        with files.replacing(place) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(type(error), match="mine"):
+        failing()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_mask_of_the_process_is_never_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(_: int) -> int:
+        raise AssertionError("another thread makes a file meanwhile")
+
+    monkeypatch.setattr(os, "umask", changed)
+    files.write_text(tmp_path / "a.txt", "x")
+
+
+KILLED = """
+import os, signal, sys
+from detmap import files
+with files.replacing(sys.argv[1]) as file:
+    file.write(b"x" * 100_000)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_draft_of_a_killed_writer_goes_with_the_next_writing(tmp_path: Path) -> None:
+    place = tmp_path / "a.txt"
+    subprocess.run([sys.executable, "-c", KILLED, place], timeout=60)
+    assert len(list(tmp_path.iterdir())) == 1
+    with files.replacing(place) as first, files.replacing(place) as second:
+        assert len(list(tmp_path.iterdir())) == 2, "a living writer keeps its own"
+        first.write(b"first")
+        second.write(b"second")
+    assert list(tmp_path.iterdir()) == [place]
+    assert place.read_bytes() == b"first"
+
+
+def test_what_is_no_draft_of_ours_stays(tmp_path: Path) -> None:
+    place, other = tmp_path / "a.txt", tmp_path / "other"
+    with files.replacing(place) as file:
+        (name,) = (path.name for path in tmp_path.iterdir())
+        file.write(b"x")
+    other.write_text("other")
+    (tmp_path / name).symlink_to(other)
+    files.write_text(place, "new")
+    assert (tmp_path / name).is_symlink()
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    files.write_text(place, "newer")
+    assert (tmp_path / name).is_fifo()
+    assert other.read_text() == "other"
+    assert place.read_text() == "newer"
+
+
 @pytest.mark.parametrize("place", [".", "/dev/null", "/dev/full", "absent/x", "x\0y", "a" * 300])
 def test_places_that_are_none(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -130,7 +192,7 @@ def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
     source, place = tmp_path / "source.npz", tmp_path / "place.npz"
     matches.save(source)
     rng = random.Random(0)
-    drafts = 0
+    drafts = most = 0
     for turn in range(200):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, source, place], stdout=subprocess.PIPE
@@ -140,8 +202,9 @@ def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
             time.sleep(rng.uniform(0, 0.02) if turn else 0.5)
             writer.send_signal(signal.SIGKILL)
         assert_same(Matches.load(place), matches)
-        for draft in tmp_path.glob(".detmap-*"):
-            drafts += 1
-            draft.unlink()
+        left = len(list(tmp_path.glob(".detmap-*")))
+        drafts += left
+        most = max(most, left)
+    assert most == 1, "drafts pile up"
     assert drafts > 20, "hardly any writing was interrupted"
     assert np.isfinite(detmap.summarize(Matches.load(place)).metrics["AP"])

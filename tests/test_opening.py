@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from detmap import DataError, opening
+import detmap
+from detmap import DataError, DetmapError, opening
 from detmap.adapters import coco, read_detections, read_images, read_truth, scores, voc
 from tests import builders as make
 from tests.running import run
@@ -97,6 +98,29 @@ def test_every_reader_refuses_what_is_no_file(reader, make_it, what: str, tmp_pa
     path = tmp_path / "file"
     make_it(path)
     with pytest.raises(DataError):
+        reader(path)
+
+
+def read_protocol(path: Path) -> None:
+    detmap.load_protocol(path)
+
+
+def read_matches(path: Path) -> None:
+    detmap.Matches.load(path)
+
+
+def read_state(path: Path) -> None:
+    detmap.Evaluator.load(path)
+
+
+@no_files
+@pytest.mark.parametrize("reader", [read_protocol, read_matches, read_state])
+def test_protocols_and_archives_refuse_what_is_no_file(
+    reader, make_it, what: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file.toml"
+    make_it(path)
+    with pytest.raises(DetmapError, match=what):
         reader(path)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,9 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
             yield DataError(f"{where}.{name}", wrong, fix)
 
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON spells half of a surrogate pair
+
+
 def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> DataError:
     """What is wrong with a file that the decoder refused."""
     shape, groups = expected
@@ -198,7 +202,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
     if not isinstance(tree, dict):
         kind = "a list, as of a results file" if isinstance(tree, list) else short(tree)
         return DataError(str(path), f"the top level is {kind}", shape)
-    for where, value in _leaves(tree):
+    for where, value in _leaves(tree) if not_utf8 or _HALF.search(text) else ():
         if isinstance(value, str) and not value.isprintable() and _is_broken(value):
             record = _path_in(path, tree, where)
             if not_utf8:

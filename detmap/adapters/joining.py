@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.rows import positions
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as
@@ -112,7 +112,7 @@ def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
 
 
 def _shown(values: Sequence[Any]) -> str:
-    return ", ".join(_short(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    return few(map(_short, values))
 
 
 def _short(value: Any) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import text
 from detmap.classified import Classified
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.opening import shown
 
 
@@ -102,7 +102,7 @@ def _positions(
 
 def _some(kind: str, names: Sequence[str]) -> str:
     plural = {"class": "classes", "sample": "samples"}[kind]
-    shown = ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
+    shown = few(names)
     return f"{kind} {shown}" if len(names) == 1 else f"{len(names)} {plural} ({shown})"
 
 

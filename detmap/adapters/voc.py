@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import joining, text, voc_scan, voc_xml
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.opening import shown
 from detmap.parallel import in_order
 from detmap.tables import Categories, Detections, Images, Note, Truth
@@ -97,7 +97,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
     if not missing:
         return detections
-    text = f"classes have no file, so no detections: {', '.join(missing)}"
+    text = f"classes have no file, so no detections: {few(missing)}"
     return replace(
         detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
     )
@@ -333,7 +333,7 @@ def _unknown_class(file: Path, truth: Truth) -> DataError:
     return DataError(
         str(file),
         f"class {name!r} is not in {truth.source}",
-        f"{hint}the classes are {', '.join(truth.categories.names)}; remove the file or list the class in "
+        f"{hint}the classes are {few(truth.categories.names)}; remove the file or list the class in "
         "ImageSets/Main/<class>_<split>.txt",
     )
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import text, voc
 from detmap.classified import Classified
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.opening import shown
 from detmap.tables import Note
 
@@ -186,11 +186,9 @@ def _result_files(results: Path, split: str) -> dict[str, Path]:
 def _same_classes(root: Path, results: Path, classes: list[str], files: dict[str, Path]) -> None:
     missing, extra = sorted(set(classes) - files.keys()), sorted(files.keys() - set(classes))
     if missing or extra:
-        sides = [f"no results of {', '.join(missing)}"] if missing else []
-        sides += [f"results of {', '.join(extra)}, not in {root}"] if extra else []
-        raise DataError(
-            str(results), "; ".join(sides), f"one file for each of {', '.join(classes)}"
-        )
+        sides = [f"no results of {few(missing)}"] if missing else []
+        sides += [f"results of {few(extra)}, not in {root}"] if extra else []
+        raise DataError(str(results), "; ".join(sides), f"one file for each of {few(classes)}")
 
 
 def _scores(file: Path, images: list[str], root: Path) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from detmap import opening
 from detmap import protocol as protocols
 from detmap.cli import options, output, streams
 from detmap.report.table import Table
@@ -36,6 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
     protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
     path = folder("configs") / f"{arguments.protocol}.toml"
     own = Path(arguments.protocol)
-    text = (path if path.is_file() else own).read_text(encoding="utf-8")
+    text = opening.read_bytes(path if path.is_file() else own).decode()
     streams.write(text, arguments.output)
     return 0

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.errors import ProtocolError
+from detmap import opening
+from detmap.errors import DataError, ProtocolError
 from detmap.protocol.checks import Key
 from detmap.protocol.keys import declared, keys
 from detmap.protocol.tree import Protocol
@@ -58,10 +59,12 @@ def load(name_or_path: str | Path) -> Protocol:
         )
     path = folder("configs") / f"{name_or_path}.toml" if stock else own
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or NUL in the path
+        text = opening.read_bytes(path).decode()
+    except (DataError, UnicodeDecodeError) as error:
+        what = error.what if isinstance(error, DataError) else str(error)
+        what = what.removeprefix("cannot be read: ")
         raise ProtocolError(
-            str(path), f"cannot be read: {error}", "name a shipped protocol or a TOML file"
+            str(path), f"cannot be read: {what}", "name a shipped protocol or a TOML file"
         ) from None
     try:
         tree = tomllib.loads(text)

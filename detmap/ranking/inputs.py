@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.classified import Classified
 from detmap.curves import NO_WEIGHT, Lists
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.tables import MAX_ROWS
 
 BLOCK = 1 << 17  # cells of a matrix that one job of row-wise work takes
@@ -203,7 +203,7 @@ def _positive(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
             raise DataError(
                 "pos_label",
                 f"{pos_label!r} is not a label of y_true",
-                f"its labels are {', '.join(map(repr, others[:5]))}",
+                f"its labels are {few(map(repr, others))}",
             )
         return positive
     if labels.dtype.kind == "b":

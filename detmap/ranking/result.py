@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from detmap import curves
 from detmap.classified import Classified
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.ranking import display, rules
 from detmap.ranking.display import RATES
 from detmap.ranking.inputs import Samples, samples_of
@@ -182,9 +182,7 @@ class RankingResult:
             ("class-without-prediction", f"classes have no prediction and are {effect}", silent),
         )
         named = [
-            Note(
-                code, f"{text}: {', '.join(np.array(self.table.classes)[which])}", int(which.sum())
-            )
+            Note(code, f"{text}: {few(np.array(self.table.classes)[which])}", int(which.sum()))
             for code, text, which in remarks
         ]
         named.append(

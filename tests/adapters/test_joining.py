@@ -262,7 +262,14 @@ def test_the_sample_gives_the_same_numbers_in_all_four_mixtures(
         for truth in (make.SHAPES, make.SHAPES / "instances_test.json")
         for detections in (detector, f"{detector}.json")
     ]
-    assert results[0] == results[1] == results[2] == results[3]
+    assert results[0] == results[1]
+    assert results[2] == results[3]
+    neutral = protocols.load(protocol).matching.neutral
+    if neutral.get("crowd") == neutral.get("difficult"):
+        assert results[0] == results[2]
+    else:  # the one flag of a family is not the other's: lvis-api does not read iscrowd
+        assert protocol == "lvis"
+        assert results[0] != results[2]
 
 
 stem, name = st.integers(0, 2), st.sampled_from(NAMES)
