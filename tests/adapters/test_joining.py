@@ -264,7 +264,7 @@ def test_the_sample_gives_the_same_numbers_in_all_four_mixtures(
     ]
     assert results[0] == results[1]
     assert results[2] == results[3]
-    neutral = protocols.load(protocol).matching.neutral
+    neutral = protocols.load(protocol).as_dict()["matching"]["neutral"]
     if neutral.get("crowd") == neutral.get("difficult"):
         assert results[0] == results[2]
     else:  # the one flag of a family is not the other's: lvis-api does not read iscrowd
