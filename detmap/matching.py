@@ -83,7 +83,7 @@ def judge(
     columns, objects = _columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, float(thresholds[0]))
     limit = protocol.max_dets()[-1]
-    off = _offsets_within(columns, limit, n_images)
+    off = _offsets_within(columns, limit)
     memory.require(
         int(off[-1]) * (20 + 2 * n_subsets * np.dtype(word).itemsize)
         + len(truth) * n_subsets * np.dtype(word).itemsize
@@ -93,7 +93,8 @@ def judge(
     )
     image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
     tp, ignored = (np.zeros((off[-1], n_subsets), dtype=word) for _ in range(2))
-    verdicts = layout.Verdicts(off, image, rank, position, tp, ignored)
+    score = np.empty(off[-1])
+    verdicts = layout.Verdicts(off, image, rank, position, score.view(np.uint64), tp, ignored)
     judging = kernels.Judging(
         thresholds,
         int(protocol.matching.equal == "first"),
@@ -112,7 +113,7 @@ def judge(
         cells = layout.Cells(
             np.empty(n_rows, dtype=np.int32), np.empty((min(n_rows, n_objects), 4), dtype=np.int64)
         )
-        ranking = layout.ranking(n_images, int(sizes[classes].max()))
+        ranking = layout.ranking(n_images, int(sizes[classes].max()), roles.outside)
         n_cells = layout.lay_out(
             classes, columns, objects, limit, len(thresholds), verdicts, cells, ranking
         )
@@ -139,7 +140,7 @@ def judge(
         image,
         rank,
         position,
-        detections.score[position],
+        score,
         tp,
         ignored,
         objects.off,
@@ -238,7 +239,7 @@ def _scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     return []
 
 
-def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDArray[np.int64]:
+def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
     """(K + 1,) where each class begins when only what is within the limit is kept."""
     from detmap.kernels.cells import count_within
 
@@ -246,8 +247,7 @@ def _offsets_within(columns: DetectionColumns, limit: int, n_images: int) -> NDA
     if len(columns.rank):
         return offsets(labels(columns.off)[columns.rank[columns.rows] < limit], n_classes)
     kept = np.empty(n_classes, dtype=np.int64)
-    seen = np.empty(n_images, dtype=np.int32)
-    count_within(columns.image, columns.rows, columns.off, limit, seen, kept)
+    count_within(columns.image, columns.rows, columns.off, limit, kept)
     return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
 
 

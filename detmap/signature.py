@@ -19,7 +19,7 @@ from detmap.rows import labels
 from detmap.tables import Categories, Detections, Truth
 from detmap.version import __version__
 
-CHUNK = 1 << 16  # rows whose columns are laid out as words at a time
+CHUNK = 1 << 13  # rows whose columns are laid out as words at a time: what a cache holds
 
 
 def fold_table(
@@ -41,11 +41,26 @@ def fold_table(
     from detmap.kernels.digest import fold_rows
 
     digest = np.zeros(n_images, dtype=np.uint64)
+    wide = [column if column.ndim == 2 else column[:, None] for column in columns]
+    words = np.empty((min(CHUNK, len(image)), sum(column.shape[1] for column in wide)), np.uint64)
     for begin in range(0, len(image), CHUNK):
         rows = slice(begin, begin + CHUNK)
-        words = [_words(column[rows]) for column in columns]
-        fold_rows(image[rows], np.ascontiguousarray(np.hstack(words)), digest)
+        words, place = words[: len(image[rows])], 0
+        for column in wide:
+            _lay(column[rows], words[:, place : place + column.shape[1]])
+            place += column.shape[1]
+        fold_rows(image[rows], words, digest)
     return digest
+
+
+def _lay(column: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Write the words of some rows."""
+    if column.dtype.kind == "f":
+        np.add(column, 0.0, out=words.view(np.float64))
+    elif column.dtype == np.uint64:
+        words[:] = column
+    else:
+        words.view(np.int64)[:] = column
 
 
 def _words(column: NDArray[Any]) -> NDArray[np.uint64]:

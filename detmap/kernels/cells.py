@@ -56,6 +56,7 @@ class Verdicts(NamedTuple):
     image: NDArray[np.int32]  # (D',)
     rank: NDArray[np.int32]  # (D',) how many of the same cell, or of what the limit counts, precede
     position: NDArray[np.int32]  # (D',) the row of the detections
+    score_bits: NDArray[np.uint64]  # (D',)
     tp: Words  # (D', A), zero before
     ignored: Words  # (D', A)
 
@@ -68,19 +69,30 @@ class Cells(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Scratch arrays of `lay_out`, for I images and m detections of a class."""
+    """Scratch arrays of `lay_out`, for I images and m detections of a class.
+
+    The columns of a class are gathered once, in the order of ties: few enough for a cache.
+    """
 
     seen: NDArray[np.int32]  # (I,) detections of the image so far; zero between classes
     place: NDArray[np.int32]  # (I,) where the image's run of detections begins
-    order: NDArray[np.int32]  # (m,) the class's rows, ranked
+    runs: NDArray[np.int32]  # (m,) the image of each run
+    image: NDArray[np.int32]  # (m,)
+    score_bits: NDArray[np.uint64]  # (m,)
+    outside: Words  # (m,)
+    order: NDArray[np.int32]  # (m,) places in these columns, ranked
     sorter: Sorter
 
 
-def ranking(n_images: int, n_detections: int) -> Ranking:
-    """Scratch arrays for classes of up to so many detections."""
+def ranking(n_images: int, n_detections: int, outside: Words) -> Ranking:
+    """Scratch arrays for classes of up to so many detections, of which `outside` is a column."""
     return Ranking(
         seen=np.zeros(n_images, np.int32),
         place=np.empty(n_images, np.int32),
+        runs=np.empty(n_detections, np.int32),
+        image=np.empty(n_detections, np.int32),
+        score_bits=np.empty(n_detections, np.uint64),
+        outside=np.empty(n_detections, outside.dtype),
         order=np.empty(n_detections, np.int32),
         sorter=sorter(n_detections),
     )
@@ -110,19 +122,24 @@ def lay_out(
         k = classes[c]
         begin = detections.off[k]
         n = detections.off[k + 1] - begin
-        before = -1
+        n_runs, before = 0, -1
         for i in range(n):
-            scratch.order[i] = detections.ties[begin + i]
+            row = detections.ties[begin + i]
+            scratch.order[i], scratch.image[i] = i, detections.image[row]
+            scratch.score_bits[i] = detections.score_bits[row]
+            scratch.outside[i] = detections.outside[row]
             image = detections.image[detections.rows[begin + i]]
             if image != before:  # a run of one image begins
                 scratch.place[image] = base + i
+                scratch.runs[n_runs] = image
+                n_runs += 1
                 before = image
-        rank_by_score(detections.score_bits, scratch.order[:n], scratch.sorter)
+        rank_by_score(scratch.score_bits, scratch.order[:n], scratch.sorter)
         # Best first over the class, so best first within each image too.
         at = verdicts.off[k]
         for i in range(n):
-            row = scratch.order[i]
-            image = detections.image[row]
+            j = scratch.order[i]
+            row, image = detections.ties[begin + j], scratch.image[j]
             in_cell = scratch.seen[image]
             rank = detections.rank[row] if detections.rank.size else in_cell
             if rank >= limit:
@@ -130,27 +147,24 @@ def lay_out(
             scratch.seen[image] = in_cell + 1
             cells.members[scratch.place[image] + in_cell] = at
             verdicts.image[at], verdicts.rank[at], verdicts.position[at] = image, rank, row
-            outside = np.uint64(detections.outside[row])
+            verdicts.score_bits[at] = scratch.score_bits[j]
+            outside = np.uint64(scratch.outside[j])
             for a in range(verdicts.ignored.shape[1]):
                 is_outside = (outside >> np.uint64(a)) & np.uint64(1)
-                verdicts.ignored[at, a] = full if is_outside else np.uint64(0)
+                verdicts.ignored[at, a] = full * is_outside  # no branch: areas come at random
             at += 1
         # Runs of detections and of objects are both in the order of the images.
         first = objects.off[k]
-        i = 0
-        while i < n:
-            image = detections.image[detections.rows[begin + i]]
-            run = i
-            while i < n and detections.image[detections.rows[begin + i]] == image:
-                i += 1
+        for run in range(n_runs):
+            image = scratch.runs[run]
             while first < objects.off[k + 1] and objects.image[first] < image:
                 first += 1
             last = first
             while last < objects.off[k + 1] and objects.image[last] == image:
                 last += 1
             if last > first and scratch.seen[image] > 0:
-                cells.bounds[n_cells, 0] = base + run
-                cells.bounds[n_cells, 1] = base + run + scratch.seen[image]
+                cells.bounds[n_cells, 0] = scratch.place[image]
+                cells.bounds[n_cells, 1] = scratch.place[image] + scratch.seen[image]
                 cells.bounds[n_cells, 2] = first
                 cells.bounds[n_cells, 3] = last
                 n_cells += 1
@@ -179,21 +193,18 @@ def count_within(
     rows: NDArray[np.int32],
     off: NDArray[np.int64],
     limit: int,
-    seen: NDArray[np.int32],
     kept: NDArray[np.int64],
 ) -> None:
     """Rows of each class that are left when the rows of each image are cut to `limit`.
 
-    image (N,), the image of each row; rows (n,), grouped by class; off (K + 1,); seen (I,),
-    scratch; out: kept (K,). Source: COCOeval.evaluateImg, the detections up to maxDet.
+    image (N,), the image of each row; rows (n,), grouped by class, then by image; off (K + 1,);
+    out: kept (K,). Source: COCOeval.evaluateImg, the detections up to maxDet.
     """
-    seen[:] = 0
     for k in range(kept.size):
         kept[k] = 0
+        before, run = -1, 0
         for i in range(off[k], off[k + 1]):
             at = image[rows[i]]
-            seen[at] += 1
-            if seen[at] <= limit:
-                kept[k] += 1
-        for i in range(off[k], off[k + 1]):
-            seen[image[rows[i]]] = 0
+            run = run + 1 if at == before else 1
+            before = at
+            kept[k] += run <= limit

@@ -94,12 +94,9 @@ def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
             continue
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
-            if hits == zero:
-                if ignored == zero:
-                    curves.n_always_fp[a] += 1
-                    continue
-                if ignored == full:
-                    continue
+            curves.n_always_fp[a] += (hits | ignored) == zero
+            if hits == zero and ignored in (zero, full):
+                continue
             for t in range(n_thresholds):
                 bit = np.uint64(1) << np.uint64(t)
                 if hits & bit:
@@ -124,6 +121,11 @@ def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
     n_limits, n_areas, n_thresholds = n_within.shape
     n_within[:] = 0
     for r in range(ranked.off[k], ranked.off[k + 1]):
+        any_hit = np.uint64(0)
+        for a in range(n_areas):
+            any_hit |= np.uint64(ranked.tp[r, a])
+        if any_hit == np.uint64(0):
+            continue
         m = 0
         while m < n_limits and ranked.rank[r] >= limits[m]:
             m += 1
@@ -131,8 +133,6 @@ def count_within(k: Any, ranked: Any, limits: Any, n_within: Any) -> None:
             continue
         for a in range(n_areas):
             hits = np.uint64(ranked.tp[r, a])
-            if hits == np.uint64(0):
-                continue
             for t in range(n_thresholds):
                 if hits & (np.uint64(1) << np.uint64(t)):
                     n_within[m, a, t] += 1

@@ -57,7 +57,7 @@ def sorter(n: int) -> Sorter:
         np.empty(n, np.uint64),
         np.empty(n, np.uint64),
         np.empty(n, np.int32),
-        np.empty((8, 256), np.int64),
+        np.empty((4, 256), np.int64),
     )
 
 
@@ -66,10 +66,8 @@ def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: S
     """Sort `order` in place by descending score; rows of equal score keep their order.
 
     bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the
-    order that ties shall have; scratch: `sorter` of n or more. Radix sort, least digit first: as
-    stable as the merge sort of the references, and linear; insertion sort where the counting of
-    digits would take longer. Source: COCOeval.accumulate, ``argsort(-dtScores,
-    kind='mergesort')``.
+    order that ties shall have; scratch: `sorter` of n or more. As stable as the merge sort of the
+    references, and linear. Source: COCOeval.accumulate, ``argsort(-dtScores, kind='mergesort')``.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)
@@ -79,33 +77,68 @@ def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: S
             word = np.uint64(0)
         scratch.keys[i] = word if word & sign else ~(word | sign)  # larger scores get smaller keys
     if n <= SHORT:
-        for i in range(1, n):
-            key, row, place = scratch.keys[i], order[i], i
-            while place > 0 and scratch.keys[place - 1] > key:
-                scratch.keys[place], order[place] = scratch.keys[place - 1], order[place - 1]
-                place -= 1
-            scratch.keys[place], order[place] = key, row
+        insert(0, n, order, scratch.keys)
         return
+    # Most scores differ in their upper half; what is left are short runs, or few long ones.
+    sort_half(4, 0, n, order, scratch)
+    begin = 0
+    while begin < n:
+        end, ascends = begin + 1, True
+        upper = scratch.keys[begin] >> np.uint64(32)
+        while end < n and scratch.keys[end] >> np.uint64(32) == upper:
+            ascends = ascends and scratch.keys[end - 1] <= scratch.keys[end]
+            end += 1
+        if not ascends:
+            if end - begin <= SHORT:
+                insert(begin, end, order, scratch.keys)
+            else:
+                sort_half(0, begin, end, order, scratch)
+        begin = end
+
+
+@kernel
+def insert(begin: int, end: int, order: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
+    """Sort a few rows by their keys, both in place. Source: none; a stable insertion sort."""
+    for i in range(begin + 1, end):
+        key, row, place = keys[i], order[i], i
+        while place > begin and keys[place - 1] > key:
+            keys[place], order[place] = keys[place - 1], order[place - 1]
+            place -= 1
+        keys[place], order[place] = key, row
+
+
+@kernel
+def sort_half(first: int, begin: int, end: int, order: NDArray[np.int32], scratch: Sorter) -> None:
+    """Sort rows by four bytes of their keys, from the `first` lowest on, both in place.
+
+    Source: none; a stable radix sort, least digit first.
+    """
+    n = end - begin
+    keys, other_keys = scratch.keys[begin:end], scratch.next_keys[begin:end]
+    rows, other_rows = order[begin:end], scratch.next_order[begin:end]
     scratch.counts[:] = 0
     for i in range(n):
-        key = scratch.keys[i]
-        for digit in range(8):
+        key = keys[i] >> np.uint64(8 * first)
+        for digit in range(4):
             scratch.counts[digit, (key >> np.uint64(8 * digit)) & np.uint64(255)] += 1
-    for digit in range(8):
-        shift = np.uint64(8 * digit)
-        if scratch.counts[digit, (scratch.keys[0] >> shift) & np.uint64(255)] == n:
+    moved = False  # whether the rows are in the other arrays
+    for digit in range(4):
+        shift = np.uint64(8 * (first + digit))
+        if scratch.counts[digit, (keys[0] >> shift) & np.uint64(255)] == n:
             continue  # all rows share this digit
-        begin = 0
+        place = 0
         for value in range(256):
             count = scratch.counts[digit, value]
-            scratch.counts[digit, value] = begin
-            begin += count
+            scratch.counts[digit, value] = place
+            place += count
         for i in range(n):
-            value = (scratch.keys[i] >> shift) & np.uint64(255)
+            value = (keys[i] >> shift) & np.uint64(255)
             place = scratch.counts[digit, value]
-            scratch.next_keys[place] = scratch.keys[i]
-            scratch.next_order[place] = order[i]
+            other_keys[place], other_rows[place] = keys[i], rows[i]
             scratch.counts[digit, value] = place + 1
+        keys, other_keys = other_keys, keys
+        rows, other_rows = other_rows, rows
+        moved = not moved
+    if moved:
         for i in range(n):
-            scratch.keys[i] = scratch.next_keys[i]
-            order[i] = scratch.next_order[i]
+            other_keys[i], other_rows[i] = keys[i], rows[i]

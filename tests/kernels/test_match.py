@@ -69,8 +69,15 @@ def judged(name: str, case: twin.Case, *, asked: bool = True) -> tuple[Verdicts,
     outside = np.array(
         [[full * (row >> a & 1) for a in range(case.n_subsets)] for row in case.outside], word
     )
+    score_bits = np.zeros(n_detections, np.uint64)
     verdicts = Verdicts(
-        np.array([0, n_detections]), start, start, start, np.zeros_like(outside), outside
+        np.array([0, n_detections]),
+        start,
+        start,
+        start,
+        score_bits,
+        np.zeros_like(outside),
+        outside,
     )
     detections = sorted({pair.detection for pair in case.pairs})
     counts = [sum(pair.detection == d for pair in case.pairs) for d in detections]
