@@ -100,8 +100,8 @@ def is_class_fine(
 ) -> bool:
     """Whether no row of a class can be bad, without a look at which; false where that is not sure.
 
-    As `find_bad_verdict`, with n_objects (A,) of the class and hits (T,), scratch. Source: none; nothing in the
-    loops branches, so that the processor takes several rows at once.
+    As `find_bad_verdict`, of the rows of the class; n_objects (A,); hits (T,), scratch. Source:
+    none; next to nothing in the loops branches, so that the processor takes several rows at once.
     """
     strange = 0  # what is wrong in some row
     for i in range(image.size):

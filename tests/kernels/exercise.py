@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from detmap.adapters import coco_scan, voc_scan
 from detmap.compat import engine, taking
 from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
-from detmap.kernels import curves, json_scan, json_skip, overlap
+from detmap.kernels import curves, grouping, json_scan, json_skip, overlap, state
 from detmap.kernels import voc_scan as kernels
 from detmap.kernels.runs import find_bad_runs
 from detmap.overlaps import boxes
@@ -91,6 +92,11 @@ def outcomes() -> list[object]:
             rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4, threads=1
         )
     )  # a long list
+    for n_close in (20, 90):  # scores whose upper halves are equal
+        close = np.concatenate([rng.random(80), 1 + rng.random(n_close) / 1e12])
+        order = np.arange(len(close), dtype=np.int32)
+        grouping.rank_by_score(close.view(np.uint64), order, grouping.sorter(len(close)))
+        found.append(order.tolist())
     n_within = np.zeros(
         (2, 1, 1), dtype=np.int64
     )  # of three true positives one has a rank beyond the last limit
@@ -158,6 +164,7 @@ def corners() -> list[int]:
         overlap.find_bad_box(bad[:1], 1e9),
         overlap.find_bad_box(bad[:1], 0.5),
     ]
+    found += [bad_verdict(**case) for case in ({}, {"tp": [1, 1]}, {"score": [0.5, 0.75]})]
     found += [json_skip.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
     one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
@@ -277,6 +284,26 @@ def refusals() -> list[object]:
             found.append(detmap.read_truth(path).role("ignore").tolist())
             coco_scan.LEAST_SIZE = usual
     return found
+
+
+def bad_verdict(tp: Sequence[int] = (1, 2), score: Sequence[float] = (0.5, 0.25)) -> int:
+    """The first row that matching cannot have made, of two on two images; there is one object."""
+    words = np.array(tp, dtype=np.uint16)[:, None]
+    start = np.arange(2, dtype=np.int32)
+    return state.find_bad_verdict(
+        np.array([0, 2]),
+        start,
+        start * 0,
+        np.array(score),
+        words,
+        words * 0,
+        np.array([~3 & 0xFFFF], dtype=np.uint16),
+        state.NO_GAPS,
+        100,
+        np.array([[1]]),
+        np.zeros(2, dtype=np.int32),
+        np.zeros((1, 2), dtype=np.int64),
+    )
 
 
 def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[object]:
