@@ -164,7 +164,7 @@ def corners() -> list[int]:
         overlap.find_bad_box(bad[:1], 1e9),
         overlap.find_bad_box(bad[:1], 0.5),
     ]
-    found += [bad_verdict(**case) for case in ({}, {"tp": [1, 1]}, {"score": [0.5, 0.75]})]
+    found += [bad_verdict(), bad_verdict(tp=[1, 1]), bad_verdict(score=[0.5, 0.75])]
     found += [json_skip.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
     one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
