@@ -68,14 +68,9 @@ def find_bad_verdict(
             for a in range(n_subsets):
                 if tp[i, a] & ignored[i, a] or (tp[i, a] | ignored[i, a]) & beyond[0]:
                     return i
-                if tp[i, a]:
-                    hits[a, 0] += 1
         for i in range(off[k], off[k + 1]):
             seen[image[i]] = 0
         for a in range(n_subsets):
-            if hits[a, 0] <= n_objects[k, a]:
-                continue  # however the bits lie, there are not more of them than objects
-            hits[a] = 0
             for i in range(off[k], off[k + 1]):
                 for t in range(n_thresholds):
                     hits[a, t] += (np.uint64(tp[i, a]) >> np.uint64(t)) & np.uint64(1)
