@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import detmap
 from detmap.cli import main
 from detmap.errors import DataError
-from detmap.kernels.runs import find_bad_runs
+from detmap.kernels.runs import count_runs, read_runs
 from detmap.matching import match
 from detmap.overlaps.masks import Masks
 from tests.drawing import SEEDS, CocoData
@@ -67,6 +67,11 @@ BAD_MASKS: dict[str, Any] = {
     "a polygon that goes round the world": [[0, 0, 1e9, 0, 0, 1e9]],
     "a number of 400 digits": [[0, 0, 10**400, 0, 0, 9]],
     "no counts": {"size": SIZE},
+    "no size, but something else": {"counts": GOOD["counts"], "width": 5},
+    "no counts, but something else": {"size": SIZE, "width": 5},
+    "a text": "masks",
+    "a polygon among polygons": [[1, 2, 3, 4, 5, 6], 7],
+    "a box among polygons": [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4]],
     "no size": {"counts": GOOD["counts"]},
     "another size": {"size": [WIDTH, HEIGHT], "counts": GOOD["counts"]},
     "a size of text": {"size": "30", "counts": GOOD["counts"]},
@@ -194,7 +199,10 @@ def test_packed_runs_are_read_as_pycocotools_writes_them(seed: int) -> None:
     height, width = (int(side) for side in rng.integers(1, 400, 2))
     image = np.asfortranarray(rng.random((height, width)) < rng.choice([0.001, 0.5, 1]))
     text = np.frombuffer(packed(image.astype(np.uint8))["counts"].encode(), dtype=np.uint8)
-    off = np.array([0, len(text)])
-    assert find_bad_runs(text, off, np.array([height * width])) == -1
-    assert find_bad_runs(text, off, np.array([height * width + 1])) == 0
-    assert find_bad_runs(text, off, np.array([height * width - 1])) == 0
+    off, run_off = np.array([0, len(text)]), np.empty(2, dtype=np.int64)
+    count_runs(text, off, run_off)
+    counts = np.empty(run_off[1], dtype=np.uint32)
+    assert read_runs(text, off, np.array([height * width]), run_off, counts) == -1
+    assert counts[1::2].sum() == image.sum()
+    for pixels_ in (height * width + 1, height * width - 1):
+        assert read_runs(text, off, np.array([pixels_]), run_off, counts) == 0

@@ -144,7 +144,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
         if with_boxes:
             shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])
         else:
-            boxes = shapes.boxes()
+            boxes = shapes.runs.boxes
     else:
         points = _keypoints([row.keypoints for row in rows], lambda i: place("keypoints")(known[i]))
         _same_number(points, truth, lambda i: place("keypoints")(known[i]))

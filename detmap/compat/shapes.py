@@ -10,6 +10,7 @@ import numpy as np
 
 from detmap.adapters.joining import MAX_PIXEL
 from detmap.compat.rows import Rows, Unusual, from_records
+from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
 from detmap.overlaps.masks import Masks
 
@@ -56,4 +57,4 @@ def _masks(records: Sequence[dict[str, Any]], rows: Rows, coco: Any) -> Masks:
         sizes.append(runs["size"])
         counts.append(text.encode("ascii") if isinstance(text, str) else bytes(text))
     size = np.array(sizes, dtype=np.int64).reshape(-1, 2)
-    return Masks(size, tuple(counts), rows.area)
+    return masks.from_texts(counts, size, rows.area, str)

@@ -1,30 +1,67 @@
-"""Run lengths of masks as COCO packs them into text, looked at before anybody follows them."""
+"""Masks as run lengths: read from COCO's text, measured, and compared."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
+from detmap.kernels.digest import finalise
 
 FIRST = 48  # the character that stands for 0
 MORE, SIGN, BITS = 32, 16, 5  # another character follows; the number is negative; bits of each
 LONGEST = 7  # characters of a number of 32 bits
+UINT = 0xFFFFFFFF  # maskApi.c has sides of boxes in 32 bits, without a sign
+
+
+class Runs(NamedTuple):
+    """The run lengths of n masks: pixels column by column, outside and inside by turns."""
+
+    size: NDArray[np.int64]  # (n, 2) height and width
+    off: NDArray[np.int64]  # (n + 1,) where each mask's runs begin
+    counts: NDArray[np.uint32]  # (r,) add up to height times width in each mask
+    boxes: NDArray[np.float64]  # (n, 4) x, y, width, height
+    pixels: NDArray[np.int64]  # (n,) inside
+    hollow: NDArray[np.bool_]  # (n,) has a run of no pixels behind the first
 
 
 @kernel
-def find_bad_runs(
-    text: NDArray[np.uint8], off: NDArray[np.int64], pixels: NDArray[np.int64]
-) -> int:
-    """The first of n texts whose run lengths do not fill the pixels of their mask; -1 for none.
+def count_runs(text: NDArray[np.uint8], off: NDArray[np.int64], run_off: NDArray[np.int64]) -> None:
+    """How many numbers precede each of n texts.
 
-    text: all of them, one after the other; off (n + 1,), pixels (n,). Source: rleFrString of
+    text: all of them, one after the other; off (n + 1,); out: run_off (n + 1,). Source: rleFrString
+    of pycocotools' maskApi.c: the last character of a number says so.
+    """
+    run_off[0] = 0
+    for i in range(off.size - 1):
+        n = 0
+        for at in range(off[i], off[i + 1]):
+            if (np.int64(text[at]) - FIRST) & MORE == 0:
+                n += 1
+        run_off[i + 1] = run_off[i] + n
+
+
+@kernel
+def read_runs(
+    text: NDArray[np.uint8],
+    off: NDArray[np.int64],
+    pixels: NDArray[np.int64],
+    run_off: NDArray[np.int64],
+    counts: NDArray[np.uint32],
+) -> int:
+    """Read n texts of run lengths; the first whose runs do not fill the pixels of its mask, -1 for
+    none.
+
+    text, off, run_off: see `count_runs`; pixels (n,); out: counts. Source: rleFrString of
     pycocotools' maskApi.c, which follows a text without looking where it ends: a number is
-    written in base 32, from the third on as the difference to the one two before.
+    written in base 32, from the fourth on as the difference to the one two before.
     """
     for i in range(pixels.size):
         at, end = off[i], off[i + 1]
-        total, n_runs = np.int64(0), 0
+        run = run_off[i]
+        total = np.int64(0)
         before, last = np.int64(0), np.int64(0)  # the run two before, and the one before
         while at < end:
             value, n_characters, more = np.int64(0), 0, True
@@ -40,13 +77,105 @@ def find_bad_runs(
                 at += 1
                 if not more and word & SIGN:
                     value |= np.int64(-1) << (BITS * n_characters)
-            if n_runs > 2:
+            if run - run_off[i] > 2:
                 value += before
             before, last = last, value
-            n_runs += 1
             total += value
             if value < 0 or total > pixels[i]:
                 return i
+            counts[run] = value
+            run += 1
         if total != pixels[i]:
             return i
     return -1
+
+
+@kernel
+def measure_runs(masks: Runs) -> None:
+    """The boxes and pixels of masks, and which are hollow, from their sizes and runs.
+
+    Source: rleToBbox and rleArea of pycocotools' maskApi.c. A mask of one run, which is outside,
+    has a box of zeros; another without pixels has one that begins behind the last column and row
+    and whose sides are what is left of a negative number in 32 bits.
+    """
+    for i in range(masks.pixels.size):
+        height, width = masks.size[i, 0], masks.size[i, 1]
+        begin, end = masks.off[i], masks.off[i + 1]
+        left, top, right, bottom = width, height, np.int64(0), np.int64(0)
+        x, y = np.int64(0), np.int64(0)  # where the run begins
+        inside, hollow = np.int64(0), False
+        for j in range(begin, end):
+            n = np.int64(masks.counts[j])
+            hollow |= n == 0 and j > begin
+            if n > 0 and (j - begin) % 2 == 1:
+                inside += n
+                left = min(left, x)
+                last = y + n - 1
+                if last >= height:  # it goes on in the next column
+                    top, bottom = np.int64(0), height - 1
+                    right = max(right, x + last // height)
+                else:
+                    top, bottom, right = min(top, y), max(bottom, last), max(right, x)
+            y += n
+            if y >= height:
+                y -= height
+                x += 1
+            if y >= height:
+                x += y // height
+                y %= height
+        if end - begin < 2:
+            left, top, right, bottom = np.int64(0), np.int64(0), np.int64(-1), np.int64(-1)
+        masks.boxes[i, 0], masks.boxes[i, 1] = left, top
+        masks.boxes[i, 2] = (right - left + 1) & UINT
+        masks.boxes[i, 3] = (bottom - top + 1) & UINT
+        masks.pixels[i], masks.hollow[i] = inside, hollow
+
+
+@kernel
+def fold_runs(masks: Runs, digest: NDArray[np.uint64]) -> None:
+    """A fingerprint of each of n masks, its size and its runs.
+
+    Out: digest (n,). Two runs are a word. Source: none; a fingerprint of ours, as `fold_rows`.
+    """
+    for i in range(digest.size):
+        size = np.uint64(masks.size[i, 0]) << np.uint64(32) | np.uint64(masks.size[i, 1])
+        begin, end = masks.off[i], masks.off[i + 1]
+        row, column = finalise(size), np.uint64(end - begin)
+        for j in range(begin, end, 2):
+            word = np.uint64(masks.counts[j])
+            if j + 1 < end:
+                word |= np.uint64(masks.counts[j + 1]) << np.uint64(32)
+            column += np.uint64(0x9E3779B97F4A7C15)
+            row += finalise(word ^ column)
+        digest[i] = finalise(row)
+
+
+@kernel
+def meet_runs(a: Runs, i: int, b: Runs, j: int) -> tuple[np.int64, np.int64]:
+    """How many pixels mask i of `a` and mask j of `b`, of the same size, share, and how many are in
+    either.
+
+    Source: rleIou of pycocotools' maskApi.c. Where runs of no pixels begin in both at once, it ends
+    there, and so does this.
+    """
+    at_a, at_b = a.off[i], b.off[j]
+    end_a, end_b = a.off[i + 1] - 1, b.off[j + 1] - 1
+    rest_a, rest_b = np.int64(a.counts[at_a]), np.int64(b.counts[at_b])
+    inside_a, inside_b = False, False
+    shared, either = np.int64(0), np.int64(0)
+    while True:
+        step = min(rest_a, rest_b)
+        if inside_a or inside_b:
+            either += step
+        if inside_a and inside_b:
+            shared += step
+        rest_a -= step
+        rest_b -= step
+        if rest_a == 0 and at_a < end_a:
+            at_a += 1
+            rest_a, inside_a = np.int64(a.counts[at_a]), not inside_a
+        if rest_b == 0 and at_b < end_b:
+            at_b += 1
+            rest_b, inside_b = np.int64(b.counts[at_b]), not inside_b
+        if rest_a == 0 and rest_b == 0:
+            return shared, either

@@ -22,9 +22,9 @@ from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
 from detmap.kernels import curves, grouping, json_scan, json_skip, overlap, state
 from detmap.kernels import voc_scan as kernels
-from detmap.kernels.runs import find_bad_runs
 from detmap.overlaps import boxes
 from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
+from tests.kernels import test_runs
 from tests.kernels.test_match import draw_case, judged
 from tests.lanes import LANES, write_mutated
 from tests.tables import read_coco, voc_tables
@@ -132,13 +132,22 @@ def cells() -> list[object]:
     return found
 
 
-def run_lengths() -> list[int]:
-    """Texts of run lengths that fill 12 pixels, and that do not."""
+def run_lengths() -> list[object]:
+    """Texts that fill 12 pixels, and that do not; awkward masks and their overlaps."""
     texts = (b"<", b"44", b"444L", b"X", b"oo", b"\x01", b"o" * 9, b"O", b"3333")
-    return [
-        find_bad_runs(np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), np.array([12]))
-        for text in texts
-    ]
+    found: list[object] = [test_runs.first_bad(text) for text in texts]
+    for seed in range(40):
+        _, _, packed = test_runs.draw_masks(seed)
+        some, others = test_runs.read(packed[:6]), test_runs.read(packed[6:])
+        crowd = np.arange(6) % 3 == 0
+        found += [
+            test_runs.overlaps(some.runs, others.runs, crowd, lowest).tolist()
+            for lowest in (-1.0, 0.5)
+        ]
+        found += [some.digest().tolist(), some.runs.boxes.tolist(), some.area.tolist()]
+    tall = test_runs.read(test_runs.sides())
+    found.append(test_runs.overlaps(tall.runs, tall.runs, np.array([False, True]), -1.0).tolist())
+    return found
 
 
 def lanes() -> list[tuple[str, int]]:
