@@ -52,7 +52,7 @@ def compare_masks_of_next_to_nothing() -> None:
     truth, detections = tables()
     shapes = masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str)
     truth, detections = replace(truth, shapes=shapes), replace(detections, shapes=shapes)
-    evaluate(truth, detections, "coco-segm")
+    evaluate(truth.take(np.arange(3)), detections, "coco-segm")
 
 
 def integrate_next_to_nothing() -> None:

@@ -31,8 +31,9 @@ class Runs(NamedTuple):
 def count_runs(text: NDArray[np.uint8], off: NDArray[np.int64], run_off: NDArray[np.int64]) -> None:
     """How many numbers precede each of n texts.
 
-    text: all of them, one after the other; off (n + 1,); out: run_off (n + 1,). Source: rleFrString
-    of pycocotools' maskApi.c: the last character of a number says so.
+    text: all of them, one after the other; off (n + 1,); out: run_off (n + 1,).
+
+    Source: rleFrString of pycocotools' maskApi.c: the last character of a number says so.
     """
     run_off[0] = 0
     for i in range(off.size - 1):
@@ -88,6 +89,24 @@ def read_runs(
         if total != pixels[i]:
             return i
     return -1
+
+
+@kernel
+def gather_runs(
+    off: NDArray[np.int64],
+    counts: NDArray[np.uint32],
+    rows: NDArray[np.int64],
+    new_off: NDArray[np.int64],
+    gathered: NDArray[np.uint32],
+) -> None:
+    """Copy the run lengths of some masks, by row, to where `new_off` says.
+
+    Source: none; copying alone.
+    """
+    for k in range(rows.size):
+        begin, shift = new_off[k], off[rows[k]] - new_off[k]
+        for at in range(begin, new_off[k + 1]):
+            gathered[at] = counts[at + shift]
 
 
 @kernel

@@ -1,20 +1,21 @@
 """Masks: intersection over union of pixels, by kernels that follow run lengths.
 
-Polygons become run lengths by pycocotools' own routines.
+Polygons become run lengths first, see `detmap.overlaps.polygons`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from types import ModuleType
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError, DetmapError
+from detmap.errors import DataError
+from detmap.overlaps.polygons import FIX, rasterised
+from detmap.parallel import in_order
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
@@ -23,15 +24,12 @@ if TYPE_CHECKING:
     from detmap.kernels.runs import Runs
 
 MOST_PIXELS = 2**31 - 1
-LONGEST_OUTLINE = 1e7
-"""Pixels around a polygon: its outline is drawn point by point."""
-
 BUFFER = 1 << 15
 """Pairs that are made before they are judged, see `detmap.overlaps.boxes`."""
 
-FIX = (
-    "a mask is a list of polygons [x1, y1, x2, y2, ...], or run lengths with their size and counts"
-)
+AT_ONCE = 4096
+"""Masks that a thread reads at a time."""
+
 Place = Callable[[int], str]
 Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """Where each row's run lengths begin, (n + 1,), and the run lengths."""
@@ -136,13 +134,10 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
         that do not fill it; `place` names row i
     """
     size = _whole(sizes, place)
-    polygons = [i for i, given in enumerate(segmentations) if isinstance(given, list)]
-    others = [i for i, given in enumerate(segmentations) if not isinstance(given, list)]
-    counts = _counts([segmentations[i] for i in others], size, others, place)
-    texts = [i for i, given in zip(others, counts, strict=True) if isinstance(given, str)]
-    lists = [i for i, given in zip(others, counts, strict=True) if isinstance(given, list)]
-    drawn = _rasterised([segmentations[i] for i in polygons], size, polygons, place)
-    strings = [given for given in counts if isinstance(given, str)]
+    polygons, rings, others, objects = _parted(range(len(size)), segmentations, list)
+    drawn = rasterised(rings, size, polygons, place)
+    counts = _counts(objects, size, others, place)
+    texts, strings, lists, numbers = _parted(others, counts, str)
     packed = "".join(strings)
     if not packed.isascii():
         row = next(i for i, text in zip(texts, strings, strict=True) if not text.isascii())
@@ -150,10 +145,26 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     parts = (
         _unpacked(packed.encode(), strings, size, texts, place),
         _unpacked(b"".join(drawn), drawn, size, polygons, place),
-        _listed([given for given in counts if isinstance(given, list)], size, lists, place),
+        _listed(numbers, size, lists, place),
     )
     masks = measured(size, _together(parts, np.array([*texts, *polygons, *lists], dtype=np.int64)))
     return replace(masks, area=masks.runs.pixels.astype(np.float64))
+
+
+def _parted(
+    rows: Sequence[int], values: Sequence[Any], kind: type
+) -> tuple[Sequence[int], Sequence[Any], Sequence[int], Sequence[Any]]:
+    """Rows and values of a kind, and the others."""
+    same = [each is kind for each in map(type, values)]
+    others = [not each for each in same]
+    if all(same):
+        return rows, values, [], []
+    return (
+        list(compress(rows, same)),
+        list(compress(values, same)),
+        list(compress(rows, others)),
+        list(compress(values, others)),
+    )
 
 
 def from_texts(
@@ -182,8 +193,21 @@ def measured(size: NDArray[np.int64], ragged: Ragged) -> Masks:
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.bool_),
     )
-    measure_runs(runs)
+
+    def measure_some(some: slice) -> None:
+        size, off = runs.size[some], runs.off[some.start : some.stop + 1]
+        boxes, pixels = runs.boxes[some], runs.pixels[some]
+        measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
+
+    _each_slice(measure_some, n)
     return Masks(runs, np.zeros(n))
+
+
+def _each_slice(work: Callable[[slice], None], n_rows: int) -> None:
+    """Call `work` with slices of the rows, by several threads where they are many."""
+    slices = [slice(at, min(at + AT_ONCE, n_rows)) for at in range(0, n_rows, AT_ONCE)]
+    for _ in in_order(work, slices, 1 if len(slices) < 2 else None):
+        pass
 
 
 def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
@@ -214,16 +238,26 @@ def _counts(
             if not isinstance(each, dict) or not each.keys() >= {"size", "counts"}:
                 raise DataError(place(i), "neither polygons nor run lengths", FIX) from None
         raise
-    wanted = size[rows].tolist()
-    if sides != wanted:
-        for i, side, (height, width) in zip(rows, sides, wanted, strict=True):
+    wanted = size[list(rows)]
+    if not _are(sides, wanted):
+        for i, side, (height, width) in zip(rows, sides, wanted.tolist(), strict=True):
             if side != [height, width]:
                 what = f"size {side!r:.40} on an image of height {height} and width {width}"
                 raise DataError(place(i), what, "a mask has its image's size")
-    for i, each in zip(rows, counts, strict=True):
-        if not isinstance(each, str | list):
+    for i, kind in zip(rows, map(type, counts), strict=True):
+        if kind is not str and kind is not list:
             raise DataError(place(i), "counts that are neither a list nor ASCII text", FIX)
     return counts
+
+
+def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
+    """Whether all are the rows (n, 2), lists of integers; where not, a closer look decides."""
+    if set(map(type, sides)) != {list} or set(map(len, sides)) != {2}:
+        return not sides
+    numbers = list(chain.from_iterable(sides))
+    if set(map(type, numbers)) != {int} or max(numbers) > MOST_PIXELS:
+        return False
+    return bool((np.array(numbers).reshape(-1, 2) == size).all())
 
 
 def _unfilled(pixels: int) -> str:
@@ -244,14 +278,20 @@ def _unpacked(
     characters, pixels = np.frombuffer(joined, dtype=np.uint8), size[list(rows)].prod(axis=1)
     count_runs(characters, off, run_off)
     counts = np.empty(run_off[-1], dtype=np.uint32)
-    bad = read_runs(characters, off, pixels, run_off, counts)
-    if bad >= 0:
-        raise DataError(place(rows[bad]), _unfilled(pixels[bad]), FIX)
+
+    def read_some(some: slice) -> None:
+        ends = slice(some.start, some.stop + 1)
+        bad = read_runs(characters, off[ends], pixels[some], run_off[ends], counts)
+        if bad >= 0:
+            bad += some.start
+            raise DataError(place(rows[bad]), _unfilled(pixels[bad]), FIX)
+
+    _each_slice(read_some, len(texts))
     return run_off, counts
 
 
 def _listed(
-    given: list[list[Any]], size: NDArray[np.int64], rows: Sequence[int], place: Place
+    given: Sequence[list[Any]], size: NDArray[np.int64], rows: Sequence[int], place: Place
 ) -> Ragged:
     """The run lengths of lists."""
     for i, runs in zip(rows, given, strict=True):
@@ -279,110 +319,9 @@ def _together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
 
 def _gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
     """Some of the rows."""
-    begin, n_runs = ragged[0][rows], np.diff(ragged[0])[rows]
-    off = np.concatenate([[0], np.cumsum(n_runs)]).astype(np.int64)
-    place = np.arange(off[-1]) + np.repeat(begin - off[:-1], n_runs)
-    return off, ragged[1][place]
+    from detmap.kernels.runs import gather_runs
 
-
-# --- polygons -------------------------------------------------------------------------------------
-
-
-def routines() -> ModuleType:
-    """pycocotools.mask.
-
-    Raises
-    ------
-    DetmapError : it is not installed
-    """
-    try:
-        from pycocotools import mask
-    except ImportError:
-        raise DetmapError(
-            "masks", "pycocotools is not installed", "pip install 'detmap[all]'"
-        ) from None
-    module: ModuleType = mask
-    return module
-
-
-def _rasterised(
-    given: Sequence[list[Any]], size: NDArray[np.int64], rows: Sequence[int], place: Place
-) -> list[bytes]:
-    """Packed run lengths of lists of polygons. Source: COCO.annToRLE of pycocotools' coco.py.
-
-    Polygons of images of one size are drawn in one call.
-    """
-    if not given:
-        return []
-    _check_polygons(given, rows, place)
-    mask = routines()
-    like: dict[tuple[int, int, bool], list[int]] = {}
-    for k, (height, width) in enumerate(size[rows].tolist()):
-        like.setdefault((height, width, len(given[k][0]) == 4), []).append(k)
-    drawn = [b""] * len(given)
-    for (height, width, _), some in like.items():
-        rings = [ring for k in some for ring in given[k]]
-        pieces = iter(mask.frPyObjects(rings, height, width))
-        for k in some:
-            mine = [next(pieces) for _ in given[k]]
-            drawn[k] = (mine[0] if len(mine) == 1 else mask.merge(mine))["counts"]
-    return drawn
-
-
-def _check_polygons(given: Sequence[list[Any]], rows: Sequence[int], place: Place) -> None:
-    """A `DataError` for the first list of polygons that is none; most are found legal at once."""
-    if _legal(given):
-        return
-    for i, each in zip(rows, given, strict=True):
-        wrong = _wrong_polygons(each)
-        if wrong:
-            raise DataError(place(i), wrong, FIX)
-
-
-def _legal(given: Sequence[list[Any]]) -> bool:
-    """Whether all are lists of polygons with three corners or more, as `_wrong_polygons` has it."""
-    rings = list(chain.from_iterable(given))
-    if not all(given) or set(map(type, rings)) != {list}:
-        return False
-    length = np.fromiter(map(len, rings), np.int64, len(rings))
-    if (length < 6).any() or (length % 2).any():
-        return False
-    if not set(map(type, chain.from_iterable(rings))) <= {int, float}:
-        return False
-    try:
-        points = np.fromiter(chain.from_iterable(rings), np.float64, length.sum()).reshape(-1, 2)
-    except OverflowError:
-        return False
-    if not (np.abs(points) <= LONGEST_OUTLINE).all():
-        return False
-    end = np.cumsum(length // 2)
-    following = np.arange(1, len(points) + 1)
-    following[end - 1] = end - length // 2
-    sides = np.abs(points - points[following]).max(axis=1)
-    first = (end - length // 2)[_offsets(given)[:-1]]  # corner of each list
-    return bool((np.add.reduceat(sides, first) <= LONGEST_OUTLINE).all())
-
-
-def _wrong_polygons(rings: list[Any]) -> str:
-    """What is wrong with a list of polygons; "" for nothing.
-
-    Four numbers are a box, where all have four: so reads frPyObjects.
-    """
-    if not rings or not all(isinstance(ring, list) for ring in rings):
-        return "no polygon" if not rings else "a polygon that is no list"
-    box = len(rings[0]) == 4
-    length = 0.0
-    for ring in rings:
-        if (len(ring) != 4) if box else (len(ring) < 6 or len(ring) % 2):
-            return f"a polygon of {len(ring)} numbers"
-        if not all(type(x) in (int, float) for x in ring):
-            return "a polygon of something else than numbers"
-        try:
-            points = np.array(ring, dtype=np.float64)
-        except OverflowError:
-            return "a number that is too large for pixels"
-        if not np.isfinite(points).all() or (np.abs(points) > LONGEST_OUTLINE).any():
-            return "a number that is too large for pixels, or not finite"
-        sides = np.abs(points.reshape(-1, 2) - np.roll(points.reshape(-1, 2), 1, axis=0))
-        length += float(points[2:].sum() if box else sides.max(axis=1).sum())
-    return "" if length <= LONGEST_OUTLINE else "an outline that is too long for pixels"
+    off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)
+    counts = np.empty(off[-1], dtype=np.uint32)
+    gather_runs(*ragged, np.ascontiguousarray(rows, dtype=np.int64), off, counts)
+    return off, counts
