@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pycocotools.cocoeval import Params
 import detmap
 from detmap import protocol, signature
 from detmap.errors import ProtocolError
-from detmap.protocol import Grid
+from detmap.protocol import Grid, Subset
 from detmap.resources import folder
 
 COCO = protocol.load("coco-bbox")
@@ -306,3 +307,38 @@ def test_no_limit_is_one_number() -> None:
     assert voc.max_dets() == (protocol.NO_LIMIT,)
     assert voc.rows()[0][0].max_dets == protocol.NO_LIMIT
     assert voc.as_dict()["limits"]["max_dets"] == []
+
+
+def _with(table: str, **values: Any) -> dict[str, Any]:
+    return {table: replace(getattr(protocol.load("coco-bbox"), table), **values)}
+
+
+@pytest.mark.parametrize(
+    ("key", "changes"),
+    [
+        ("iou.thresholds", _with("iou", thresholds=Grid(tuple(np.linspace(0.1, 0.9, 70))))),
+        ("iou.thresholds", _with("iou", thresholds=Grid((0.9, 0.5)))),
+        ("iou.cap", _with("iou", cap=float("nan"))),
+        ("iou.sigmas", _with("iou", sigmas=[1.0])),
+        ("limits.max_dets", _with("limits", max_dets=(-5,))),
+        ("limits.max_dets", _with("limits", max_dets=(100, 1))),
+        ("limits.order", _with("limits", order="input")),
+        ("matching.rule", _with("matching", rule="any")),
+        ("subsets", {"subsets": ()}),
+        ("subsets", {"subsets": ("all",)}),
+        ("subsets", {"subsets": tuple(Subset(f"s{i}", ()) for i in range(70))}),
+        ("subsets", {"subsets": (Subset("all", ()), Subset("all", ()))}),
+        ("metrics", {"metrics": ("AP", "x")}),
+        ("limits", {"limits": None}),
+    ],
+)
+def test_a_protocol_checks_itself_whoever_makes_it(key: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        replace(protocol.load("coco-bbox"), **changes)
+    assert refused.value.where == key
+
+
+@pytest.mark.parametrize("name", protocol.names())
+def test_a_protocol_of_the_same_values_is_made(name: str) -> None:
+    stock = protocol.load(name)
+    assert replace(stock) == stock

@@ -5,7 +5,7 @@ curves.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from detmap.compat.rows import Rows, Unusual
 from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.matching import match
-from detmap.protocol import MAX_THRESHOLDS, Grid, Protocol, Range, Subset
+from detmap.protocol import MAX_SUBSETS, MAX_THRESHOLDS, Grid, Protocol, Range, Subset
 from detmap.tables import Categories, Detections, Images, Truth
 
 
@@ -78,7 +78,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         and all(0 < sigma < np.inf for sigma in sigmas)
         and image_ids
         and category_ids
-        and areas
+        and 0 < len(areas) <= MAX_SUBSETS
         and limits
         and all(isinstance(limit, int | np.integer) and 0 < limit < 2**62 for limit in limits)
         and thresholds.ndim == 1
@@ -220,7 +220,21 @@ def _positions(ids: Sequence[Hashable], wanted: list[Any]) -> NDArray[np.int32]:
     return np.array([place.get(value, -1) for value in ids], dtype=np.int32)
 
 
-_stock = cache(protocols.load)
+class Parameters(Protocol):
+    """What clients of pycocotools set, which no check of a protocol holds for: thresholds above 1,
+    areas that nothing lies in.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
+
+
+@cache
+def _stock(name: str) -> Parameters:
+    stock = protocols.load(name)
+    return Parameters(*(getattr(stock, field.name) for field in fields(stock)))
 
 
 def protocol_of(
@@ -229,9 +243,7 @@ def protocol_of(
     limit: int,
     kind: str = "bbox",
 ) -> Protocol:
-    """COCO's protocol for an iouType, with these thresholds, areas and limit; built without the
-    checks of a protocol file.
-    """
+    """COCO's protocol for an iouType, with these thresholds, areas and limit."""
     stock = _stock(f"coco-{kind}")
     return replace(
         stock,

@@ -173,7 +173,7 @@ STEPS = {
 
 def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
     """Whether an object has other methods than these."""
-    own = own_dict(owner) if isinstance(owner, Lazy) else vars(owner)
+    own = own_dict(owner) if isinstance(owner, Lazy) else getattr(owner, "__dict__", {})
     return any(
         getattr(type(owner), name, None) is not method or name in own
         for name, method in methods.items()

@@ -130,9 +130,14 @@ def _array(values: list[Any], kinds: str) -> NDArray[Any]:
     return array
 
 
+MOST_EXACT = 2**53
+"""Integers up to here are as exact as float64; pycocotools tells larger ones apart."""
+
+
 def _numbers(values: list[Any]) -> NDArray[np.float64]:
     array = _array(values, "iuf").astype(np.float64)
-    if np.isnan(array).any():
+    large = np.flatnonzero(~(np.abs(array) < MOST_EXACT)).tolist()
+    if np.isnan(array).any() or not all(isinstance(values[i], float | np.floating) for i in large):
         raise Unusual
     return array
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from detmap import opening
 from detmap.adapters import coco_scan
-from detmap.compat.rows import MOST_CATEGORIES, Rows, Unusual, good_boxes
+from detmap.compat.rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError
 from detmap.rows import Positions
 
@@ -196,6 +196,8 @@ def open_instances(path: Any) -> Instances | None:
     wanted = coco_scan.key("area") | coco_scan.key("iscrowd") | coco_scan.key("id")
     if columns is None or not (columns.seen & wanted == wanted).all():
         return None
+    if not _exact(columns.value):
+        return None
     image_ids = list(dict.fromkeys(listed["images"]))
     rows = Rows(
         sorted(image_ids),
@@ -219,7 +221,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     if CAPTION in text:  # to pycocotools these are no boxes
         return None
     columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _as_they_are)
-    if columns is None or not len(columns.seen):
+    if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
     return Results(head, rows, text)
@@ -283,6 +285,11 @@ def _text_of(path: Any) -> bytes | None:
         return opening.read_bytes(path)
     except (OSError, ValueError, DataError):
         return None
+
+
+def _exact(numbers: NDArray[np.float64]) -> bool:
+    """Whether they are what the text says, even where that has integers."""
+    return bool((np.abs(numbers) < MOST_EXACT).all())
 
 
 def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:

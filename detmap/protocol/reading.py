@@ -15,7 +15,7 @@ from detmap import opening
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol.checks import Key
 from detmap.protocol.keys import declared, keys
-from detmap.protocol.tree import Protocol
+from detmap.protocol.tree import Protocol, spelled
 from detmap.resources import folder
 
 RENAMED = {
@@ -78,14 +78,45 @@ def load(name_or_path: str | Path) -> Protocol:
 def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
     """A protocol from plain values, as `Protocol.as_dict` gives them; errors begin with `where`."""
     protocol: Protocol = _node(Protocol, tree, where, prefix="")
+    return protocol
+
+
+def check(protocol: Protocol) -> None:
+    """Hold a protocol, by whomever it was made, to what reading it from a file would give.
+
+    Raises
+    ------
+    ProtocolError : a value out of range, or in another form than reading gives
+    """
+    _check_node(protocol, Protocol, "")
     if protocol.limits.order == "input" and len(protocol.limits.max_dets) > 1:
         raise ProtocolError(
-            f"{where}: limits.order",
+            "limits.order",
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
     protocol.rows()  # a metric that does not exist is refused before any work is done
-    return protocol
+
+
+def _check_node(node: Any, kind: type, prefix: str) -> None:
+    """Each value of a table is the one that its own spelling in TOML is read as."""
+    if not isinstance(node, kind):
+        raise ProtocolError(
+            prefix.rstrip("."), f"a {type(node).__name__}", f"give a {kind.__name__}"
+        )
+    for name, key in declared(kind).items():
+        value = getattr(node, name)
+        if not isinstance(key, Key):
+            _check_node(value, key, f"{prefix}{name}.")
+            continue
+        try:
+            legal = bool(key.check.read(spelled(node, name)) == value)
+        except (ValueError, TypeError, OverflowError, AttributeError):
+            legal = False
+        if not legal:
+            raise ProtocolError(
+                prefix + name, f"{_shown(value)} is not legal", f"{key.check.legal}; use override()"
+            )
 
 
 def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
@@ -136,7 +167,10 @@ def _node(node: type, tree: Mapping[str, Any], where: str, prefix: str) -> Any:
                 f"{_shown(inner)} is not a table",
                 f"set one of its keys, {key}.…",
             )
-    return node(**values)
+    try:
+        return node(**values)
+    except ProtocolError as error:
+        raise ProtocolError(f"{where}: {error.where}", error.what, error.fix) from None
 
 
 def _value(key: Key, tree: Mapping[str, Any], name: str, where: str) -> Any:

@@ -46,6 +46,10 @@ class Protocol:
     ----------
     changes : what differs from the stock protocol, as (dotted key, value as JSON)
     stock : False for a protocol that detmap does not ship
+
+    Raises
+    ------
+    ProtocolError : a value that no file could give, whoever made the protocol
     """
 
     name: Annotated[str, Key("its name", TEXT, "detmap")]
@@ -85,6 +89,11 @@ class Protocol:
     ]
     changes: tuple[tuple[str, str], ...] = ()
     stock: bool = True
+
+    def __post_init__(self) -> None:
+        from detmap.protocol.reading import check
+
+        check(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""
@@ -169,17 +178,20 @@ def plain(value: Any) -> Any:
         return {r.attribute: [r.low, r.high] for r in value.ranges}
     if isinstance(value, Group):
         return list(value.classes) or LABELLED
-    if isinstance(value, Limits):
-        limits = [] if value.max_dets == (NO_LIMIT,) else list(value.max_dets)
-        return {"max_dets": limits, "scope": value.scope, "order": value.order}
     if is_dataclass(value):
-        node = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-        if isinstance(value, Matching):
-            node["neutral"] = dict(value.neutral)
-        if isinstance(value, Protocol):
-            node["subsets"] = {subset.name: plain(subset) for subset in value.subsets}
-            node["groups"] = {group.name: plain(group) for group in value.groups}
-        return node
+        return {f.name: spelled(value, f.name) for f in fields(value)}
     if isinstance(value, tuple):
         return [plain(x) for x in value]
     return value
+
+
+def spelled(node: Any, name: str) -> Any:
+    """One value of a table as TOML has it."""
+    value = getattr(node, name)
+    if isinstance(node, Limits) and value == (NO_LIMIT,):
+        return []
+    if isinstance(node, Matching) and name == "neutral":
+        return dict(value)
+    if isinstance(node, Protocol) and name in ("subsets", "groups"):
+        return {each.name: plain(each) for each in value}
+    return plain(value)

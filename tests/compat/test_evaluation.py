@@ -688,3 +688,47 @@ def test_the_documentation_names_each_of_them() -> None:
 
     for kind in quirks.QUIRKS:
         assert f"\n{kind} " in (detmap.compat.__doc__ or "")
+
+
+ONE = {
+    "images": [{"id": 1}],
+    "categories": [{"id": 1, "name": "a"}],
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
+    ],
+}
+
+
+def _scored(*found: tuple[int, int]) -> list[dict[str, Any]]:
+    return [
+        {"image_id": 1, "category_id": 1, "bbox": [left, 0, 9, 9], "score": score}
+        for left, score in found
+    ]
+
+
+def test_more_area_ranges_than_a_word_has_bits() -> None:
+    ranges = [[0, 1e10], *([i, i + 40] for i in range(70))]
+    labels = ["all", "small", "medium", "large", *map(str, range(67))]
+    check((ONE, _scored((0, 1), (5, 2))), native=False, areaRng=ranges, areaRngLbl=labels)
+
+
+def test_integer_scores_that_no_float_tells_apart() -> None:
+    check((ONE, _scored((50, 2**53), (0, 2**53 + 1))), native=False)
+
+
+def test_integer_scores_that_no_float_tells_apart_in_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sources, "LEAST_SIZE", 1)
+    check((ONE, _scored((50, 2**53), (0, 2**53 + 1))), native=False)
+
+
+def test_without_detections_the_error_is_that_of_pycocotools() -> None:
+    def script(classes: Classes) -> None:
+        truth = classes.coco()
+        truth.dataset = ONE
+        truth.createIndex()
+        classes.evaluation(truth, None, "bbox").evaluate()
+
+    run_both(script)
+    assert run(script, OURS).error.startswith("AttributeError")
