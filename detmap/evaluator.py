@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
-from detmap.errors import DataError, DetmapError, MergeError, few
+from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, few
 from detmap.evaluate import prepare, summarize
 from detmap.matches import Matches, read
 from detmap.matching import match
@@ -108,7 +108,11 @@ class Evaluator:
         self.truth = (
             None
             if truth is None
-            else _Known(truth if isinstance(truth, Truth) else read_truth(truth))
+            else _Known(
+                truth
+                if isinstance(truth, Truth)
+                else read_truth(truth, shapes=self.protocol.iou.of)
+            )
         )
         self.categories = (
             _categories(classes) if self.truth is None else self.truth.table.categories
@@ -150,7 +154,14 @@ class Evaluator:
         ------
         DataError : shapes or lengths that differ, labels outside the classes, numbers that are not
             finite, negative sizes, an image that came before or that the truth lacks
+        ProtocolError : the protocol compares masks or keypoints; batches have boxes
         """
+        if self.protocol.iou.of != "boxes":
+            raise ProtocolError(
+                f"protocol {self.protocol.name}",
+                f"compares {self.protocol.iou.of}, and batches have boxes alone",
+                "write them to COCO files, and give these to detmap.evaluate or `detmap match`",
+            )
         found = batches.batch("predictions", predictions)
         if self.truth is None:
             if targets is None:

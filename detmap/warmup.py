@@ -7,6 +7,7 @@ and a test holds it against all commands and the whole interface.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +19,15 @@ from detmap.adapters.voc_scan import read_nothing
 from detmap.curves import coco_arrays
 from detmap.errors import DetmapError
 from detmap.evaluate import evaluate
+from detmap.matching import match
 from detmap.overlaps import masks
+from detmap.overlaps.keypoints import Keypoints
 from detmap.protocol import load, names
-from detmap.tables import Detections, Truth
+from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
 
 BOXES = [[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 20.0, 20.0], [0.0, 0.0, 9.0, 9.0]]
 IMAGES, CLASSES = [1, 1, 2], [1, 2, 1]
+KINDS = np.array([ABSENT, NOT_EXHAUSTIVE], np.uint8)
 
 
 def tables() -> tuple[Truth, Detections]:
@@ -47,12 +51,26 @@ def evaluate_next_to_nothing() -> None:
             result.integrators()
 
 
-def compare_masks_of_next_to_nothing() -> None:
-    """Masks from run lengths to numbers, and a selection of their rows."""
+def evaluate_next_to_no_shapes() -> None:
+    """Keypoints and masks, polygons where pycocotools is installed; who took what, of boxes too."""
     truth, detections = tables()
-    shapes = masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str)
-    truth, detections = replace(truth, shapes=shapes), replace(detections, shapes=shapes)
-    evaluate(truth.take(np.arange(3)), detections, "coco-segm")
+    box = np.array(BOXES)
+    points = np.ones((len(box), 17, 3)) * box[:, :1, None]
+    polygons = [[[x, y, x + w, y, x + w, y + h]] for x, y, w, h in BOXES]
+    shapes: dict[str, Keypoints | masks.Masks] = {
+        "coco-keypoints": Keypoints(points, np.full(len(box), 100.0)),
+        "coco-segm": masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str),
+    }
+    with suppress(DetmapError):
+        masks.read(polygons, np.full((3, 2), 40.0), str)
+    for name, both in shapes.items():
+        shaped = replace(truth, shapes=both).take(np.arange(3)), replace(detections, shapes=both)
+        evaluate(*shaped, name)
+        match(*shaped, load(name), taken=True)
+    lists = Scope(np.array([0, 1, 2]), np.array([1, 0], np.int32), KINDS)
+    for name in ("coco-bbox", "voc2012", "lvis"):
+        for scope in (None, lists):
+            match(replace(truth, scope=scope), detections, load(name), taken=True)
 
 
 def integrate_next_to_nothing() -> None:
@@ -115,8 +133,8 @@ def stand_in_for_pycocotools() -> None:
 STEPS = (
     skip_nothing,
     read_nothing,
-    compare_masks_of_next_to_nothing,
     evaluate_next_to_nothing,
+    evaluate_next_to_no_shapes,
     integrate_next_to_nothing,
     rank_next_to_nothing,
     stand_in_for_pycocotools,

@@ -1428,3 +1428,15 @@ def test_the_first_of_a_million_wrong_records_is_named_without_looking_at_the_re
     Path("dt.json").write_text(f"[{'null,' * 1000}null]")
     with pytest.raises(DetmapError, match=r"dt\.json\[0\]: null is not an object"):
         detmap.evaluate("gt.json", "dt.json")
+
+
+def test_notes_and_errors_name_five_classes_and_count_the_rest() -> None:
+    """With 100,000 classes a note was 1 MB."""
+    classes = {i: f"class {i}" for i in range(1, 2001)}
+    box = [[0.0, 0.0, 9.0, 9.0]]
+    truth = detmap.truth_from_arrays([1], [1], box, images=[1], categories=classes)
+    result = detmap.evaluate(truth, detmap.detections_from_arrays(truth, [1], [1], box, [0.9]))
+    assert max(len(str(note)) for note in result.notes) < 300
+    assert "class 6 and 1,994 more" in str(result)
+    with pytest.raises(DetmapError, match="class 5 and 1,995 more"):
+        result.curve("class 0", 0.5)

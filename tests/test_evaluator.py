@@ -564,3 +564,10 @@ def test_many_updates_take_linear_time() -> None:
     assert len(stream._parts) == 500
     assert stream.compute().counts()["tp"] == 1000
     assert len(stream._parts) == 1
+
+
+@pytest.mark.parametrize("protocol", ["coco-segm", "coco-keypoints"])
+def test_batches_are_refused_where_the_protocol_compares_more_than_boxes(protocol: str) -> None:
+    evaluator = Evaluator(protocol, classes=["a"])
+    with pytest.raises(detmap.ProtocolError, match="batches have boxes alone"):
+        evaluator.update([{}], [{}])

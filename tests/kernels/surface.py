@@ -23,7 +23,8 @@ import detmap
 from detmap import ranking
 from detmap.compat import COCO, COCOeval
 from detmap.resources import folder
-from tests.drawing import draw_coco, draw_many_detections
+from tests.drawing import draw_coco, draw_lvis, draw_many_detections
+from tests.drawing_shapes import draw_keypoints, draw_segm
 from tests.lanes import LANES, always_scan, write_mutated
 from tests.running import run
 
@@ -108,6 +109,29 @@ def of(rows: list[dict[str, Any]], image: int, scores: bool = False) -> dict[str
     return {**found, "scores": np.array([row["score"] for row in mine])} if scores else found
 
 
+def shapes_and_scopes(place: Path) -> list[object]:
+    """Masks, keypoints and LVIS from files, and which object each detection took."""
+    found: list[object] = []
+    drawn = {
+        "coco-segm": draw_segm(np.random.default_rng(3)),
+        "coco-keypoints": draw_keypoints(np.random.default_rng(3)),
+        "lvis": draw_lvis(np.random.default_rng(3)),
+    }
+    for name, (instances, results) in drawn.items():
+        files = place / f"{name}.json", place / f"{name}-results.json"
+        for file, content in zip(files, (instances, results), strict=True):
+            file.write_text(json.dumps(content))
+        found.append(run("eval", *files, "-p", name, "--per-class"))
+        protocol = detmap.load_protocol(name)
+        truth = detmap.read_truth(files[0], shapes=protocol.iou.of)
+        matches = detmap.match(truth, detmap.read_detections(files[1], truth), protocol, taken=True)
+        taken = matches.taken
+        found.append([taken.object.tolist(), taken.overlap.tolist(), taken.words.tolist()])
+        matches.save(place / "taken.npz")
+        found.append(detmap.summarize(detmap.Matches.load(place / "taken.npz")).metrics)
+    return found
+
+
 def rankings() -> list[object]:
     """The metrics of classifiers and of retrieval."""
     rng = np.random.default_rng(0)
@@ -172,7 +196,7 @@ def lanes(place: Path) -> list[object]:
 
 def outcomes() -> list[object]:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found = [*results(), *rankings(), *drop_in(Path())]
+        found = [*results(), *rankings(), *drop_in(Path()), *shapes_and_scopes(Path())]
         return [*found, *lanes(Path()), *commands(Path())]
 
 
