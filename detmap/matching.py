@@ -102,7 +102,6 @@ def judge(
         objects.absorb,
         objects.enough,
         roles.dropped,
-        roles.loose,
         np.zeros((len(truth), n_subsets), dtype=word),
     )
     sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)

@@ -32,8 +32,6 @@ class Roles:
     outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes
         nothing
     dropped : (D,) uint64, where it takes nothing; (0,) where none is
-    loose : (D,) bool, whether the detection leaves what it takes to the others; (0,) where none
-        does. No benchmark has it: pycocotools does so with detections whose id is below 1
     rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
     unjudged : (I,) int32, detections within the limit that do not take part
     """
@@ -46,7 +44,6 @@ class Roles:
     enough: NDArray[np.float64]
     outside: NDArray[np.unsignedinteger[Any]]
     dropped: NDArray[np.uint64]
-    loose: NDArray[np.bool_]
     rank: NDArray[np.int32]
     unjudged: NDArray[np.int32]
 
@@ -74,7 +71,6 @@ def read_roles(
         of_objects.enough,
         of_detections.outside,
         of_detections.dropped,
-        np.zeros(0, dtype=bool),
         looked.rank,
         looked.unjudged,
     )

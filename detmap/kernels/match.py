@@ -29,7 +29,6 @@ class Judging(NamedTuple):
     absorb: NDArray[np.uint64]  # (G,) subsets in which it absorbs, all ones where in every one
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
     dropped: NDArray[np.uint64]  # (D,) subsets in which a detection takes nothing, or (0,)
-    loose: NDArray[np.bool_]  # (D,) whether it leaves what it takes to the others, or (0,)
     taken: Words  # (G, A) thresholds at which an object is taken
 
 
@@ -139,8 +138,7 @@ def best_free(
                         take = reach & scratch.still_open[a]
                         if not pairs.absorbing[j]:
                             take &= ~np.uint64(judging.taken[g, a])
-                            if not (judging.loose.size and judging.loose[row]):
-                                judging.taken[g, a] |= take
+                            judging.taken[g, a] |= take
                         if take == zero:
                             continue
                         scratch.still_open[a] &= ~take
@@ -218,8 +216,7 @@ def best_any(
                 g = pairs.object[best]
                 if judging.find[g] & bit:
                     hit = reach & ~np.uint64(judging.taken[g, a])
-                    if not (judging.loose.size and judging.loose[row]):
-                        judging.taken[g, a] |= hit
+                    judging.taken[g, a] |= hit
                 else:
                     excused = reach
                 if takings.detection.size and hit | excused != zero:

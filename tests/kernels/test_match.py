@@ -55,7 +55,6 @@ def draw_case(rng: np.random.Generator) -> twin.Case:
         enough,
         words(n_detections, 0.3),
         words(n_detections, 0.2) if rng.random() < 0.5 else [0] * n_detections,
-        (rng.random(n_detections) < 0.3).tolist() if rng.random() < 0.5 else [False] * n_detections,
         bool(rng.random() < 0.3),
     )
 
@@ -95,7 +94,6 @@ def judged(name: str, case: twin.Case, *, asked: bool = True) -> tuple[Verdicts,
         np.array([2**64 - 1 if row == every else row for row in case.absorb], np.uint64),
         np.array(case.enough),
         np.array(case.dropped if any(case.dropped) else [], np.uint64),
-        np.array(case.loose if any(case.loose) else [], bool),
         np.zeros((n_objects, case.n_subsets), word),
     )
     takings = kernels.empty_takings(len(case.pairs) if asked else 0, case.n_subsets, word)

@@ -27,7 +27,6 @@ class Case(NamedTuple):
     enough: list[float]
     outside: list[int]
     dropped: list[int]
-    loose: list[bool]
     first_of_equals: bool = False
 
 
@@ -65,7 +64,7 @@ def best_free(case: Case, a: int, threshold: float) -> list[Verdict]:
         if best is None:
             verdicts.append(("IGNORED" if case.outside[d] >> a & 1 else "FP", None, 0.0))
             continue
-        if not best.absorbing and not case.loose[d]:
+        if not best.absorbing:
             taken.add(best.object)
         verdicts.append(("TP" if to_find else "IGNORED", best.object, best.overlap))
     return verdicts
@@ -78,7 +77,8 @@ def best_any(case: Case, a: int, threshold: float) -> list[Verdict]:
     for d in range(len(case.outside)):
         nothing: Verdict = ("IGNORED" if case.outside[d] >> a & 1 else "FP", None, 0.0)
         found = [pair for pair in candidates(case, d, a, -1.0) if pair.overlap > 0]
-        best = max(found, key=lambda p: (p.overlap, -p.object), default=None)
+        sign = -1 if case.first_of_equals else 1
+        best = max(found, key=lambda p: (p.overlap, sign * p.object), default=None)
         if (
             case.dropped[d] >> a & 1
             or best is None
@@ -90,7 +90,6 @@ def best_any(case: Case, a: int, threshold: float) -> list[Verdict]:
         elif best.object in taken:
             verdicts.append(nothing)
         else:
-            if not case.loose[d]:
-                taken.add(best.object)
+            taken.add(best.object)
             verdicts.append(("TP", best.object, best.overlap))
     return verdicts
