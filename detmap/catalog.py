@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap import checks
 from detmap.errors import DataError, few
+from detmap.immutable import Immutable, keep
 from detmap.rows import rows_of
 
 
@@ -35,7 +36,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Categories:
+class Categories(Immutable):
     """The K classes of a data set, by ascending id.
 
     Parameters
@@ -55,7 +56,7 @@ class Categories:
         ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
         checks.ascending("Categories.ids", ids)
         checks.texts("Categories.groups", self.groups, len(self.names) if self.groups else 0)
-        keep(self, ids=checks.own(ids))
+        keep(self, ids=ids)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -90,7 +91,7 @@ class Categories:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Images:
+class Images(Immutable):
     """The I images of a split, by ascending id.
 
     Parameters
@@ -130,7 +131,7 @@ every object of the class on the image is in the truth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class Scope(Immutable):
     """What a truth that is not annotated everywhere says of pairs of image and class, by image.
 
     Parameters
@@ -167,9 +168,3 @@ class Scope:
         """The pairs of some images, given by their positions."""
         rows, off = rows_of(self.off, images)
         return Scope(off, self.label[rows], self.kind[rows])
-
-
-def keep(table: Any, **columns: Any) -> None:
-    """Let a frozen table hold its columns as the checks gave them back."""
-    for name, value in columns.items():
-        object.__setattr__(table, name, value)

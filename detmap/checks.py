@@ -1,7 +1,7 @@
 """What the columns of tables and of state have to be: looked at once, when a table is made.
 
-A column that fits comes back read-only. Positions, which the kernels follow without looking, are
-copied unless nobody can change them: what happens to an array that was handed in does not show.
+A column that fits comes back as one that nobody can change, which is a copy unless it is one
+already: what happens to an array that was handed in does not show.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from detmap import memory
 from detmap.errors import DataError
+from detmap.immutable import own
 
 MAX_ROWS = 2**31 - 1
 MAX_PIXEL = 1e100
@@ -30,7 +31,7 @@ def refuse(where: str, what: str, fix: str = _FIX) -> NoReturn:
 
 
 def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
-    """An array of exactly this type and shape, in one piece, read-only.
+    """An array of exactly this type and shape, in one piece, the table's own.
 
     Raises
     ------
@@ -45,42 +46,26 @@ def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
         refuse(where, "not C-contiguous", "give np.ascontiguousarray(...) of it")
-    if not flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return own(array)
 
 
 def positions_in(where: str, array: Any, n_rows: int, n: int) -> NDArray[np.int32]:
-    """(n_rows,) int32 positions from 0 to n - 1, which are the table's own."""
-    array = column(where, array, np.int32, n_rows)
-    if n_rows and array.view(np.uint32).max() >= n:
-        row = int(np.argmax(array.view(np.uint32) >= n))
-        refuse(f"{where}[{row}]", f"position {array[row]} where there are {n}")
-    return own(array)
-
-
-def own(array: NDArray[Any]) -> NDArray[Any]:
-    """The array if nobody can change it, else a copy that nobody can."""
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            copy = array.copy()
-            copy.flags.writeable = False
-            return copy
-        owner = owner.base
-    return array
+    """(n_rows,) int32 positions from 0 to n - 1."""
+    owned = column(where, array, np.int32, n_rows)
+    if n_rows and owned.view(np.uint32).max() >= n:
+        row = int(np.argmax(owned.view(np.uint32) >= n))
+        refuse(f"{where}[{row}]", f"position {owned[row]} where there are {n}")
+    return owned
 
 
 def offsets_of(where: str, array: Any, n_groups: int, n_rows: int) -> NDArray[np.int64]:
-    """(n_groups + 1,) int64, ascending from 0 to the number of rows, the table's own."""
-    array = column(where, array, np.int64, n_groups + 1)
-    if array[0] != 0 or array[-1] != n_rows:
-        refuse(where, f"from {array[0]} to {array[-1]} where 0 to {n_rows} is needed")
-    if (array[1:] < array[:-1]).any():
+    """(n_groups + 1,) int64, ascending from 0 to the number of rows."""
+    owned = column(where, array, np.int64, n_groups + 1)
+    if owned[0] != 0 or owned[-1] != n_rows:
+        refuse(where, f"from {owned[0]} to {owned[-1]} where 0 to {n_rows} is needed")
+    if (owned[1:] < owned[:-1]).any():
         refuse(where, "does not ascend")
-    return own(array)
+    return owned
 
 
 def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None:
@@ -125,9 +110,9 @@ def image_ids(where: str, ids: Any) -> NDArray[Any]:
     if kind == "U" and ids.dtype.itemsize > 4 * MAX_ID:
         longest = ids.dtype.itemsize // 4
         refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
-    ids = column(where, ids, ids.dtype if kind == "U" else np.int64, *np.shape(ids)[:1])
-    ascending(where, ids)
-    return own(ids)
+    owned = column(where, ids, ids.dtype if kind == "U" else np.int64, *np.shape(ids)[:1])
+    ascending(where, owned)
+    return owned
 
 
 def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import archive, given, headers, verdicts
 from detmap.errors import DataError, MergeError, few
+from detmap.immutable import Immutable
 from detmap.overview import Overview as Overview
 from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets, ranked, rows_of
@@ -26,7 +27,7 @@ from detmap.verdicts import word_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class Matches(Immutable):
     """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
 
     >>> import detmap

@@ -31,8 +31,8 @@ from detmap.catalog import Categories as Categories
 from detmap.catalog import Images as Images
 from detmap.catalog import Note as Note
 from detmap.catalog import Scope as Scope
-from detmap.catalog import keep
 from detmap.errors import DataError, few
+from detmap.immutable import Immutable, keep
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
@@ -62,6 +62,9 @@ class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
     def __len__(self) -> int:
         return len(self._columns)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Columns, (dict(self),)
+
 
 @runtime_checkable
 class Shapes(Protocol):
@@ -82,7 +85,7 @@ class Shapes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truth:
+class Truth(Immutable):
     """Ground truth of one split: G objects on I images in K classes, rows in file order.
 
     Parameters
@@ -189,7 +192,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Detections:
+class Detections(Immutable):
     """A detector's output on the images of a `Truth`: D rows in file order.
 
     Parameters

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import checks
+from detmap.immutable import Immutable, keep, own
 from detmap.rows import rows_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class Taken(Immutable):
     """N rows, a detection and an object each, in the order of D detections and then of objects.
 
     An object is named by its place among those of its image and class, in the order of the truth:
@@ -31,6 +33,13 @@ class Taken:
     object: NDArray[np.int32]
     overlap: NDArray[np.float64]
     words: NDArray[np.unsignedinteger[Any]]
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            column = getattr(self, each.name)
+            if type(column) is not np.ndarray:
+                checks.refuse(f"Taken.{each.name}", f"a {type(column).__name__}")
+            keep(self, **{each.name: own(column)})
 
     def __len__(self) -> int:
         return len(self.object)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from detmap import checks
+from detmap.immutable import keep
 from detmap.protocol import Protocol
 from detmap.rows import labels
 from detmap.tables import MAX_ROWS, Categories, Note
@@ -19,7 +20,7 @@ def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
 
 
 def check(matches: Any) -> None:
-    """Look at every column once, and keep it read-only.
+    """Look at every column once, and keep it where nobody can change it.
 
     Raises
     ------
@@ -66,8 +67,7 @@ def check(matches: Any) -> None:
             "Matches.obj_image", matches.obj_image, n_objects, n_images
         ),
     }
-    for name, value in columns.items():
-        object.__setattr__(matches, name, value)
+    keep(matches, **columns)
     _check_order(matches)
     if matches.taken is not None:
         _check_taken(matches)

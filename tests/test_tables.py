@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,6 +13,10 @@ import pytest
 
 import detmap
 from detmap import Categories, DataError, DetmapError, Evaluator, Images, MergeError, ProtocolError
+from detmap.immutable import own
+from detmap.kernels.runs import Runs
+from detmap.overlaps.keypoints import Keypoints
+from detmap.overlaps.masks import Masks
 from detmap.tables import ABSENT, Detections, Scope, Truth, truth_key
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]
@@ -155,6 +160,74 @@ def test_what_is_done_to_an_array_afterwards_does_not_reach_the_kernels() -> Non
         if isinstance(value, np.ndarray) and value.size:
             with pytest.raises(ValueError, match="read-only"):
                 value.reshape(-1)[0] = value.reshape(-1)[0]
+
+
+def unfrozen(array: np.ndarray) -> np.ndarray:
+    """An array that says it is read-only, and does not stay so."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("column", ["image", "label", "boxes", "score"])
+def test_no_column_can_be_made_writable(column: str) -> None:
+    """Once SIGSEGV, or AP 0.0 in silence."""
+    truth, detections = tables()
+    before = detmap.evaluate(truth, detections).signature
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        getattr(detections, column).flags.writeable = True
+    handed_in = unfrozen(getattr(detections, column))
+    mine = replace(detections, **{column: handed_in})
+    handed_in.flags.writeable = True
+    handed_in[:] = 2**30
+    behind = bytearray(getattr(detections, column).tobytes())
+    window = np.frombuffer(memoryview(behind).toreadonly(), handed_in.dtype)
+    other = replace(detections, **{column: window.reshape(handed_in.shape)})
+    behind[:] = b"\x7f" * len(behind)
+    assert [detmap.evaluate(truth, each).signature for each in (mine, other)] == [before] * 2
+
+
+def everything() -> list[Any]:
+    truth, detections = tables()
+    scope = Scope(np.arange(5), np.zeros(4, np.int32), np.full(4, ABSENT, np.uint8))
+    matches = detmap.match(truth, detections, detmap.load_protocol("coco-bbox"), taken=True)
+    points = Keypoints(np.zeros((4, 2, 3)), np.ones(4))
+    none, pair = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
+    runs = Runs(
+        pair, np.zeros(1, np.int64), none.astype(np.uint32), np.zeros((0, 4)), none, none > 0
+    )
+    masks = Masks(runs, np.zeros(0))
+    parts = [truth.images, truth.categories, matches.taken]
+    return [replace(truth, scope=scope, shapes=points), detections, scope, matches, masks, *parts]
+
+
+@pytest.mark.parametrize("table", everything(), ids=lambda table: type(table).__name__)
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy]
+    + [lambda table, p=p: pickle.loads(pickle.dumps(table, p)) for p in range(6)],
+)
+def test_copies_of_tables_cannot_be_changed(table: Any, again: Callable[[Any], Any]) -> None:
+    """Once SIGSEGV: copies were writable, and nobody looked at them again."""
+    same = again(table)
+    assert type(same) is type(table)
+    for field in fields(same):
+        value = getattr(same, field.name)
+        columns = value.values() if isinstance(value, Mapping) else [value]
+        for column in columns:
+            if isinstance(column, np.ndarray):
+                assert column.tobytes() == own(column).tobytes()
+                with pytest.raises(ValueError, match="WRITEABLE"):
+                    column.flags.writeable = True
+
+
+def test_a_pickle_is_checked_like_any_table() -> None:
+    truth, _ = tables()
+    make, values = truth.__reduce__()
+    names = [field.name for field in fields(truth)]
+    columns = dict(zip(names, values, strict=True))
+    with pytest.raises(DataError, match=r"Truth.image\[3\]"):
+        make(**{**columns, "image": changed(truth.image, 10**8)})
 
 
 def test_tables_survive_pickling() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.immutable import Immutable, keep, own
 from detmap.overlaps.dense import DensePairs
 from detmap.signature import fold_table
 from detmap.tables import Detections, Truth
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Keypoints:
+class Keypoints(Immutable):
     """The keypoints of n objects or detections.
 
     Parameters
@@ -29,6 +30,9 @@ class Keypoints:
 
     points: NDArray[np.float64]
     area: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        keep(self, points=own(self.points), area=own(self.area))
 
     def __len__(self) -> int:
         return len(self.points)

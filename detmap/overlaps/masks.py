@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
+from detmap.immutable import Immutable, keep, own
 from detmap.overlaps.polygons import FIX, rasterised
 from detmap.parallel import in_order
 from detmap.tables import Detections, Truth
@@ -36,7 +37,7 @@ Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Masks:
+class Masks(Immutable):
     """The masks of n objects or detections.
 
     Parameters
@@ -47,6 +48,9 @@ class Masks:
 
     runs: Runs
     area: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        keep(self, area=own(self.area))
 
     def __len__(self) -> int:
         return len(self.area)
