@@ -5,6 +5,7 @@ A row is written ``AP`` or ``AR``, then an IoU in percent, then a subset or a gr
 then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. In place of one
 value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
 does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
+AP is integrated at the highest limit only, so rows of lower limits are of AR.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GRAMMAR = re.compile(
 )
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
-    "(a limit), mAP; with @subset, @group, @max_dets or @limit for one row each"
+    "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each"
 )
 
 
@@ -149,6 +150,12 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
                 "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
             )
     kind = found["kind"].removeprefix("m")
+    if kind == "AP" and any(limit != axes.limits[-1] for _, limit in limits):
+        raise ProtocolError(
+            "metrics",
+            f"{text!r}: AP is that of the highest limit",
+            "write AP, and set limits.max_dets to the limit alone; AR has a row for each limit",
+        )
     iou = float(found["iou"]) / 100 if found["iou"] else None
     stem = found["kind"] + (found["iou"] or "")
     return [

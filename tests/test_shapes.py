@@ -165,6 +165,16 @@ def test_rows_of_masks_are_selected_with_their_tables(tmp_path: Path) -> None:
     assert (other.digest() == truth.shapes.digest()[::-1]).all()
 
 
+@pytest.mark.parametrize("kind", ["segm", "keypoints"])
+def test_detections_without_boxes_are_not_said_to_lie_outside(kind: str, tmp_path: Path) -> None:
+    data = some(kind)
+    for record in data[1]:
+        record.pop("bbox", None)
+    notes = detmap.evaluate(*files(tmp_path, data), f"coco-{kind}").notes
+    outside = {note.code: note.count for note in notes}.get("box-outside", 0)
+    assert outside < len(data[1]), "only masks without a pixel and points beyond the image"
+
+
 def test_what_overlaps_and_the_sigmas_decide_the_number(tmp_path: Path) -> None:
     paths = files(tmp_path, some("segm"))
     truth = detmap.read_truth(paths[0], shapes="masks")

@@ -152,7 +152,9 @@ def read_detections(path: Path, truth: Truth) -> Detections:
             low, high = points[:, :, :2].min(axis=1), points[:, :, :2].max(axis=1)
             boxes = np.concatenate([low, high - low], axis=1)
         shapes = Keypoints(points, boxes[:, 2] * boxes[:, 3])
-    return replace(nowhere, boxes=boxes, shapes=shapes)
+    notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
+    notes += joining.outside(truth, nowhere.image, boxes, origin.source)
+    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
 
 def _decoded(path: Path, kind: Any, fields: Any) -> Any:

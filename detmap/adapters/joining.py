@@ -76,13 +76,7 @@ def joined(
         notes = (Note("class-unknown", text, len(dropped), origin.source),)
         known = label >= 0
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
-    outside = _outside(truth, image, boxes_as(boxes, box_format, "xywh"))
-    if outside:
-        notes += (
-            Note(
-                "box-outside", "detections lie wholly outside their image", outside, origin.source
-            ),
-        )
+    notes += outside(truth, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     return Detections(
         truth.images,
         truth.categories,
@@ -96,11 +90,17 @@ def joined(
     )
 
 
-def _outside(truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64]) -> int:
-    """How many boxes share no area with their image: a sign of another scale or convention."""
+def outside(
+    truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64], source: str
+) -> tuple[Note, ...]:
+    """A note of how many boxes x, y, width, height share no area with their image, if any do: a
+    sign of another scale or convention.
+    """
     from detmap.kernels.overlap import count_outside
 
-    return count_outside(image, boxes, truth.images.width, truth.images.height)
+    count = count_outside(image, boxes, truth.images.width, truth.images.height)
+    text = "detections lie wholly outside their image"
+    return (Note("box-outside", text, count, source),) if count else ()
 
 
 def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
