@@ -97,7 +97,9 @@ def opened(path: str | Path) -> Iterator[InputFile]:
         os.close(descriptor)
 
 
-def read_bytes(path: str | Path, *, times: int = 1, what: str = "reading the file") -> bytes:
+def read_bytes(
+    path: str | Path, *, times: int = 1, what: str = "reading the file", most: int | None = None
+) -> bytes:
     """All bytes of a regular file.
 
     Parameters
@@ -105,14 +107,19 @@ def read_bytes(path: str | Path, *, times: int = 1, what: str = "reading the fil
     path : the file
     times : bytes of memory that a byte of the file takes until all is done
     what : what is done with it, for the error where the memory is too small
+    most : bytes that such a file may have
 
     Raises
     ------
-    UnreadableError : no such file, not a file, not permitted, it became shorter
+    UnreadableError : no such file, not a file, not permitted, too large, it became shorter
     DataError : it is larger than the memory that is free
     """
     descriptor, size = _open(path)
     try:
+        if most is not None and size > most:
+            raise UnreadableError(
+                shown(path), f"has {size} bytes, where {most} are plenty", "check what it holds"
+            )
         memory.require(times * size, shown(path), what)
         return InputFile(path, descriptor, size).read(0, size)
     finally:

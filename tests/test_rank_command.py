@@ -354,6 +354,22 @@ def test_voc_split(voc: tuple[Path, Path]) -> None:
     assert "comp1_cls_train" in refused.err
 
 
+def test_a_dash_is_stdout(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files[0].parent)
+    assert run("rank", *files, "-o", "-") == run("rank", *files)
+    assert not Path("-").exists()
+    done = run("rank", *files, "--plot", "-")
+    assert done.code == 2
+    assert "name a file" in done.err
+
+
+def test_two_outputs_have_two_places(files: tuple[Path, Path], tmp_path: Path) -> None:
+    done = run("rank", *files, "--plot", tmp_path / "x.png", "-o", f"{tmp_path}/./x.png")
+    assert done.code == 2
+    assert "x.png: is asked for twice" in done.err
+    assert not (tmp_path / "x.png").exists()
+
+
 # ---- pictures
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from detmap.errors import DataError
 from detmap.kernels.runs import count_runs, read_runs
 from detmap.matching import match
 from detmap.overlaps.masks import Masks
+from detmap.overlaps.polygons import _check_polygons
 from tests.drawing import SEEDS, CocoData
 from tests.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
 from tests.shapes import difference
@@ -66,6 +68,10 @@ BAD_MASKS: dict[str, Any] = {
     "a polygon of flags": [[True, 2, 3, 4, 5, 6]],
     "a polygon that goes round the world": [[0, 0, 1e9, 0, 0, 1e9]],
     "a number of 400 digits": [[0, 0, 10**400, 0, 0, 9]],
+    "a box": [[0, 0, 5, 5]],
+    "other keys": {"foo": 1},
+    "another key, no size": {"counts": [HEIGHT * WIDTH], "x": 1},
+    "another key, no counts": {"size": SIZE, "x": 1},
     "no counts": {"size": SIZE},
     "no size, but something else": {"counts": GOOD["counts"], "width": 5},
     "no counts, but something else": {"size": SIZE, "width": 5},
@@ -125,6 +131,28 @@ def test_keypoints_that_are_none_are_refused_with_their_place(name: str, tmp_pat
     results[0]["keypoints"] = BAD_POINTS[name]
     with pytest.raises(DataError, match="keypoints"):
         detmap.evaluate(*files(tmp_path, (instances, results)), "coco-keypoints")
+
+
+@pytest.mark.parametrize("sigmas", [[], [1.0], [0.1] * 16])
+def test_sigmas_are_as_many_as_the_keypoints(sigmas: list[float], tmp_path: Path) -> None:
+    rules = detmap.load_protocol("coco-keypoints").override({"iou.sigmas": sigmas})
+    with pytest.raises(DataError, match=r"^iou\.sigmas: "):
+        detmap.evaluate(*files(tmp_path, some("keypoints")), rules)
+
+
+def test_keypoints_are_as_many_as_the_sigmas(tmp_path: Path) -> None:
+    instances, results = copy.deepcopy(some("keypoints"))
+    for record in (*instances["annotations"], *results):
+        record["keypoints"] = record["keypoints"][:15]
+    with pytest.raises(DataError, match=r"^iou\.sigmas: 17 numbers, .* 5 keypoints"):
+        detmap.evaluate(*files(tmp_path, (instances, results)), "coco-keypoints")
+
+
+def test_a_mask_of_very_many_polygons_takes_a_moment() -> None:
+    rings = [[0, 0, 5, 0, 5, 5]] * 200_000
+    begin = time.process_time()
+    _check_polygons([rings], [0], str)
+    assert time.process_time() - begin < 2
 
 
 def test_masks_need_the_size_of_their_image(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def _splits(root: Path) -> list[str]:
 def _stems(root: Path, split: str) -> list[str]:
     """The split's image stems, ascending."""
     file = root / "ImageSets" / "Main" / f"{split}.txt"
-    if not file.is_file():
+    if not file.exists():
         raise DataError(
             str(file), "no such split", f"there are {', '.join(_splits(root)) or 'no lists at all'}"
         )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import opening
+from detmap.adapters import voc_xml
 from detmap.adapters.joining import MAX_PIXEL
 from detmap.parallel import in_order
 
@@ -120,7 +121,7 @@ def _good(boxes: NDArray[np.float64]) -> bool:
 
 
 def _read_all(files: Sequence[Path]) -> list[bytes]:
-    return [opening.read_bytes(file) for file in files]
+    return [opening.read_bytes(file, most=voc_xml.LARGEST) for file in files]
 
 
 def read_nothing() -> None:

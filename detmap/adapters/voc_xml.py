@@ -22,6 +22,8 @@ Value = TypeVar("Value")
 Node = ElementTree.Element
 Box = tuple[float, float, float, float]
 
+LARGEST = 1 << 26
+"""Bytes; the annotation of one image has some thousand."""
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -63,7 +65,7 @@ def read_page(file: Path) -> Page:
 
 def _root(file: Path) -> Node:
     try:
-        data = opening.read_bytes(file)
+        data = opening.read_bytes(file, most=LARGEST)
     except opening.MissingFileError:
         raise DataError(
             str(file), "missing, though the split lists it", "add the file or take it off the list"
@@ -108,7 +110,7 @@ class _Reader:
         return width, height
 
     def object(self, where: str, node: Node) -> Object:
-        name = self.one(node, "name", where, lambda each, _: _stripped(each))
+        name = self.one(node, "name", where, self.word)
         if not name:
             raise DataError(f"{self.file}: {where}.name", "missing", "every object names its class")
         box = self.one(node, "bndbox", where, self.box)
@@ -138,8 +140,18 @@ class _Reader:
             )
         return x1, y1, x2, y2  # type: ignore[return-value]
 
+    def word(self, node: Node, where: str) -> str:
+        """The text of an element that holds nothing else: what follows a child would be lost."""
+        if len(node):
+            raise DataError(
+                f"{self.file}: {where}",
+                f"holds an element {text.short(node[0].tag)} where a number or name is expected",
+                "write the text alone",
+            )
+        return _stripped(node)
+
     def flag(self, node: Node, where: str) -> bool | None:
-        flag = _stripped(node)
+        flag = self.word(node, where)
         if flag not in ("", "0", "1"):
             raise DataError(
                 f"{self.file}: {where}",
@@ -149,7 +161,7 @@ class _Reader:
         return None if flag == "" else flag == "1"
 
     def number(self, node: Node, where: str) -> float | None:
-        word = _stripped(node)
+        word = self.word(node, where)
         if not word:
             return None
         number = text.number(word)

@@ -29,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o",
         "--output",
-        type=options.path,
+        type=options.new_file,
         metavar="PART",
         required=True,
         help="the part to write (.npz)",

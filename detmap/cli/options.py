@@ -90,7 +90,11 @@ def add_outputs(command: argparse.ArgumentParser, *more: str) -> None:
         "--percent", action="store_true", help="print tables in percent instead of fractions"
     )
     command.add_argument(
-        "-o", "--output", type=path, metavar="FILE", help="write there instead of to stdout"
+        "-o",
+        "--output",
+        type=path_or_stdout,
+        metavar="FILE",
+        help="write there instead of to stdout (-)",
     )
 
 
@@ -107,6 +111,18 @@ def place(text: str) -> str:
 def path(text: str) -> Path:
     """The path of a file."""
     return Path(place(text))
+
+
+def path_or_stdout(text: str) -> Path | None:
+    """The path of a file to write; None for ``-``, which is stdout by convention."""
+    return None if text == "-" else path(text)
+
+
+def new_file(text: str) -> Path:
+    """The path of a file to write that stdout cannot take the place of."""
+    if text == "-":
+        raise argparse.ArgumentTypeError("stdout is for text: name a file")
+    return path(text)
 
 
 def protocol(text: str) -> str:
@@ -167,6 +183,13 @@ def refuse_percent_in_json(arguments: argparse.Namespace) -> None:
         raise DetmapError(
             "--percent", "JSON holds fractions", "choose another --format, or leave --percent out"
         )
+
+
+def refuse_one_place(*outputs: Path | None) -> None:
+    """A `DetmapError` where two outputs would be written to one file."""
+    places = [os.path.realpath(output) for output in outputs if output is not None]
+    if len(set(places)) < len(places):
+        raise DetmapError(places[0], "is asked for twice", "write each output to its own file")
 
 
 def refuse_to_overwrite(output: Path | None, inputs: Iterable[str | Path | None]) -> None:

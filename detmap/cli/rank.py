@@ -62,7 +62,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--plot",
-        type=options.path,
+        type=options.new_file,
         metavar="FILE",
         help="draw the PR and ROC curves (.png, .svg, .pdf)",
     )
@@ -75,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_percent_in_json(arguments)
     for file in (arguments.output, arguments.plot):
         options.refuse_to_overwrite(file, (arguments.truth, arguments.scores))
+    options.refuse_one_place(arguments.output, arguments.plot)
     if arguments.plot is not None and not arguments.plot.suffix:
         raise DetmapError(
             str(arguments.plot), "no suffix says what to draw", "name a .png, .svg or .pdf file"

@@ -25,9 +25,12 @@ def folder() -> Path | None:
     """
     if own := os.environ.get("DETMAP_CACHE_DIR"):
         path = Path(os.path.expanduser(own))
-        if path.is_absolute():
+        wrong = "" if path.is_absolute() else "is no absolute path"
+        if not wrong and os.path.dirname(place := os.path.realpath(path)) == place:
+            wrong = "is the folder of the whole system"
+        if not wrong:
             return path
-        say("DETMAP_CACHE_DIR", f"DETMAP_CACHE_DIR {own!r} is no absolute path: it is passed over")
+        say("DETMAP_CACHE_DIR", f"DETMAP_CACHE_DIR {own!r} {wrong}: it is passed over")
     names: tuple[tuple[str, str], ...]
     if sys.platform == "win32":
         names = (("LOCALAPPDATA", ""), ("USERPROFILE", "AppData/Local"))

@@ -74,4 +74,14 @@ def producer(
             )
     if of == "masks":
         return MaskPairs(truth, detections, objects, lowest=lowest)
+    n_sigmas = len(protocol.iou.sigmas)
+    for table in (truth, detections):
+        assert isinstance(table.shapes, Keypoints)
+        n_points = table.shapes.points.shape[1]
+        if len(table) and n_points != n_sigmas:
+            raise DataError(
+                "iou.sigmas",
+                f"{n_sigmas} numbers, where {table.source or 'a table'} has {n_points} keypoints",
+                "give a number for each keypoint",
+            )
     return KeypointPairs(truth, detections, objects, lowest=lowest, sigmas=protocol.iou.sigmas)

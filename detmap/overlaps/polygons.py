@@ -103,14 +103,13 @@ def _legal(given: Sequence[list[Any]]) -> bool:
 def _wrong_polygons(rings: list[Any]) -> str:
     """What is wrong with a list of polygons; "" for nothing.
 
-    Four numbers are a box, where all have four: so reads frPyObjects.
+    Four numbers are no polygon: frPyObjects takes them for a box, and then refuses the list.
     """
     if not rings or not all(isinstance(ring, list) for ring in rings):
         return "no polygon" if not rings else "a polygon that is no list"
-    box = len(rings[0]) == 4
     length = 0.0
     for ring in rings:
-        if (len(ring) != 4) if box else (len(ring) < 6 or len(ring) % 2):
+        if len(ring) < 6 or len(ring) % 2:
             return f"a polygon of {len(ring)} numbers"
         if not all(type(x) in (int, float) for x in ring):
             return "a polygon of something else than numbers"
@@ -121,5 +120,5 @@ def _wrong_polygons(rings: list[Any]) -> str:
         if not np.isfinite(points).all() or (np.abs(points) > LONGEST_OUTLINE).any():
             return "a number that is too large for pixels, or not finite"
         sides = np.abs(points.reshape(-1, 2) - np.roll(points.reshape(-1, 2), 1, axis=0))
-        length += float(points[2:].sum() if box else sides.max(axis=1).sum())
+        length += float(sides.max(axis=1).sum())
     return "" if length <= LONGEST_OUTLINE else "an outline that is too long for pixels"

@@ -1,5 +1,6 @@
 """VOC folders: everything that is legal is read as what it says."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import detmap
 from detmap import DataError, Truth
+from detmap.adapters import voc_scan
 from tests import builders as make
 
 
@@ -313,3 +315,45 @@ def test_the_format_may_be_said_but_not_against_the_path(tmp_path: Path) -> None
         detmap.read_truth(root, format="coco")
     with pytest.raises(DataError, match="no format 'yolo'"):
         detmap.read_truth(root, format="yolo")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("<xmax>50</xmax>", "<xmax>5<b/>0</xmax>"),
+        ("<xmax>50</xmax>", "<xmax>5<b></b>0</xmax>"),
+        ("<name>cat</name>", "<name>cat<b>ernia</b></name>"),
+        ("<difficult>1</difficult>", "<difficult>1<b/></difficult>"),
+        ("<width>90</width>", "<width>9<b/>0</width>"),
+    ],
+)
+def test_a_number_or_name_holds_no_element(
+    tmp_path: Path, good: str, bad: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(voc_scan, "LEAST_FILES", 0)
+    text = make.page(
+        "<size><width>90</width><height>9</height></size>",
+        make.voc_object("cat", (1, 2, 50, 9), difficult=1),
+    )
+    assert good in text
+    folder = make.write_voc(tmp_path, {"000001": text.replace(good, bad)})
+    with pytest.raises(DataError, match="holds an element 'b'"):
+        detmap.read_truth(folder)
+
+
+def test_an_annotation_is_of_moderate_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make.write_voc(tmp_path)
+    os.truncate(folder / "Annotations" / "000001.xml", 1 << 40)
+    for least in (0, 64):
+        monkeypatch.setattr(voc_scan, "LEAST_FILES", least)
+        with pytest.raises(DataError, match="1099511627776 bytes"):
+            detmap.read_truth(folder)
+
+
+def test_a_list_that_is_a_pipe_is_named(tmp_path: Path) -> None:
+    folder = make.write_voc(tmp_path)
+    file = folder / "ImageSets" / "Main" / "test.txt"
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(DataError, match=r"test\.txt: a pipe, not a file"):
+        detmap.read_truth(folder)

@@ -392,6 +392,21 @@ def test_a_relative_folder_is_passed_over_aloud(
     folder._said.clear()
 
 
+@pytest.mark.parametrize("root", ["/", "//", "/usr/.."])
+def test_the_root_of_the_system_is_no_cache(
+    root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder._said.clear()
+    monkeypatch.setenv("DETMAP_CACHE_DIR", root)
+    for name in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    found = folder.folder()
+    assert found is not None
+    assert found.is_relative_to(tmp_path)
+    assert "the whole system" in caplog.text
+    folder._said.clear()
+
+
 def test_a_tilde_is_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`DETMAP_CACHE_DIR='~/x'` was literal."""
     monkeypatch.setenv("HOME", str(tmp_path))
