@@ -19,6 +19,7 @@ from detmap.adapters import batches, read_truth
 from detmap.adapters.batches import Fields
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, few
 from detmap.evaluate import prepare, summarize
+from detmap.locks import Locked, one_at_a_time
 from detmap.matches import Matches, read
 from detmap.matching import match
 from detmap.protocol import Protocol
@@ -29,7 +30,7 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 
 
-class Evaluator:
+class Evaluator(Locked):
     """Takes batches of predictions and targets, and has the result of all so far at any time.
 
     >>> import detmap
@@ -68,6 +69,8 @@ class Evaluator:
     arrival at all. Without, images are numbered as they come, and where two parts are merged those
     of the second follow those of the first. The number decides one thing only: which of two
     detections of equal score on two images ranks first.
+
+    **Threads.** They may share an evaluator: one is at work at a time.
 
     **Ties.** Of equal scores the image with the lower id ranks first, and within an image the
     earlier prediction. Protocols that rank ties by input order (``ranking.ties = "input"``, VOC)
@@ -120,6 +123,7 @@ class Evaluator:
         self._labels = Positions(self.categories.ids)
         self.reset()
 
+    @one_at_a_time
     def reset(self) -> None:
         """Forget all images; protocol and classes stay."""
         self._parts: list[Matches] = []
@@ -137,6 +141,7 @@ class Evaluator:
     # --- feeding ----------------------------------------------------------------------------------
     # ---------------------
 
+    @one_at_a_time
     def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
         """Match a batch; either all of it enters, or none where there is an error.
 
@@ -345,12 +350,14 @@ class Evaluator:
     # ---------------------
 
     @property
+    @one_at_a_time
     def matches(self) -> Matches:
         """The match rows of all images so far."""
         if len(self._parts) != 1:
             self._parts = [Matches.empty(self.protocol, self.categories).merge(*self._parts)]
         return self._parts[0]
 
+    @one_at_a_time
     def compute(self) -> Result:
         """The result of all images so far; feeding may go on."""
         if self._result is None:
@@ -383,7 +390,17 @@ class Evaluator:
             if not isinstance(each, Evaluator):
                 what = f"a {type(each).__name__} where an evaluator is needed"
                 raise MergeError("merge", what, "give evaluators of the same protocol and classes")
-        kinds = {each._numbered for each in (self, *others)} - {None}
+        return self._take_in([other._held() for other in others])
+
+    @one_at_a_time
+    def _held(self) -> tuple[Matches, bool | None]:
+        """What it holds at one moment; whether images are numbered."""
+        return self.matches, self._numbered
+
+    @one_at_a_time
+    def _take_in(self, held: Sequence[tuple[Matches, bool | None]]) -> Evaluator:
+        """`merge` of what others held, each looked at alone: no two wait for each other."""
+        kinds = {self._numbered, *(numbered for _, numbered in held)} - {None}
         if len(kinds) > 1:
             raise MergeError(
                 "merge",
@@ -392,19 +409,16 @@ class Evaluator:
             )
         numbered = kinds.pop() if kinds else None
         parts, n_images = [self.matches], len(self)
-        for other in others:
-            part = other.matches
-            parts.append(
-                replace(part, image_ids=part.image_ids + n_images)
-                if numbered and len(other)
-                else part
-            )
-            n_images += len(other)
+        for part, _ in held:
+            moves = numbered and part.n_images
+            parts.append(replace(part, image_ids=part.image_ids + n_images) if moves else part)
+            n_images += part.n_images
         whole = parts[0].merge(*parts[1:])
         self._parts, self._seen = [whole], set(whole.image_ids.tolist())
         self._numbered, self._result = numbered, None
         return self
 
+    @one_at_a_time
     def sync(self, group: Any = None) -> Evaluator:
         """Take in the images of all ranks of a torch.distributed group, on every rank; returns
         itself.
@@ -462,6 +476,7 @@ class Evaluator:
         self._gathered = True
         return self
 
+    @one_at_a_time
     def save(self, path: str | Path) -> None:
         """Write all so far to a ``.npz`` file, from which `load` goes on, and which ``detmap
         merge`` takes too.
@@ -504,7 +519,7 @@ class Evaluator:
     def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
         """One of the same kind that holds these match rows."""
         other = Evaluator.__new__(Evaluator)
-        other.__dict__.update(self.__dict__)
+        other.__dict__.update(self.__getstate__())
         other.reset()
         other._parts, other._seen, other._numbered = (
             [matches],

@@ -18,7 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 
 # A module imports only from layers above its own.
 LAYERS = (
-    ("errors", "version", "resources", "immutable"),
+    ("errors", "version", "resources", "immutable", "locks"),
     ("memory", "files"),
     ("opening", "grids", "metrics"),
     ("parallel", "kernels", "report"),

@@ -4,7 +4,10 @@ input; errors."""
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -502,6 +505,66 @@ def test_an_error_counts_images_as_they_were_given() -> None:
 def test_batches_that_are_none(predictions: Any, targets: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         Evaluator(classes=["a", "b"]).update(predictions, targets)
+
+
+BOX: Fields = {"boxes": [[0, 0, 1, 1]], "labels": [0]}
+
+
+def one(image_id: Any, **more: Any) -> tuple[list[Fields], list[Fields]]:
+    """A batch of one image with one box."""
+    return [{**BOX, "scores": [0.5], "image_id": image_id}], [{**BOX, **more}]
+
+
+def test_threads_that_update_while_another_computes_lose_no_image() -> None:
+    """Once a part of the images was gone in silence."""
+    stream = Evaluator(classes=["a"])
+
+    def work(begin: int) -> None:
+        for i in range(60):
+            stream.update(*one(begin + i))
+
+    threads = [threading.Thread(target=work, args=(k * 1000,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert stream.matches.n_images <= 180
+        time.sleep(1e-4)
+    assert len(stream) == stream.matches.n_images == stream.compute().overview.n_images == 180
+
+
+def test_evaluators_that_merge_into_each_other_do_not_wait_for_ever() -> None:
+    streams = [Evaluator(classes=["a"]) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda a=a, b=b: [a.merge(b) for _ in range(10)], daemon=True)
+        for a, b in (streams, reversed(streams))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_lacks() -> None:
+    stream = Evaluator(classes=["a"])
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with stream._lock:
+            held.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(30)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if stream._lock.acquire(timeout=5) else 1)
+    status = os.waitpid(child, 0)[1]
+    done.set()
+    thread.join()
+    assert status == 0
 
 
 def test_the_same_image_in_two_updates_or_two_evaluators() -> None:
