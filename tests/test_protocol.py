@@ -242,7 +242,7 @@ def test_absurd_integers_in_a_file_are_refused_in_few_characters(
 def test_absurd_values_of_settings_are_refused_in_few_characters() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    for value in (10**6000, [[0.5] * 1000] * 1000, endless, "x" * 10**6, {"a": {"b": 10**6000}}):
+    for value in (10**6000, [[0.5] * 200] * 200, endless, "x" * 10**6, {"a": {"b": 10**6000}}):
         for key in ("limits.max_dets", "iou.thresholds", "metrics", "subsets", "groups.a"):
             with pytest.raises(ProtocolError) as caught:
                 COCO.override({key: value})
