@@ -1,4 +1,4 @@
-"""What the README prints is what happens."""
+"""What the README and its page of classifiers print is what happens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.running import run
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+PAGES = README + (ROOT / "docs" / "ranking.md").read_text()
+BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", PAGES, flags=re.DOTALL | re.MULTILINE)
 
 
 def block_of(start: str) -> str:
