@@ -145,6 +145,7 @@ def run_lengths() -> list[object]:
             for lowest in (-1.0, 0.5)
         ]
         found += [some.digest().tolist(), some.runs.boxes.tolist(), some.area.tolist()]
+        found.append(some.take(np.array([2, 0])).digest().tolist())
     tall = test_runs.read(test_runs.sides())
     found.append(test_runs.overlaps(tall.runs, tall.runs, np.array([False, True]), -1.0).tolist())
     return found
