@@ -82,14 +82,18 @@ def scan_instances(path: Path) -> Instances | None:
     found: dict[str, Any] = {}
 
     def read_images(text: bytes) -> coco_scan.Locate:
-        found["images"] = msgspec.json.decode(text, type=list[Image])
+        found["images"] = rows = msgspec.json.decode(text, type=list[Image])
+        least = coco_decode.least({"images": rows})
+        coco_errors.require_once(path, text, coco_errors.IMAGES, least)
         images = found["image table"] = coco_decode.image_table(path, found["images"])
         if images.ids.dtype.kind != "i":
             raise coco_scan.HandBack
         return Positions(images.ids)
 
     def read_categories(text: bytes) -> coco_scan.Locate:
-        found["categories"] = msgspec.json.decode(text, type=list[Category])
+        found["categories"] = rows = msgspec.json.decode(text, type=list[Category])
+        least = coco_decode.least({"categories": rows})
+        coco_errors.require_once(path, text, coco_errors.CATEGORIES, least)
         categories = found["category table"] = coco_decode.category_table(path, found["categories"])
         return Positions(categories.ids)
 

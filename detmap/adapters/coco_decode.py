@@ -10,7 +10,7 @@ Source: RFC 8259, sections 8.1 and 8.2, and the COCO data format (cocodataset.or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -68,6 +68,7 @@ class _Instances(msgspec.Struct, gc=False):
     images: list[Image]
     annotations: list[_Annotation]
     categories: list[Category]
+    licenses: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Detection(msgspec.Struct, gc=False):
@@ -138,6 +139,13 @@ def instances(path: Path) -> Instances:
     except REFUSALS as error:
         raise coco_errors.explain(path, data, coco_errors.INSTANCES, error) from None
     _require_utf8(path, data, coco_errors.INSTANCES)
+    lists: dict[str, Any] = {
+        "images": file.images,
+        "annotations": file.annotations,
+        "categories": file.categories,
+    }
+    coco_errors.require_once(path, data, coco_errors.INSTANCES, least(lists, bytes(file.licenses)))
+    file.licenses = msgspec.Raw(b"")  # it keeps all data
     del data
     images = image_table(path, file.images)
     categories = category_table(path, file.categories)
@@ -182,8 +190,9 @@ def results(path: Path) -> Scored:
     except REFUSALS as error:
         raise coco_errors.explain(path, data, coco_errors.RESULTS, error) from None
     _require_utf8(path, data, coco_errors.RESULTS)
-    del data
     rows = file.annotations if isinstance(file, _Results) else file
+    coco_errors.require_once(path, data, coco_errors.RESULTS, least({"annotations": rows}))
+    del data
     _check_count(path, rows)
     group = "annotations" if isinstance(file, _Results) else ""
     image_ids = _ids(path, group, "image_id", [row.image_id for row in rows])
@@ -194,6 +203,16 @@ def results(path: Path) -> Scored:
         path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, coco_errors.DETECTION
     )
     return Scored(image_ids, category_ids, boxes, score, group)
+
+
+def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, int]:
+    """How often each key is for sure in a file with these lists of records, and another part."""
+    found = dict.fromkeys(lists, 1)
+    for rows in lists.values():
+        for name in rows[0].__struct_fields__ if rows else ():
+            n = sum(getattr(row, name) is not None for row in rows)
+            found[name] = found.get(name, 0) + n
+    return {name: n + unread.count(b'"%s"' % name.encode()) for name, n in found.items()}
 
 
 # --- columns --------------------------------------------------------------------------------------

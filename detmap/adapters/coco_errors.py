@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,8 @@ DETECTION: Fields = {
 Expected = tuple[str, dict[str, Fields]]
 """The shape of a file in words, and the fields of the records in its lists."""
 
+IMAGES: Expected = ("a list of images", {"images": _IMAGE})
+CATEGORIES: Expected = ("a list of categories", {"categories": _CATEGORY})
 INSTANCES: Expected = (
     "an instances file is an object with images, annotations and categories",
     {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY},
@@ -165,6 +167,62 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
 
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON spells half of a surrogate pair
+
+
+SHAPE_KEYS = ("ignore", "segmentation", "keypoints", "num_keypoints")
+"""What is read of some records, beside their fields."""
+ESCAPED = (b"\\u005", b"\\u006", b"\\u007")
+"""How escapes of the letters of keys begin."""
+
+
+def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str, int]) -> None:
+    """Refuse a file where a record has a key twice that is read: which of them counts, JSON leaves
+    to its reader.
+
+    Parameters
+    ----------
+    least : how often each key is in the file for sure; where it is there no more often, and no
+        letter is spelled as an escape, the file is not read again
+    """
+    seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
+    if seldom and not any(escape in data for escape in ESCAPED):
+        return
+    groups = expected[1]
+    twice = False
+
+    def look(pairs: list[tuple[str, Any]]) -> None:  # makes no tree, which would take memory
+        nonlocal twice
+        twice = twice or len({name for name, _ in pairs}) < len(pairs)
+
+    try:
+        text = data.decode()
+        json.loads(text, object_pairs_hook=look, parse_int=str)
+        if not twice:
+            return
+        tree = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
+    except (ValueError, RecursionError) as error:
+        raise explain(path, data, expected, error) from None
+    lists = [(next(iter(groups)), tree)]
+    if isinstance(tree, _Pairs):
+        _refuse_twice(tree, groups, f"{path}: ")
+        lists = [(name, value) for name, value in tree if name in groups]
+    for group, records in lists:
+        shown = group if isinstance(tree, _Pairs) else ""
+        for i, record in enumerate(records):
+            names = (*groups[group], *SHAPE_KEYS)
+            _refuse_twice(record, names, f"{place(path, shown, i)}.")
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with all that it has, as often as it has it."""
+
+
+def _refuse_twice(record: list[tuple[str, Any]], names: Collection[str], where: str) -> None:
+    seen = set()
+    for name, _ in record:
+        if name in seen and name in names:
+            raise DataError(f"{where}{name}", "there twice", "keep the one that is right")
+        seen.add(name)
 
 
 def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> DataError:

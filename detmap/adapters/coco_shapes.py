@@ -33,6 +33,7 @@ class _Annotation(msgspec.Struct, gc=False):
 
 class _Instances(msgspec.Struct, gc=False):
     annotations: list[_Annotation]
+    categories: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Detection(msgspec.Struct, gc=False):
@@ -160,9 +161,17 @@ def read_detections(path: Path, truth: Truth) -> Detections:
 def _decoded(path: Path, kind: Any, fields: Any) -> Any:
     data = coco_decode._bytes(path)
     try:
-        return msgspec.json.decode(data, type=kind)
+        file = msgspec.json.decode(data, type=kind)
     except coco_decode.REFUSALS as error:
         raise coco_errors.explain(path, data, fields, error) from None
+    least = coco_decode.least({"annotations": file if isinstance(file, list) else file.annotations})
+    if isinstance(file, _Instances):  # all keys of boxes have been looked at
+        least = {name: least.get(name, 0) for name in coco_errors.SHAPE_KEYS}
+        skeletons = bytes(file.categories).count(b'"keypoints"')
+        least["keypoints"] += skeletons
+        file.categories = msgspec.Raw(b"")  # it keeps all data
+    coco_errors.require_once(path, data, fields, least)
+    return file
 
 
 def _as_polygon(box: Sequence[float]) -> list[list[float]]:

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap import Detections, Truth
+from detmap import DataError, Detections, Truth
+from detmap.adapters import coco_scan
 from tests import builders as make
 
 in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -342,3 +343,52 @@ def test_another_order_of_an_images_detections_is_other_data(
     plain = detmap.evaluate(*read(tmp_path, None, records), protocol)
     other = detmap.evaluate(*read(tmp_path, None, [records[i] for i in order]), protocol)
     assert other.signature != plain.signature
+
+
+def again(text: str, key: str, value: str) -> str:
+    """The text with a second key in front of the first of that name."""
+    assert f'"{key}":' in text
+    return text.replace(f'"{key}":', f'"{key}": {value}, "{key}":', 1)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 20])
+@pytest.mark.parametrize(
+    ("file", "key", "value", "place"),
+    [
+        ("dt", "bbox", "[90, 90, 1, 1]", r"dt\.json\[0\]\.bbox"),
+        ("dt", "score", "0.25", r"dt\.json\[0\]\.score"),
+        ("dt", "score", '0.25, "sc\\u006fre": 0.5', r"dt\.json\[0\]\.score"),
+        ("gt", "annotations", "[]", r"gt\.json: annotations"),
+        ("gt", "bbox", "[90, 90, 1, 1]", r"annotations\[0\]\.bbox"),
+        ("gt", "width", "5", r"images\[0\]\.width"),
+        ("gt", "name", '"x"', r"categories\[0\]\.name"),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused_by_both_lanes(
+    file: str,
+    key: str,
+    value: str,
+    place: str,
+    least: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", least)
+    instances = make.instances()
+    instances["images"] = [{"width": 100, "height": 100, **image} for image in instances["images"]]
+    texts = {"gt": json.dumps(instances), "dt": json.dumps([make.detection()])}
+    texts[file] = again(texts[file], key, value)
+    for name, text in texts.items():
+        make.write(tmp_path / f"{name}.json", text)
+    with pytest.raises(DataError, match=place) as refused:
+        detmap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json")
+    assert refused.value.what == "there twice"
+
+
+@pytest.mark.parametrize("key", ["license", "tags"])
+def test_a_key_that_nothing_reads_may_be_there_twice(key: str, tmp_path: Path) -> None:
+    instances = make.instances() | {"licenses": [{"id": 1, "name": "x"}], "info": {"name": "y"}}
+    instances["images"] = [{key: 1, **image} for image in instances["images"]]
+    make.write(tmp_path / "gt.json", again(json.dumps(instances), key, "2"))
+    make.write(tmp_path / "dt.json", [make.detection()])
+    assert detmap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json").metrics["AP"] >= 0
