@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.errors import DataError, few
 from detmap.immutable import Immutable, keep
+from detmap.report.text import shown
 from detmap.rows import rows_of
 
 
@@ -32,7 +33,7 @@ class Note:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.count} {self.text}"
+        return f"{self.count} {shown(self.text)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

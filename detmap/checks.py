@@ -111,8 +111,22 @@ def image_ids(where: str, ids: Any) -> NDArray[Any]:
         longest = ids.dtype.itemsize // 4
         refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
     owned = column(where, ids, ids.dtype if kind == "U" else np.int64, *np.shape(ids)[:1])
+    if kind == "U":
+        _unicode(where, owned)
     ascending(where, owned)
     return owned
+
+
+def _unicode(where: str, ids: NDArray[np.str_]) -> None:
+    """An error on the first id that is no text; bytes of a file name that are not UTF-8 may stand
+    in it as Python has them, U+DC80 to U+DCFF.
+    """
+    points = np.frombuffer(ids.tobytes(), np.uint32)
+    byte = (points >= 0xDC80) & (points <= 0xDCFF)
+    bad = (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF) & ~byte)
+    if bad.any():
+        row = int(np.argmax(bad)) // (ids.dtype.itemsize // 4)
+        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is none of Unicode")
 
 
 def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
 from detmap import archive
 from detmap import protocol as protocols
-from detmap.errors import DataError
+from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
 
@@ -77,10 +77,13 @@ def read(where: str, header: Any) -> Header:
         protocol = protocols.from_dict(tree, where=f"{where}.protocol")
     except Exception as error:  # a forged tree fails in many ways
         raise DataError(f"{where}.protocol", str(error), archive.WRITE_AGAIN) from None
-    changes = tuple((key, value) for key, value in part("changes", is_changes))
+    changes = part("changes", is_changes)
     stock = part("stock", lambda value: isinstance(value, bool))
     names, groups = tuple(part("categories", is_texts)), tuple(part("groups", is_texts))
     notes = part("notes", lambda value: isinstance(value, list) and all(map(is_note, value)))
     remarks = part("remarks", lambda value: isinstance(value, dict))
-    protocol = replace(protocol, changes=changes, stock=stock)
+    try:
+        protocol = protocols.as_told(protocol, changes, stock)
+    except ProtocolError as error:
+        raise DataError(f"{where}.{error.where}", error.what, archive.WRITE_AGAIN) from None
     return Header(protocol, names, groups, tuple(Note(*note) for note in notes), remarks)

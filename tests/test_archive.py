@@ -17,6 +17,8 @@ import pytest
 import detmap
 from detmap import DataError, Evaluator, Matches
 from detmap.matches import read
+from detmap.report import formats
+from detmap.resources import folder
 from tests.test_matches import assert_same
 from tests.test_tables import tables
 
@@ -69,6 +71,22 @@ FORGED: dict[str, tuple[str, Callable[[Arrays], object]]] = {
     "ranks of a million": ("rank", column("rank", lambda a: a + np.int32(10**6))),
     "beyond -1": ("beyond", column("beyond", lambda a: set_last(a, -1))),
     "position -1": ("position", column("position", lambda a: set_last(a, -1))),
+    "ids beyond Unicode": (
+        "image_ids",
+        column("image_ids", lambda a: (np.arange(len(a), dtype="u4") + 0x110000).view("<U1")),
+    ),
+    "ids of half a character": (
+        "image_ids",
+        column("image_ids", lambda a: np.array([f"\ud800{i}" for i in range(len(a))])),
+    ),
+    "a protocol's name that writes lines": (
+        "header.protocol",
+        header(lambda h: h["protocol"].update(name="x\x1b[31m\nAP 1.0")),
+    ),
+    "changes that are none": (
+        "header.changes",
+        header(lambda h: h.update(changes=[["iou.thresholds", "[0.9]"]])),
+    ),
     "score NaN": ("score", column("score", lambda a: set_last(a, np.nan))),
     "score unsorted": ("score", column("score", lambda a: a[::-1].copy())),
     "score big-endian": ("score", column("score", lambda a: a.astype(">f8"))),
@@ -221,3 +239,62 @@ def test_a_file_read_again_is_the_same(matches: Matches, tmp_path: Path) -> None
     assert_same(again, matches)
     assert remarks == {"images_of_truth": 20}
     assert not again.image.flags.writeable
+
+
+def forged(matches: Matches, path: Path, change: Callable[[dict[str, Any]], object]) -> Matches:
+    arrays = arrays_of(matches, path)
+    header(change)(arrays)
+    np.savez_compressed(path, **arrays)
+    return Matches.load(path)
+
+
+def test_a_header_cannot_call_other_rules_stock(matches: Matches, tmp_path: Path) -> None:
+    """Once the signature said stock where the thresholds were others."""
+
+    def other_rules(tree: dict[str, Any]) -> None:
+        tree["protocol"]["iou"]["thresholds"] = [i / 100 for i in range(50, 60)]
+
+    path = tmp_path / "part.npz"
+    told = detmap.summarize(forged(matches, path, other_rules)).signature
+    assert "|iou.thresholds=[0.5,0.51," in told
+
+    def another_name(tree: dict[str, Any]) -> None:
+        tree["protocol"]["name"] = "mine"
+
+    assert "|custom|" in detmap.summarize(forged(matches, path, another_name)).signature
+
+
+SETTINGS = [{}, {"limits.max_dets": [1, 100, 300]}, {"subsets.tiny.area": [0, 9]}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_what_differs_from_the_shipped_protocol_survives_a_file(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_bytes((folder("configs") / "coco-bbox.toml").read_bytes())
+    for name in ("coco-bbox", str(own)):
+        protocol = detmap.load_protocol(name).override(settings)
+        made = detmap.match(*tables(9), protocol)
+        made.save(tmp_path / "part.npz")
+        again = Matches.load(tmp_path / "part.npz")
+        assert again.protocol == protocol
+        assert detmap.summarize(again).signature == detmap.summarize(made).signature
+
+
+def test_names_and_notes_of_a_file_write_no_lines_of_their_own(
+    matches: Matches, tmp_path: Path
+) -> None:
+    """Once a class name could clear a terminal, or write a row of the table."""
+
+    def names(tree: dict[str, Any]) -> None:
+        tree["categories"][0] = "a\x1b[2J\nAP  1.0000"
+        tree["notes"] = [["x", "y\x1b[31m\nz", 1, ""]]
+
+    result = detmap.summarize(forged(matches, tmp_path / "part.npz", names))
+    listed = result.tables(per_class=True)
+    texts = [formats.plain(listed), formats.markdown(listed), str(result)]
+    for text in texts:
+        assert all(c == "\n" or c.isprintable() for c in text)
+    assert r"a\x1b[2J\nAP  1.0000" in texts[0]
+    assert r"note: 1 y\x1b[31m\nz" in texts[2]

@@ -37,7 +37,10 @@ def dispatch(words: Sequence[str]) -> int:
     try:
         return _run(words)
     except DetmapError as error:
-        streams.say(f"detmap: error: {error.where}: {_shortened(error.what)}\n")
+        from detmap.report.text import shown
+
+        text = f"detmap: error: {error.where}: {_shortened(error.what)}"
+        streams.say("".join(f"{shown(line)}\n" for line in text.split("\n")))
         if error.fix:
             streams.say(f"  fix: {error.fix}\n")
         return 2

@@ -8,7 +8,7 @@ from detmap.grids import Grid
 from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.protocol.checks import MAX_SUBSETS, MAX_THRESHOLDS, Group, Range, Subset
 from detmap.protocol.keys import KeyRow, describe, keys, table
-from detmap.protocol.reading import from_dict, load, names
+from detmap.protocol.reading import as_told, from_dict, load, names
 from detmap.protocol.rules import AveragePrecision, Limits
 from detmap.protocol.tree import Protocol
 
@@ -25,6 +25,7 @@ __all__ = [
     "Protocol",
     "Range",
     "Subset",
+    "as_told",
     "describe",
     "from_dict",
     "keys",

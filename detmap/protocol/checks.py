@@ -198,8 +198,8 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError
+    if not isinstance(value, str) or not value.strip() or not value.strip().isprintable():
+        raise ValueError  # a line end or an escape would write lines of its own
     return value.strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -138,15 +138,39 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
         _put(tree, str(key), deepcopy(_from_text(value)))
     changed = from_dict(tree, where="--set")
     before = load(protocol.name) if protocol.stock and protocol.changes else protocol
-    stock, now = dict(_flat(before.as_dict())), dict(_flat(changed.as_dict()))
-    changes = tuple(
-        (key, canonical(now.get(key)))
-        for key in (*now, *(stock.keys() - now.keys()))
-        if now.get(key) != stock.get(key)
-    )
+    changes = _differences(before, changed)
     if not protocol.stock:  # what was changed before stays told
         changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
     return replace(changed, changes=changes, stock=protocol.stock)
+
+
+def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:
+    """The dotted keys whose values are others, and what they are now."""
+    before, now = dict(_flat(stock.as_dict())), dict(_flat(changed.as_dict()))
+    return tuple(
+        (key, canonical(now.get(key)))
+        for key in (*now, *(before.keys() - now.keys()))
+        if now.get(key) != before.get(key)
+    )
+
+
+def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
+    """A protocol out of a file, with what can be known of where it came from: what differs from the
+    shipped one of its name is looked up.
+
+    Raises
+    ------
+    ProtocolError : changes that its values do not bear out
+    """
+    now = dict(_flat(protocol.as_dict()))
+    for key, value in changes:
+        if value != canonical(now.get(key)):
+            raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")
+    if stock and protocol.name in names():
+        prose = ("summary", "source")
+        found = _differences(load(protocol.name), protocol)
+        return replace(protocol, changes=tuple(each for each in found if each[0] not in prose))
+    return replace(protocol, changes=tuple(map(tuple, changes)), stock=False)
 
 
 def _node(node: type, tree: Mapping[str, Any], where: str, prefix: str) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from detmap.report.table import Cell, Table
+from detmap.report.text import shown
 
 UNDEFINED = "-"
 
@@ -17,15 +18,18 @@ def plain(tables: Sequence[Table], percent: bool = False) -> str:
     """Aligned columns, for a pipe or a file."""
     blocks = []
     for table in tables:
-        rows = [table.header, *(tuple(_text(cell, percent) for cell in row) for row in table.rows)]
+        rows = [
+            tuple(map(shown, table.header)),
+            *(tuple(_text(cell, percent) for cell in row) for row in table.rows),
+        ]
         widths = [max(len(row[c]) for row in rows) for c in range(len(table.header))]
         right = _numeric(table)
-        lines = [table.title] if table.title else []
+        lines = [shown(table.title)] if table.title else []
         lines += [
             "  ".join(_aligned(cell, widths[c], right[c]) for c, cell in enumerate(row)).rstrip()
             for row in rows
         ]
-        blocks.append("\n".join([*lines, *table.lines]))
+        blocks.append("\n".join([*lines, *map(shown, table.lines)]))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -34,13 +38,13 @@ def markdown(tables: Sequence[Table], percent: bool = False) -> str:
     blocks = []
     for table in tables:
         right = _numeric(table)
-        lines = [f"**{table.title}**", ""] if table.title else []
-        lines.append("| " + " | ".join(table.header) + " |")
+        lines = [f"**{shown(table.title)}**", ""] if table.title else []
+        lines.append("| " + " | ".join(map(shown, table.header)) + " |")
         lines.append("|" + "|".join("---:" if number else "---" for number in right) + "|")
         texts = [[_text(cell, percent).replace("|", "\\|") for cell in row] for row in table.rows]
         lines += ["| " + " | ".join(row) + " |" for row in texts]
         if table.lines:
-            lines += ["", *(f"- {line}" for line in table.lines)]
+            lines += ["", *(f"- {shown(line)}" for line in table.lines)]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
@@ -68,9 +72,11 @@ def terminal(tables: Sequence[Table], percent: bool, file: TextIO) -> None:
 
     console = Console(file=file, highlight=False, soft_wrap=True)
     for table in tables:
-        drawn = RichTable(title=Text(table.title) if table.title else None, title_justify="left")
+        drawn = RichTable(
+            title=Text(shown(table.title)) if table.title else None, title_justify="left"
+        )
         for name, right in zip(table.header, _numeric(table), strict=True):
-            drawn.add_column(name, justify="right" if right else "left", no_wrap=True)
+            drawn.add_column(shown(name), justify="right" if right else "left", no_wrap=True)
         for row in table.rows:
             drawn.add_row(*(Text(_text(cell, percent)) for cell in row))
         wide = console.options.update(max_width=1_000_000)
@@ -79,7 +85,7 @@ def terminal(tables: Sequence[Table], percent: bool, file: TextIO) -> None:
             continue
         console.print(drawn)
         for line in table.lines:
-            console.print(line, markup=False)
+            console.print(shown(line), markup=False)
 
 
 def _text(cell: Cell, percent: bool) -> str:
@@ -87,7 +93,7 @@ def _text(cell: Cell, percent: bool) -> str:
         return UNDEFINED
     if isinstance(cell, float):
         return f"{100 * cell:.2f}" if percent else f"{cell:.4f}"
-    return str(cell)
+    return shown(str(cell))
 
 
 def _scaled(cell: Cell, percent: bool) -> Cell:
