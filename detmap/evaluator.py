@@ -186,6 +186,8 @@ class Evaluator(Locked):
                     "targets", "given, but the evaluator has its truth", "leave them out, or truth="
                 )
             sought = [{}] * len(found)
+        if self.truth is None and self.box_format.startswith("normalized"):
+            batches.require_same_sizes(found, sought)
         if not found:
             return
         ids, place, numbered = self._identify(found, sought)
@@ -300,6 +302,12 @@ class Evaluator(Locked):
             if any(key in image for image in images)
         }
         rows = batches.read_rows(where, images, self.box_format, asked)
+        for key in asked.keys() - {"area"}:
+            bad = (rows.more[key] != 0) & (rows.more[key] != 1)
+            if bad.any():
+                i, row = batches.place_of(rows.count, bad)
+                what = f"{rows.more[key][bad][0]} is no flag"
+                raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
         corners = self.box_format == "voc"
         sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
         area = sides[:, 0] * sides[:, 1]
@@ -390,6 +398,9 @@ class Evaluator(Locked):
             if not isinstance(each, Evaluator):
                 what = f"a {type(each).__name__} where an evaluator is needed"
                 raise MergeError("merge", what, "give evaluators of the same protocol and classes")
+            if self.truth and each.truth and not _same(self.truth.table, each.truth.table):
+                what = f"the truths differ: {self.truth.table.source}, {each.truth.table.source}"
+                raise MergeError("merge", what, "give every evaluator the same truth")
         return self._take_in([other._held() for other in others])
 
     @one_at_a_time
@@ -514,6 +525,11 @@ class Evaluator(Locked):
             raise DataError(
                 str(path), "other classes than the truth", "give the truth that it was made with"
             )
+        if loaded.truth is not None:
+            strange = ~np.isin(matches.image_ids, loaded.truth.table.images.ids)
+            if strange.any():
+                what = f"image {matches.image_ids[strange][0].item()!r} is not in the truth"
+                raise DataError(f"{path}: image_ids", what, "give the truth that it was made with")
         return loaded._with(matches, numbered)
 
     def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
@@ -537,6 +553,16 @@ def _by_image(table: Table) -> Table:
     if (table.image[1:] >= table.image[:-1]).all():
         return table
     return table.take(np.argsort(table.image, kind="stable"))
+
+
+def _same(one: Truth, other: Truth) -> bool:
+    """Whether two truths hold the same objects."""
+    if one is other:
+        return True
+    names = ("image", "label", "boxes", "area", "crowd", "difficult")
+    return np.array_equal(one.images.ids, other.images.ids) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in names
+    )
 
 
 class _Known:
@@ -588,4 +614,6 @@ def _categories(classes: Any) -> Categories:
             "give names, or whole numbers, each once",
         )
     ids = sorted(int(key) for key in names)
+    if ids and not -(2**63) <= ids[0] <= ids[-1] < 2**63:
+        raise DataError("classes", "an id of more than 64 bits", "give smaller ids")
     return Categories(np.array(ids, dtype=np.int64), tuple(names[i] for i in ids))

@@ -60,9 +60,13 @@ class Result:
         """Where each metric is read: kind, IoU, subset, group of classes, detection limit."""
         return self.protocol.rows()[0]
 
-    @cached_property
+    @property
     def metrics(self) -> dict[str, float]:
         """Name to value, a fraction in [0, 1]; NaN where nothing is defined."""
+        return dict(self._metrics)  # the caller's own
+
+    @cached_property
+    def _metrics(self) -> dict[str, float]:
         categories = self.verdicts.categories
         return {
             row.name: aggregation.mean(self.scores, row, self.protocol, categories)

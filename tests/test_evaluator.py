@@ -634,3 +634,88 @@ def test_batches_are_refused_where_the_protocol_compares_more_than_boxes(protoco
     evaluator = Evaluator(protocol, classes=["a"])
     with pytest.raises(detmap.ProtocolError, match="batches have boxes alone"):
         evaluator.update([{}], [{}])
+
+
+class Failing:
+    """An object whose numbers cannot be had."""
+
+    confidence, class_id, metadata = (0.5,), (0,), None
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise KeyError("x")
+
+    @property
+    def xyxy(self) -> object:
+        return 1 / 0
+
+
+ODD: dict[str, tuple[Fields, Fields, str]] = {
+    "half a crowd": ({}, {"iscrowd": [0.5]}, r"targets\[0\].iscrowd\[0\]"),
+    "a crowd that is NaN": ({}, {"iscrowd": [np.nan]}, r"targets\[0\].iscrowd\[0\]"),
+    "difficult -1": ({}, {"difficult": [-1]}, r"targets\[0\].difficult\[0\]"),
+    "masked boxes": ({"boxes": np.ma.array([[0.0, 0, 1, 1]], mask=True)}, {}, "masked"),
+    "masked scores": ({"scores": np.ma.array([0.5], mask=True)}, {}, "masked"),
+    "a label beyond int64": ({"labels": np.array([2**64 - 1], np.uint64)}, {}, "labels"),
+    "an array that raises": ({"boxes": Failing()}, {}, r"predictions\[0\].boxes"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_values_that_once_passed_in_silence(name: str) -> None:
+    prediction, target, where = ODD[name]
+    stream = Evaluator(classes=[-1, 0])
+    with pytest.raises(DataError, match=where):
+        stream.update([{**BOX, "scores": [0.5], **prediction}], [{**BOX, **target}])
+    assert len(stream) == 0
+
+
+def test_objects_with_properties_that_fail_and_metadata_of_none() -> None:
+    stream = Evaluator(classes=["a"])
+    with pytest.raises(DataError, match=r"predictions\[0\]"):
+        stream.update([Failing()], [BOX])
+    good = SimpleNamespace(xyxy=BOX["boxes"], class_id=[0], confidence=[0.5], metadata=None)
+    stream.update([good], [BOX])
+    assert len(stream) == 1
+
+
+def test_labels_of_short_and_unsigned_kinds_together() -> None:
+    stream = Evaluator(classes=[2**62 + 1, 2**62 + 2])
+    labels = (np.array([2**62 + 1], np.uint64), np.array([2**62 + 2], np.int64))
+    stream.update(
+        [{**BOX, "scores": [0.5], "labels": each} for each in labels],
+        [{**BOX, "labels": each} for each in labels],
+    )
+    assert stream.compute().counts()["tp"] == 2
+
+
+def test_class_ids_of_70_bits() -> None:
+    with pytest.raises(DataError, match="classes"):
+        Evaluator(classes=[2**70])
+
+
+def test_an_image_of_two_sizes() -> None:
+    stream = Evaluator(classes=["a"], box_format="normalized xyxy")
+    with pytest.raises(DataError, match=r"targets\[0\].orig_size"):
+        stream.update(
+            [{**BOX, "scores": [0.5], "orig_size": [20, 10]}], [{**BOX, "orig_size": [10, 10]}]
+        )
+
+
+def test_evaluators_know_their_truth(tmp_path: Path) -> None:
+    truths = [detmap.truth_from_arrays(ids, [0, 0], BOX["boxes"] * 2) for ids in ([1, 2], [2, 3])]
+    streams = [Evaluator(truth=truth) for truth in truths]
+    for stream, image_id in zip(streams, (1, 3), strict=True):
+        stream.update(one(image_id)[0])
+    with pytest.raises(MergeError, match="truths differ"):
+        streams[0].merge(streams[1])
+    streams[0].save(tmp_path / "state.npz")
+    with pytest.raises(DataError, match="not in the truth"):
+        Evaluator.load(tmp_path / "state.npz", truth=truths[1])
+    assert len(Evaluator.load(tmp_path / "state.npz", truth=truths[0])) == 1
+
+
+def test_what_is_done_to_the_metrics_stays_with_the_caller() -> None:
+    stream = Evaluator(classes=["a"])
+    stream.update(*one(1))
+    stream.compute().metrics["AP"] = 9
+    assert stream.compute().metrics["AP"] < 1.1

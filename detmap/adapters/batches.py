@@ -90,13 +90,16 @@ def _fields(where: str, image: Any) -> Fields:
         return image
     try:
         found = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
-    except AttributeError:
+        optional = {
+            "scores": getattr(image, "confidence", None),
+            **(getattr(image, "metadata", None) or {}),
+        }
+    except Exception:  # whatever its properties do
         raise DataError(
             where,
             f"a {type(image).__name__} where a dict is needed",
             "a dict has boxes, scores and labels, an object xyxy, confidence and class_id",
         ) from None
-    optional = {"scores": getattr(image, "confidence", None), **getattr(image, "metadata", {})}
     return {**{key: value for key, value in optional.items() if value is not None}, **found}
 
 
@@ -155,7 +158,7 @@ def read_rows(
                 f"give one of the {key} a box",
             )
     label = columns.pop("labels")
-    if label.dtype.kind not in "iu":
+    if label.dtype.kind != "i":
         label = _whole(where, images, label)
     counts = np.array(count, dtype=np.int64)
     xywh = _in_pixels(where, images, boxes, counts, box_format)
@@ -189,6 +192,8 @@ def as_array(where: str, value: Any) -> NDArray[Any]:
     """
     if type(value) is np.ndarray:
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(where, "is masked", "leave the masked rows out")
     if hasattr(value, "detach"):  # torch: numbers without their history of gradients
         value = value.detach()
     try:
@@ -204,7 +209,7 @@ def as_array(where: str, value: Any) -> NDArray[Any]:
             return np.asarray(
                 value.float()
             )  # torch's bfloat16, which numpy does not know; float32 holds the same numbers
-    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+    except Exception as error:  # whatever an object does that is asked for its numbers
         raise DataError(
             where,
             f"not an array of numbers on the CPU ({error})",
@@ -275,7 +280,12 @@ def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray
             raise DataError(
                 f"{where}[{i}].labels", f"dtype {each.dtype}", "labels are class ids, whole numbers"
             )
-    return label.astype(np.int64)
+        if each.dtype.kind == "u" and each.max(initial=0) >= 2**63:
+            raise DataError(
+                f"{where}[{i}].labels", f"{each.max()} has 64 bits", "class ids have 63 at most"
+            )
+    whole = [each.ravel().astype(np.int64) for each in kinds if each.size]
+    return np.concatenate([label[:0].astype(np.int64), *whole])
 
 
 def _in_pixels(
@@ -307,6 +317,20 @@ def _in_pixels(
         elif corners == "cxcywh":
             boxes[:, :2] -= boxes[:, 2:] / 2
     return boxes
+
+
+def require_same_sizes(found: Sequence[Fields], sought: Sequence[Fields]) -> None:
+    """An error where an image has one original size in predictions and another in targets."""
+    sizes = [_sizes(where, each) for where, each in (("predictions", found), ("targets", sought))]
+    other = (sizes[0] != sizes[1]).any(axis=1)
+    if other.any():
+        i = int(np.argmax(other))
+        shown = [size[i, 1::-1].tolist() for size in sizes]
+        raise DataError(
+            f"targets[{i}].orig_size",
+            f"{shown[1]}, but {shown[0]} in predictions[{i}]",
+            "an image has one height and width",
+        )
 
 
 def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
