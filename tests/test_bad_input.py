@@ -326,8 +326,8 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "images that the truth lacks": (
         [make.detection(image_id=i) for i in (1, 9, 2, 8, 7, 9, 6, 5, 4)],
         "[1].image_id",
-        "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5,"
-        " ...",
+        "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5"
+        " and 1 more",
         "another split: the truth has 2 images such as 1",
     ),
 }
