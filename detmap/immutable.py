@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self
 
@@ -24,7 +25,21 @@ class Immutable:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        columns = tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        return _rebuilt, (type(self), *columns)
+
+
+def _rebuilt(kind: Any, *columns: Any) -> Any:
+    """A table that was pickled; arrays that were sent on their own may come at any address."""
+    return kind(*(_in_one_piece(column) for column in columns))
+
+
+def _in_one_piece(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return np.require(value, requirements=["C", "ALIGNED"])
+    if isinstance(value, Mapping):
+        return {name: _in_one_piece(each) for name, each in value.items()}
+    return value
 
 
 def keep(table: Any, **columns: Any) -> None:

@@ -33,6 +33,11 @@ entry()
 """
 
 
+def heed() -> None:
+    """Let a child be interrupted, also where this process was started with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
     """A command, which writes ! when it is ready for signals."""
     process = subprocess.Popen(
@@ -40,7 +45,7 @@ def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=heed,
     )
     assert process.stdout is not None
     assert process.stdout.read(1) == b"!"
@@ -109,7 +114,10 @@ def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
         "library.pthread_mutex_lock(mutex)  # never comes back, whatever signal comes\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed,
     )
     assert process.stdout is not None
     assert process.stdout.read(1) == b"!"
@@ -129,7 +137,10 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
         "list(in_order(lambda k: time.sleep(20), range(9), 2))\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed,
     )
     assert process.stdout is not None
     assert process.stdout.read(1) == b"!"
@@ -153,7 +164,10 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
     output = tmp_path / "state"
     output.write_text("old")
     process = subprocess.Popen(
-        [sys.executable, "-c", code, output], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code, output],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed,
     )
     assert process.stdout is not None
     assert process.stdout.read(1) == b"!"
