@@ -223,11 +223,11 @@ def test_copies_of_tables_cannot_be_changed(table: Any, again: Callable[[Any], A
 
 def test_a_pickle_is_checked_like_any_table() -> None:
     truth, _ = tables()
-    make, values = truth.__reduce__()
+    make, (kind, *values) = truth.__reduce__()
     names = [field.name for field in fields(truth)]
     columns = dict(zip(names, values, strict=True))
     with pytest.raises(DataError, match=r"Truth.image\[3\]"):
-        make(**{**columns, "image": changed(truth.image, 10**8)})
+        make(kind, *{**columns, "image": changed(truth.image, 10**8)}.values())
 
 
 def test_tables_survive_pickling() -> None:
