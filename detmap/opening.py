@@ -28,6 +28,8 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
 )
 
+SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
+
 
 class UnreadableError(DataError):
     """It cannot be read as a file."""
@@ -120,7 +122,8 @@ def read_bytes(
             raise UnreadableError(
                 shown(path), f"has {size} bytes, where {most} are plenty", "check what it holds"
             )
-        memory.require(times * size, shown(path), what)
+        if size > SMALL:
+            memory.require(times * size, shown(path), what)
         return InputFile(path, descriptor, size).read(0, size)
     finally:
         os.close(descriptor)

@@ -472,7 +472,7 @@ def test_plot_that_cannot_be(
         (
             TRUTH,
             SCORES + "".join(f"x{i},0,0,0\n" for i in range(9)),
-            ["scores.csv", "9 samples (x0, x1, x2, x3, x4 ...)"],
+            ["scores.csv", "9 samples (x0, x1, x2, x3, x4 and 4 more)"],
         ),
         (
             TRUTH + "b,0,0,0\n",
