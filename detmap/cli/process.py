@@ -85,8 +85,10 @@ def _leave() -> None:
     were.
     """
     try:
-        if "detmap.files" in sys.modules:
-            sys.modules["detmap.files"].abandon()
+        # Halfway through its import the module has no such function yet, and no drafts either.
+        abandon = getattr(sys.modules.get("detmap.files"), "abandon", None)
+        if abandon is not None:
+            abandon()
         os.write(2, b"detmap: interrupted\n")
     finally:
         os._exit(INTERRUPTED)

@@ -177,6 +177,27 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
     assert output.read_text() == "old"
 
 
+def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
+    code = (
+        "import sys, time, types\n"
+        "from detmap.cli import process\n"
+        "process.begin()\n"
+        "sys.modules['detmap.files'] = types.ModuleType('detmap.files')  # nothing in it yet\n"
+        "sys.stdout.write('!'), sys.stdout.flush()\n"
+        "time.sleep(20)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed,
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(1) == b"!"
+    status, _, err, _ = interrupt(process)
+    assert (status, err) == (130, b"detmap: interrupted\n")
+
+
 def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
     """As under nohup, or in the background of a script."""
     output = tmp_path / "out"
