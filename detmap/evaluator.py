@@ -5,27 +5,23 @@ runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detmap import checks
 from detmap.adapters import batches, read_truth
-from detmap.adapters.batches import Fields
-from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, few
+from detmap.adapters.batch_tables import Known, Reader, identify, read_classes
+from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import prepare, summarize
 from detmap.locks import Locked, one_at_a_time
 from detmap.matches import Matches, read
 from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
-from detmap.rows import Positions, rows_of
-from detmap.tables import Categories, Detections, Images, Note, Truth
+from detmap.tables import Categories, Detections, Note, Truth
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 
@@ -108,19 +104,15 @@ class Evaluator(Locked):
             )
         self.protocol = prepare(protocol, settings)
         self.box_format = box_format
-        self.truth = (
-            None
-            if truth is None
-            else _Known(
-                truth
-                if isinstance(truth, Truth)
-                else read_truth(truth, shapes=self.protocol.iou.of)
-            )
-        )
+        self.truth = None
+        if truth is not None:
+            if not isinstance(truth, Truth):
+                truth = read_truth(truth, shapes=self.protocol.iou.of)
+            self.truth = Known(truth)
         self.categories = (
-            _categories(classes) if self.truth is None else self.truth.table.categories
+            read_classes(classes) if self.truth is None else self.truth.table.categories
         )
-        self._labels = Positions(self.categories.ids)
+        self._reader = Reader(self.categories, box_format)
         self.reset()
 
     @one_at_a_time
@@ -128,9 +120,8 @@ class Evaluator(Locked):
         """Forget all images; protocol and classes stay."""
         self._parts: list[Matches] = []
         self._seen: set[Any] = set()
-        self._numbered: bool | None = (
-            None  # whether images are numbered as they come; None before the first
-        )
+        # Whether images are numbered as they come; None before the first.
+        self._numbered: bool | None = None
         self._gathered = False  # whether it holds the images of other ranks
         self._result: Result | None = None
 
@@ -138,8 +129,7 @@ class Evaluator(Locked):
         """How many images were updated."""
         return len(self._seen)
 
-    # --- feeding ----------------------------------------------------------------------------------
-    # ---------------------
+    # --- feeding ---
 
     @one_at_a_time
     def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
@@ -190,172 +180,20 @@ class Evaluator(Locked):
             batches.require_same_sizes(found, sought)
         if not found:
             return
-        ids, place, numbered = self._identify(found, sought)
-        truth = self._read_targets(ids, place, sought) if self.truth is None else self.truth.on(ids)
-        predicted = self._read_predictions(truth, place, found)
+        ids, place, numbered = identify(
+            found, sought, self._seen, self._numbered, known=self.truth is not None
+        )
+        if self.truth is None:
+            truth = self._reader.targets(ids, place, sought)
+        else:
+            truth = self.truth.on(ids)
+        predicted = self._reader.predictions(truth, place, found)
         part = match(truth, predicted, self.protocol, threads=1)
         self._parts.append(replace(part, position=np.zeros_like(part.position)))
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
 
-    def _identify(
-        self, found: Sequence[Fields], sought: Sequence[Fields]
-    ) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
-        """(B,) ascending ids, where among them each image stands, and whether they are numbers
-        of arrival.
-        """
-        place = np.arange(len(found), dtype=np.int32)
-        ids = []
-        for i, (prediction, target) in enumerate(zip(found, sought, strict=True)):
-            own = batches.identifier(f"predictions[{i}]", prediction)
-            other = batches.identifier(f"targets[{i}]", target)
-            if own is not None and other is not None and own != other:
-                raise DataError(
-                    f"predictions[{i}].image_id",
-                    f"{own!r}, but {other!r} in targets[{i}]",
-                    "give images in one order",
-                )
-            ids.append(other if own is None else own)
-        numbered = ids[0] is None
-        if 0 < ids.count(None) < len(ids):
-            i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
-            raise DataError(
-                f"predictions[{i}].image_id",
-                "in some images only",
-                "give every image its id, or none",
-            )
-        if self._numbered is not None and self._numbered != numbered:
-            raise DataError(
-                "predictions[0].image_id",
-                "in some batches only",
-                "give every image its id, or none",
-            )
-        if numbered:
-            if self.truth is not None:
-                raise DataError(
-                    "predictions[0].image_id",
-                    "missing",
-                    "name the image of the truth that it is of",
-                )
-            return np.arange(len(self._seen), len(self._seen) + len(ids)), place, True
-        if len({type(each) for each in (*ids, *islice(self._seen, 1))}) > 1:
-            raise DataError(
-                "predictions[0].image_id", "whole numbers and strings", "use one kind of ids"
-            )
-        if len(set(ids)) < len(ids) or not self._seen.isdisjoint(ids):
-            i = next(i for i, each in enumerate(ids) if each in self._seen or each in ids[:i])
-            raise DataError(
-                f"predictions[{i}].image_id",
-                f"{ids[i]!r} came before",
-                "update each image once; reset() to begin anew",
-            )
-        try:
-            if isinstance(ids[0], str):
-                array = checks.id_array("image_id", [str(each) for each in ids])
-            else:
-                array = np.array(ids).astype(np.int64, casting="safe")
-        except (OverflowError, TypeError):
-            raise DataError(
-                "predictions[0].image_id",
-                "not a whole number of 64 bits",
-                "use smaller ids, or strings",
-            ) from None
-        order = np.argsort(array)
-        place[order] = place.copy()
-        return array[order], place, False
-
-    def _read_predictions(
-        self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
-    ) -> Detections:
-        where = "predictions"
-        rows = batches.read_rows(where, images, self.box_format, {"scores": None})
-        score = np.asarray(rows.more["scores"], dtype=np.float64)
-        bad = ~np.isfinite(score)
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            raise DataError(
-                f"{where}[{i}].scores[{row}]",
-                f"{score[bad][0]} is not a finite number",
-                "a score is a number",
-            )
-        label, box_format = self._label(where, rows), batches.table_format(self.box_format)
-        return _by_image(
-            Detections(
-                truth.images,
-                truth.categories,
-                np.repeat(place, rows.count),
-                label,
-                rows.boxes,
-                score,
-                box_format,
-            )
-        )
-
-    def _read_targets(
-        self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
-    ) -> Truth:
-        where = "targets"
-        optional = {"area": np.nan, "iscrowd": 0, "difficult": 0}
-        asked = {
-            key: missing
-            for key, missing in optional.items()
-            if any(key in image for image in images)
-        }
-        rows = batches.read_rows(where, images, self.box_format, asked)
-        for key in asked.keys() - {"area"}:
-            bad = (rows.more[key] != 0) & (rows.more[key] != 1)
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                what = f"{rows.more[key][bad][0]} is no flag"
-                raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
-        corners = self.box_format == "voc"
-        sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
-        area = sides[:, 0] * sides[:, 1]
-        if "area" in asked:
-            given = np.repeat(["area" in image for image in images], rows.count)
-            area = np.where(given, rows.more["area"], area)
-            bad = ~(np.isfinite(area) & (area >= 0))
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                raise DataError(
-                    f"{where}[{i}].area[{row}]",
-                    f"{area[bad][0]} is negative or not a finite number",
-                    "areas are square pixels",
-                )
-        unknown = np.full(len(ids), np.nan)
-        return _by_image(
-            Truth(
-                Images(ids, ("",) * len(ids), unknown, unknown),
-                self.categories,
-                image=np.repeat(place, rows.count),
-                label=self._label(where, rows),
-                boxes=rows.boxes,
-                roles={
-                    role: rows.more[key].astype(bool)
-                    for key, role in (("iscrowd", "crowd"), ("difficult", "difficult"))
-                    if key in asked
-                },
-                attributes={"area": area},
-                box_format=batches.table_format(self.box_format),
-                family="voc" if corners else "coco",
-            )
-        )
-
-    def _label(self, where: str, rows: batches.Rows) -> NDArray[np.int32]:
-        label = self._labels(rows.label)
-        bad = label < 0
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            ids = self.categories.ids.tolist()
-            raise DataError(
-                f"{where}[{i}].labels[{row}]",
-                f"no class {rows.label[bad][0]}",
-                f"the class ids are {few(ids)}",
-            )
-        return label
-
-    # --- results ----------------------------------------------------------------------------------
-    # ---------------------
+    # --- results ---
 
     @property
     @one_at_a_time
@@ -380,8 +218,7 @@ class Evaluator(Locked):
             self._result = summarize(matches)
         return self._result
 
-    # --- merging and keeping
-    # ---------------------------------------------------------------------------------------------
+    # --- merging and keeping ---
 
     def merge(self, *others: Evaluator) -> Evaluator:
         """Take in the images of other evaluators, which stay as they are; returns itself.
@@ -398,7 +235,7 @@ class Evaluator(Locked):
             if not isinstance(each, Evaluator):
                 what = f"a {type(each).__name__} where an evaluator is needed"
                 raise MergeError("merge", what, "give evaluators of the same protocol and classes")
-            if self.truth and each.truth and not _same(self.truth.table, each.truth.table):
+            if self.truth and each.truth and not self.truth.same(each.truth):
                 what = f"the truths differ: {self.truth.table.source}, {each.truth.table.source}"
                 raise MergeError("merge", what, "give every evaluator the same truth")
         return self._take_in([other._held() for other in others])
@@ -543,77 +380,3 @@ class Evaluator(Locked):
             numbered,
         )
         return other
-
-
-Table = TypeVar("Table", Detections, Truth)
-
-
-def _by_image(table: Table) -> Table:
-    """A table with its rows by image, and those of an image in the order that they have."""
-    if (table.image[1:] >= table.image[:-1]).all():
-        return table
-    return table.take(np.argsort(table.image, kind="stable"))
-
-
-def _same(one: Truth, other: Truth) -> bool:
-    """Whether two truths hold the same objects."""
-    if one is other:
-        return True
-    names = ("image", "label", "boxes", "area", "crowd", "difficult")
-    return np.array_equal(one.images.ids, other.images.ids) and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in names
-    )
-
-
-class _Known:
-    """A truth, from which the objects on some images are taken."""
-
-    def __init__(self, table: Truth) -> None:
-        self.table = table
-        self.images = Positions(table.images.ids)
-        self.rows = np.argsort(table.image, kind="stable")
-        self.off = np.searchsorted(table.image[self.rows], np.arange(len(table.images) + 1))
-
-    def on(self, ids: NDArray[Any]) -> Truth:
-        """The truth on images by their ids, which ascend."""
-        table = self.table
-        known = ids.dtype.kind == table.images.ids.dtype.kind
-        image = self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
-        if (image < 0).any():
-            strange = ids[image < 0][0].item()
-            example = f", such as {table.images.ids[0].item()!r}" if len(table.images) else ""
-            raise DataError(
-                "predictions.image_id",
-                f"no image {strange!r} in {table.source}",
-                f"the truth has {len(table.images)} images{example}",
-            )
-        places, _ = rows_of(self.off, image)
-        return table.on(image, self.rows[places])
-
-
-def _categories(classes: Any) -> Categories:
-    """Classes by ascending id, from names, ids, or a dict of both."""
-    if isinstance(classes, Categories):
-        return classes
-    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-        raise DataError("classes", f"{classes!r:.60}", "give a list of names, of ids, or a dict")
-    given = list(classes)
-    if isinstance(classes, Mapping):
-        names = {key: str(name) for key, name in classes.items()}
-    elif given and all(isinstance(each, str) for each in given):
-        names = dict(enumerate(given))
-    else:
-        names = {each: str(each) for each in given}
-    twice = len(set(given)) < len(given)
-    if twice or not all(
-        isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names
-    ):
-        raise DataError(
-            "classes",
-            "not unique" if twice else f"{given[:3]}",
-            "give names, or whole numbers, each once",
-        )
-    ids = sorted(int(key) for key in names)
-    if ids and not -(2**63) <= ids[0] <= ids[-1] < 2**63:
-        raise DataError("classes", "an id of more than 64 bits", "give smaller ids")
-    return Categories(np.array(ids, dtype=np.int64), tuple(names[i] for i in ids))

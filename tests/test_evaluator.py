@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Evaluator, MergeError
+from detmap.adapters.batch_tables import Reader
 from detmap.tables import Detections, Truth
 from tests.drawing import CocoData, coco_data, draw_coco, draw_voc, voc_data
 from tests.tables import read_coco, voc_tables
@@ -228,10 +229,10 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     normalized ones."""
     rng = np.random.default_rng(seed)
     corners = np.sort(rng.uniform(2**-9, 1000, (20, 2, 2)), axis=1).reshape(20, 4).astype(dtype)
-    stream = Evaluator(classes=[0])
     found = {"boxes": corners, "labels": np.zeros(20, int), "scores": np.zeros(20)}
     truth = detmap.truth_from_arrays([0], [0], [[0, 0, 1, 1]])
-    rows = stream._read_predictions(truth, np.zeros(1, np.int32), [found])
+    place = np.zeros(1, np.int32)
+    rows = Reader(truth.categories, "xyxy").predictions(truth, place, [found])
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
@@ -241,8 +242,7 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
         "labels": np.zeros(20, int),
         "scores": np.zeros(20),
     }
-    stream = Evaluator(classes=[0], box_format="normalized xyxy")
-    rows = stream._read_predictions(truth, np.zeros(1, np.int32), [fractions])
+    rows = Reader(truth.categories, "normalized xyxy").predictions(truth, place, [fractions])
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == exact[:, 2:]).all()
 

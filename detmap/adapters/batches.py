@@ -33,13 +33,9 @@ FORMATS: tuple[str, ...] = (
 fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the
 box."""
 
-ON_CPU = (
-    1,
-    3,
-    11,
-    # DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
-    # ROCm
-)
+ON_CPU = (1, 3, 11)
+"""DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
+ROCm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -102,7 +102,10 @@ def place(path: Path, group: str, row: int) -> str:
 Fields = Mapping[str, tuple[Check, bool, str]]
 """Of each field of a record: its check, whether it is required, how to fix it."""
 
-_BOX_FIX = "a box is [x, y, width, height] in pixels; if yours are [x1, y1, x2, y2], write x2 - x1 and y2 - y1"
+_BOX_FIX = (
+    "a box is [x, y, width, height] in pixels; "
+    "if yours are [x1, y1, x2, y2], write x2 - x1 and y2 - y1"
+)
 _SIZE: Fields = {"width": (_is_number, False, "pixels"), "height": (_is_number, False, "pixels")}
 _IMAGE: Fields = {
     "id": (_is_id, True, "ids are integers"),

@@ -66,7 +66,8 @@ def joined(
             origin.place(lost[0]),
             f"no image {_short(strange[0])} in {truth.source}; in all {len(lost)} detections are "
             f"on {len(strange)} images that it lacks: {_shown(strange)}",
-            f"probably they are of another split: the truth has {len(truth.images)} images{example}",
+            f"probably they are of another split: the truth has {len(truth.images)} images"
+            f"{example}",
         )
     notes: tuple[Note, ...] = ()
     dropped = np.flatnonzero(label < 0).tolist()
@@ -150,8 +151,8 @@ def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> N
     kinds = {"i": "integers", "U": "strings"}
     raise DataError(
         first,
-        f"image ids are {kinds[kind]} here ({_short(np.asarray(given[:1]).tolist()[0])}) but {kinds[ids.dtype.kind]} in "
-        f"{truth.source} ({ids[0].item()!r})",
+        f"image ids are {kinds[kind]} here ({_short(np.asarray(given[:1]).tolist()[0])}) but "
+        f"{kinds[ids.dtype.kind]} in {truth.source} ({ids[0].item()!r})",
         "write the ids as the truth has them",
     )
 

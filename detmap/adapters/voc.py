@@ -318,7 +318,8 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
         if label in seen:
             raise DataError(
                 str(file),
-                f"a second file for class {truth.categories.names[label]}, beside {seen[label].name}",
+                f"a second file for class {truth.categories.names[label]}, "
+                f"beside {seen[label].name}",
                 "keep the files of one detector in a folder",
             )
         seen[label] = file
@@ -333,8 +334,8 @@ def _unknown_class(file: Path, truth: Truth) -> DataError:
     return DataError(
         str(file),
         f"class {name!r} is not in {truth.source}",
-        f"{hint}the classes are {few(truth.categories.names)}; remove the file or list the class in "
-        "ImageSets/Main/<class>_<split>.txt",
+        f"{hint}the classes are {few(truth.categories.names)}; remove the file or list the class "
+        "in ImageSets/Main/<class>_<split>.txt",
     )
 
 

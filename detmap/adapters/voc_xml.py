@@ -36,7 +36,7 @@ class Object(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One annotation file; sides are NaN where missing, repeats counts elements that are there again."""
+    """One annotation file; sides are NaN where missing, repeats counts what is there again."""
 
     folder: str
     width: float

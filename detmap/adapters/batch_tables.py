@@ -1,0 +1,280 @@
+"""A batch of predictions and targets as tables: which images, which objects, which detections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import checks
+from detmap.adapters import batches
+from detmap.adapters.batches import Fields
+from detmap.errors import DataError, few
+from detmap.rows import Positions, rows_of
+from detmap.tables import Categories, Detections, Images, Truth
+
+
+def read_classes(classes: Any) -> Categories:
+    """Classes by ascending id, from names, ids, or a dict of both."""
+    if isinstance(classes, Categories):
+        return classes
+    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+        raise DataError("classes", f"{classes!r:.60}", "give a list of names, of ids, or a dict")
+    given = list(classes)
+    if isinstance(classes, Mapping):
+        names = {key: str(name) for key, name in classes.items()}
+    elif given and all(isinstance(each, str) for each in given):
+        names = dict(enumerate(given))
+    else:
+        names = {each: str(each) for each in given}
+    twice = len(set(given)) < len(given)
+    if twice or not all(
+        isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names
+    ):
+        raise DataError(
+            "classes",
+            "not unique" if twice else f"{given[:3]}",
+            "give names, or whole numbers, each once",
+        )
+    ids = sorted(int(key) for key in names)
+    if ids and not -(2**63) <= ids[0] <= ids[-1] < 2**63:
+        raise DataError("classes", "an id of more than 64 bits", "give smaller ids")
+    return Categories(np.array(ids, dtype=np.int64), tuple(names[i] for i in ids))
+
+
+class Known:
+    """A truth, from which the objects on some images are taken."""
+
+    def __init__(self, table: Truth) -> None:
+        self.table = table
+        self.images = Positions(table.images.ids)
+        self.rows = np.argsort(table.image, kind="stable")
+        self.off = np.searchsorted(table.image[self.rows], np.arange(len(table.images) + 1))
+
+    def on(self, ids: NDArray[Any]) -> Truth:
+        """The truth on images by their ids, which ascend."""
+        table = self.table
+        known = ids.dtype.kind == table.images.ids.dtype.kind
+        image = self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
+        if (image < 0).any():
+            strange = ids[image < 0][0].item()
+            example = f", such as {table.images.ids[0].item()!r}" if len(table.images) else ""
+            raise DataError(
+                "predictions.image_id",
+                f"no image {strange!r} in {table.source}",
+                f"the truth has {len(table.images)} images{example}",
+            )
+        places, _ = rows_of(self.off, image)
+        return table.on(image, self.rows[places])
+
+    def same(self, other: Known) -> bool:
+        """Whether both hold the same objects."""
+        one, two = self.table, other.table
+        names = ("image", "label", "boxes", "area", "crowd", "difficult")
+        return one is two or (
+            np.array_equal(one.images.ids, two.images.ids)
+            and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
+        )
+
+
+def identify(
+    found: Sequence[Fields],
+    sought: Sequence[Fields],
+    seen: Set[Any],
+    numbered_before: bool | None,
+    known: bool,
+) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
+    """(B,) ascending ids, where among them each image stands, and whether they are numbers of
+    arrival.
+
+    Parameters
+    ----------
+    found, sought : of each image what was predicted and what is there
+    seen : the ids of the images that came before
+    numbered_before : whether those are numbers of arrival; None where there were none
+    known : whether the truth is known up front, so that each image has to be named
+
+    Raises
+    ------
+    DataError : ids of two kinds, in some images only, of an image that came before
+    """
+    place = np.arange(len(found), dtype=np.int32)
+    ids = []
+    for i, (prediction, target) in enumerate(zip(found, sought, strict=True)):
+        own = batches.identifier(f"predictions[{i}]", prediction)
+        other = batches.identifier(f"targets[{i}]", target)
+        if own is not None and other is not None and own != other:
+            raise DataError(
+                f"predictions[{i}].image_id",
+                f"{own!r}, but {other!r} in targets[{i}]",
+                "give images in one order",
+            )
+        ids.append(other if own is None else own)
+    numbered = ids[0] is None
+    if 0 < ids.count(None) < len(ids):
+        i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
+        raise DataError(
+            f"predictions[{i}].image_id", "in some images only", "give every image its id, or none"
+        )
+    if numbered_before not in (None, numbered):
+        raise DataError(
+            "predictions[0].image_id", "in some batches only", "give every image its id, or none"
+        )
+    if numbered:
+        if known:
+            raise DataError(
+                "predictions[0].image_id", "missing", "name the image of the truth that it is of"
+            )
+        return np.arange(len(seen), len(seen) + len(ids)), place, True
+    if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:
+        raise DataError(
+            "predictions[0].image_id", "whole numbers and strings", "use one kind of ids"
+        )
+    if len(set(ids)) < len(ids) or not seen.isdisjoint(ids):
+        i = next(i for i, each in enumerate(ids) if each in seen or each in ids[:i])
+        raise DataError(
+            f"predictions[{i}].image_id",
+            f"{ids[i]!r} came before",
+            "update each image once; reset() to begin anew",
+        )
+    try:
+        if isinstance(ids[0], str):
+            array = checks.id_array("image_id", [str(each) for each in ids])
+        else:
+            array = np.array(ids).astype(np.int64, casting="safe")
+    except (OverflowError, TypeError):
+        raise DataError(
+            "predictions[0].image_id",
+            "not a whole number of 64 bits",
+            "use smaller ids, or strings",
+        ) from None
+    order = np.argsort(array)
+    place[order] = place.copy()
+    return array[order], place, False
+
+
+class Reader:
+    """Reads batches as tables.
+
+    Parameters
+    ----------
+    categories : whose ids the labels are
+    box_format : one of `batches.FORMATS`
+    """
+
+    def __init__(self, categories: Categories, box_format: str) -> None:
+        self.categories, self.box_format = categories, box_format
+        self._positions = Positions(categories.ids)
+
+    def predictions(
+        self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
+    ) -> Detections:
+        """The detections on B images, the i-th of which is image ``place[i]`` of the truth.
+
+        Raises
+        ------
+        DataError : what `batches.read_rows` refuses, scores that are not finite, an unknown class
+        """
+        where = "predictions"
+        rows = batches.read_rows(where, images, self.box_format, {"scores": None})
+        score = np.asarray(rows.more["scores"], dtype=np.float64)
+        bad = ~np.isfinite(score)
+        if bad.any():
+            i, row = batches.place_of(rows.count, bad)
+            raise DataError(
+                f"{where}[{i}].scores[{row}]",
+                f"{score[bad][0]} is not a finite number",
+                "a score is a number",
+            )
+        return _by_image(
+            Detections(
+                truth.images,
+                truth.categories,
+                np.repeat(place, rows.count),
+                self._label(where, rows),
+                rows.boxes,
+                score,
+                batches.table_format(self.box_format),
+            )
+        )
+
+    def targets(
+        self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
+    ) -> Truth:
+        """The objects on B images with these ascending ids; the i-th image has ``ids[place[i]]``.
+
+        Raises
+        ------
+        DataError : what `batches.read_rows` refuses, areas that are none, an unknown class
+        """
+        where = "targets"
+        optional = {"area": np.nan, "iscrowd": 0, "difficult": 0}
+        asked = {
+            key: missing
+            for key, missing in optional.items()
+            if any(key in image for image in images)
+        }
+        rows = batches.read_rows(where, images, self.box_format, asked)
+        for key in asked.keys() - {"area"}:
+            bad = (rows.more[key] != 0) & (rows.more[key] != 1)
+            if bad.any():
+                i, row = batches.place_of(rows.count, bad)
+                what = f"{rows.more[key][bad][0]} is no flag"
+                raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
+        corners = self.box_format == "voc"
+        sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
+        area = sides[:, 0] * sides[:, 1]
+        if "area" in asked:
+            given = np.repeat(["area" in image for image in images], rows.count)
+            area = np.where(given, rows.more["area"], area)
+            bad = ~(np.isfinite(area) & (area >= 0))
+            if bad.any():
+                i, row = batches.place_of(rows.count, bad)
+                raise DataError(
+                    f"{where}[{i}].area[{row}]",
+                    f"{area[bad][0]} is negative or not a finite number",
+                    "areas are square pixels",
+                )
+        unknown = np.full(len(ids), np.nan)
+        return _by_image(
+            Truth(
+                Images(ids, ("",) * len(ids), unknown, unknown),
+                self.categories,
+                image=np.repeat(place, rows.count),
+                label=self._label(where, rows),
+                boxes=rows.boxes,
+                roles={
+                    role: rows.more[key].astype(bool)
+                    for key, role in (("iscrowd", "crowd"), ("difficult", "difficult"))
+                    if key in asked
+                },
+                attributes={"area": area},
+                box_format=batches.table_format(self.box_format),
+                family="voc" if corners else "coco",
+            )
+        )
+
+    def _label(self, where: str, rows: batches.Rows) -> NDArray[np.int32]:
+        label = self._positions(rows.label)
+        bad = label < 0
+        if bad.any():
+            i, row = batches.place_of(rows.count, bad)
+            raise DataError(
+                f"{where}[{i}].labels[{row}]",
+                f"no class {rows.label[bad][0]}",
+                f"the class ids are {few(self.categories.ids.tolist())}",
+            )
+        return label
+
+
+Table = TypeVar("Table", Detections, Truth)
+
+
+def _by_image(table: Table) -> Table:
+    """A table with its rows by image, and those of an image in the order that they have."""
+    if (table.image[1:] >= table.image[:-1]).all():
+        return table
+    return table.take(np.argsort(table.image, kind="stable"))
