@@ -9,26 +9,36 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import joining, registry, text
+from detmap.adapters import geometry, joining, registry, text
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
+BOX_FORMATS = geometry.FORMATS
 
 
 def read_truth(
-    path: str | Path, *, split: str | None = None, format: str | None = None, shapes: str = "boxes"
+    path: str | Path,
+    *,
+    split: str | None = None,
+    format: str | None = None,
+    shapes: str = "boxes",
+    box_format: str | None = None,
+    image_sizes: str | Path | None = None,
 ) -> Truth:
     """Ground truth of a benchmark split.
 
     Parameters
     ----------
-    path : a COCO instances JSON file, or a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations``
-        and ``ImageSets``)
+    path : a COCO instances JSON file, a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations``
+        and ``ImageSets``), or a file or folder of any other of `FORMATS` (docs/formats.md)
     split : of a VOC folder; ``test`` where present, else ``val``, when left out
-    format : "coco" or "voc", to override what the path looks like
+    format : one of `FORMATS`, to override what the path looks like
+    box_format : what the numbers of a box are, where a format leaves that open: one of
+        `BOX_FORMATS`
+    image_sizes : a CSV file with columns image, width and height, for a format that does not say
     shapes : "masks" or "keypoints", to read them beside the boxes; a protocol says in ``iou.of``
         what it compares
 
@@ -39,18 +49,31 @@ def read_truth(
     path = registry.as_path(path)
     with _readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
-        told = registry.told(row, path, split=split, shapes=None if shapes == "boxes" else shapes)
+        told = registry.told(
+            row.name,
+            row.options,
+            path,
+            split=split,
+            shapes=None if shapes == "boxes" else shapes,
+            box_format=box_format,
+            image_sizes=None if image_sizes is None else registry.as_path(image_sizes),
+        )
         return row.read_truth(path, **told)
 
 
-def read_detections(path: str | Path, truth: Truth, *, format: str | None = None) -> Detections:
+def read_detections(
+    path: str | Path, truth: Truth, *, format: str | None = None, box_format: str | None = None
+) -> Detections:
     """A detector's output, joined to the images and classes of its truth.
 
     Parameters
     ----------
-    path : a COCO results JSON file, or a folder of VOC text (``comp4_det_<split>_<class>.txt``)
-    truth : what the detections are of; it may come from the other family of files
-    format : "coco" or "voc", to override what the path looks like
+    path : a COCO results JSON file, a folder of VOC text (``comp4_det_<split>_<class>.txt``), or a
+        file or folder of any other of `FORMATS` (docs/formats.md)
+    truth : what the detections are of; it may come from files of another format
+    format : one of `FORMATS`, to override what the path looks like
+    box_format : what the numbers of a box are, where a format leaves that open: one of
+        `BOX_FORMATS`
 
     Raises
     ------
@@ -62,7 +85,8 @@ def read_detections(path: str | Path, truth: Truth, *, format: str | None = None
     path = registry.as_path(path)
     with _readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
-        return row.read_detections(path, truth)
+        told = registry.told(row.name, row.detection_options, path, box_format=box_format)
+        return row.read_detections(path, truth, **told)
 
 
 def read_scores(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:
@@ -87,7 +111,7 @@ def read_scores(truth: str | Path, scores: str | Path, *, split: str | None = No
                 f"not {row.place}, while {shown(truth)} is one",
                 "give two CSV files, or two folders of the VOC kind",
             )
-        return row.read(truth, scores, **registry.told(row, truth, split=split))
+        return row.read(truth, scores, **registry.told(row.name, row.options, truth, split=split))
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:

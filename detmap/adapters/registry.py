@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, scores, voc, voc_cls
+from detmap.adapters import coco_shapes, old_text, scores, voc, voc_cls
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
@@ -52,8 +52,8 @@ class Format:
     place : whether it is kept in a file or in a folder
     truth_looks, detections_look : how a path of it looks
     read_truth : takes the path, and the options by name
-    read_detections : takes the path and the truth
-    options : what `read_truth` can be told
+    read_detections : takes the path, the truth, and the options by name
+    options, detection_options : what `read_truth` and `read_detections` can be told
     """
 
     name: str
@@ -61,8 +61,9 @@ class Format:
     truth_looks: Looks
     detections_look: Looks
     read_truth: Callable[..., Truth]
-    read_detections: Callable[[Path, Truth], Detections]
+    read_detections: Callable[..., Detections]
     options: tuple[str, ...] = ()
+    detection_options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,19 @@ FORMATS: tuple[Format, ...] = (
         voc.read_truth,
         voc.read_detections,
         options=("split",),
+    ),
+    *(
+        Format(
+            tool.name,
+            "a folder",
+            tool.truth_looks,
+            tool.detections_look,
+            tool.read_truth,
+            tool.read_detections,
+            options=("box_format", "image_sizes"),
+            detection_options=("box_format",),
+        )
+        for tool in (old_text.CARTUCHO, old_text.RAFAELPADILLA)
     ),
 )
 SCORE_FORMATS: tuple[ScoreFormat, ...] = (
@@ -175,19 +189,26 @@ def choose(
     return best[0]
 
 
-def told(row: Row, path: Path, **options: Any) -> dict[str, Any]:
-    """The options that were given, of those that the row can be told.
+def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[str, Any]:
+    """The options that were given, of those that a format can be told.
+
+    Parameters
+    ----------
+    name : of the format
+    known : the options that it has
+    path : for the message
+    options : by name; None where not given
 
     Raises
     ------
     DataError : it cannot be told one of them
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    for name, value in given.items():
-        if name not in row.options:
+    given = {option: value for option, value in options.items() if value is not None}
+    for option, value in given.items():
+        if option not in known:
             raise DataError(
                 shown(path),
-                f"{name} {value!r} given for a {row.name.upper()} file",
-                f"a {row.name.upper()} file holds one {name}; leave it out",
+                f"{option} {str(value)!r} given for a {name.upper()} file",
+                f"a {name.upper()} file has no choice of {option}; leave it out",
             )
     return given

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.adapters import FORMATS, read_detections, read_truth
+from detmap.adapters import read_detections, read_truth
 from detmap.cli import options, output, streams
 from detmap.evaluate import choose_protocol, evaluate, shapes_of
 
@@ -16,8 +16,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     options.add_inputs(command)
     options.add_protocol(command)
-    for name in ("--truth-format", "--detections-format"):
-        command.add_argument(name, choices=FORMATS, help="override what the path looks like")
+    options.add_formats(command)
     options.add_threads(command)
     options.add_details(command)
     options.add_outputs(command, "json")
@@ -34,9 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
         split=arguments.split,
         format=arguments.truth_format,
         shapes=shapes_of(arguments.protocol, options.settings(arguments.set)),
+        box_format=arguments.truth_box_format,
+        image_sizes=arguments.image_sizes,
     )
     streams.progress(f"reading {arguments.detections}")
-    detections = read_detections(arguments.detections, truth, format=arguments.detections_format)
+    detections = read_detections(
+        arguments.detections,
+        truth,
+        format=arguments.detections_format,
+        box_format=arguments.detections_box_format,
+    )
     rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")

@@ -44,6 +44,29 @@ def add_split(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_formats(command: argparse.ArgumentParser) -> None:
+    """--truth-format, --detections-format, and what some formats have to be told."""
+    from detmap.adapters import BOX_FORMATS, FORMATS
+
+    for kind in ("truth", "detections"):
+        command.add_argument(
+            f"--{kind}-format", choices=FORMATS, help=f"format of {kind.upper()} (default: by look)"
+        )
+        command.add_argument(
+            f"--{kind}-box-format",
+            choices=BOX_FORMATS,
+            metavar="B",
+            help=f"what four numbers of a box in {kind.upper()} mean, where its format does not "
+            f"say: {', '.join(BOX_FORMATS)}",
+        )
+    command.add_argument(
+        "--image-sizes",
+        type=path,
+        metavar="FILE",
+        help="CSV file with columns image, width, height, where TRUTH does not give them",
+    )
+
+
 def add_protocol(command: argparse.ArgumentParser) -> None:
     """-p."""
     command.add_argument(

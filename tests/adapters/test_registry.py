@@ -39,7 +39,7 @@ def test_a_row_is_all_that_a_format_takes(tmp_path: Path, monkeypatch: Any) -> N
     assert read_truth(path).source == "x.lines in pixels"
     assert read_truth(path, format="lines").source == "x.lines in pixels"
     row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks)
-    assert registry.told(row, path, unit="feet", split=None) == {"unit": "feet"}
+    assert registry.told(row.name, row.options, path, unit="feet", split=None) == {"unit": "feet"}
     with pytest.raises(DataError, match="split 'val' given for a LINES file"):
         read_truth(path, split="val")
 

@@ -1,0 +1,124 @@
+"""Boxes as formats write them, by the name of their convention, and as tables hold them.
+
+The names are those of `detmap.adapters.batches`, and one more for old text files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.batches import FORMATS as IN_MEMORY
+from detmap.errors import DataError
+from detmap.tables import MAX_PIXEL, BoxFormat, Truth
+
+FORMATS: tuple[str, ...] = (*IN_MEMORY, "voc xywh")
+"""``xyxy``: left, top, right, bottom; ``xywh``: left, top, width, height; ``cxcywh``: center, width,
+height: pixels, continuous from 0. ``normalized`` before it: fractions of the image's sides. ``voc``:
+first and last pixel, from 1, both inside the box; ``voc xywh``: first pixel and what lies between it
+and the last (``x2 = x1 + w``, rafaelpadilla's reading of its XYWH)."""
+
+CORNERS = ("xyxy", "voc", "normalized xyxy")
+
+
+def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
+    """A name of a box format, checked.
+
+    Raises
+    ------
+    DataError : no such format, or not one of those that a file can have
+    """
+    if box_format not in choices:
+        what = "not given" if box_format is None else f"no box format {box_format!r} here"
+        raise DataError("box format", what, f"choose one of: {', '.join(choices)}")
+    return str(box_format)
+
+
+def in_table(
+    values: NDArray[np.float64],
+    box_format: str,
+    *,
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+    place: Callable[[int], str],
+) -> tuple[NDArray[np.float64], BoxFormat]:
+    """Boxes as tables hold them.
+
+    Parameters
+    ----------
+    values : (n, 4), as written
+    box_format : one of `FORMATS`
+    sizes : (n,) widths and (n,) heights of each box's image; NaN where they are not known
+    place : where row i was written, for messages
+
+    Raises
+    ------
+    DataError : a number that is not finite or beyond all pixels, a negative size, a fraction of an
+        image whose size is not known
+    """
+    boxes = np.array(values, dtype=np.float64).reshape(-1, 4)
+    kind, _, corners = box_format.rpartition(" ")
+    _refuse(~(np.abs(boxes) <= MAX_PIXEL).all(axis=1), values, box_format, place, "is not finite")
+    if kind == "normalized":
+        sides = np.column_stack(sizes)
+        unknown = np.isnan(sides).any(axis=1)
+        if unknown.any():
+            raise DataError(
+                place(int(np.argmax(unknown))),
+                "a box in fractions of an image whose width and height are not known",
+                "give the sizes of the images when the truth is read (--image-sizes FILE)",
+            )
+        boxes *= np.hstack([sides, sides])
+    if box_format == "voc":
+        _refuse((boxes[:, 2:] - boxes[:, :2] + 1 < 0).any(axis=1), values, box_format, place)
+        return boxes, "voc"
+    if corners == "xyxy":
+        boxes[:, 2:] -= boxes[:, :2]
+    _refuse((boxes[:, 2:] < 0).any(axis=1), values, box_format, place)
+    if corners == "cxcywh":
+        boxes[:, :2] -= boxes[:, 2:] / 2
+    if box_format == "voc xywh":
+        boxes[:, 2:] += boxes[:, :2]
+        return boxes, "voc"
+    return boxes, "xywh"
+
+
+def sizes_of(
+    truth: Truth, image: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n,) widths and heights of the images of rows; 1 where the truth lacks the image."""
+    known = np.maximum(image, 0)
+    width, height = truth.images.width, truth.images.height
+    if not len(width):
+        return np.ones(len(image)), np.ones(len(image))
+    return np.where(image < 0, 1.0, width[known]), np.where(image < 0, 1.0, height[known])
+
+
+def unknown_sizes(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sizes of n images that nobody gave."""
+    return np.full(n, np.nan), np.full(n, np.nan)
+
+
+def areas(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray[np.float64]:
+    """(n,) square pixels of boxes as tables hold them."""
+    if box_format == "voc":
+        return (boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1)
+    return boxes[:, 2] * boxes[:, 3]
+
+
+def _refuse(
+    bad: Any,
+    values: NDArray[np.float64],
+    box_format: str,
+    place: Callable[[int], str],
+    what: str = "has a negative width or height",
+) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            place(row),
+            f"box {' '.join(f'{each:g}' for each in values[row].tolist())} {what}",
+            f"boxes are read as {box_format} here: correct the row, or name the right box format",
+        )

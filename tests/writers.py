@@ -1,0 +1,116 @@
+"""The sample and other tables written in the formats of other tools, one box after the other, with
+no code of the adapters: independent conversions.
+
+A box is `x1 y1 x2 y2` of VOC (from 1, last pixel inside) or `x y w h` of COCO, in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from detmap.tables import Detections, Truth
+
+
+class Row(NamedTuple):
+    """One box."""
+
+    stem: str
+    label: int  # from 0, in the truth's order of classes
+    name: str
+    xywh: tuple[float, float, float, float]
+    voc: tuple[float, float, float, float]
+    score: float
+    difficult: bool
+    size: tuple[float, float]
+
+
+def rows(table: Truth | Detections) -> Iterator[Row]:
+    """The boxes of a table, in its order."""
+    for i in range(len(table)):
+        a, b, c, d = table.boxes[i].tolist()
+        voc = table.box_format == "voc"
+        place = int(table.image[i])
+        yield Row(
+            table.images.stems[place],
+            int(table.label[i]),
+            table.categories.names[table.label[i]],
+            (a - 1, b - 1, c - a + 1, d - b + 1) if voc else (a, b, c, d),
+            (a, b, c, d) if voc else (a + 1, b + 1, a + c, b + d),
+            float(table.score[i]) if isinstance(table, Detections) else 1.0,
+            bool(table.difficult[i]) if isinstance(table, Truth) else False,
+            (float(table.images.width[place]), float(table.images.height[place])),
+        )
+
+
+def file_an_image(
+    table: Truth | Detections, folder: Path, line: Callable[[Row], str], *, empty: bool = True
+) -> Path:
+    """A text file an image, a line a box; images without boxes have an empty one, or none."""
+    found: dict[str, list[str]] = {stem: [] for stem in table.images.stems}
+    for row in rows(table):
+        found[row.stem].append(line(row))
+    folder.mkdir(parents=True, exist_ok=True)
+    for stem, lines in found.items():
+        if lines or empty:
+            (folder / f"{stem}.txt").write_text("".join(f"{each}\n" for each in lines))
+    return folder
+
+
+def words(*values: object) -> str:
+    return " ".join(str(value) for value in values)
+
+
+def cartucho(truth: Truth, detections: Detections, folder: Path) -> tuple[Path, Path]:
+    """As in Cartucho/mAP's README."""
+    return (
+        file_an_image(
+            truth,
+            folder / "ground-truth",
+            lambda row: words(row.name, *row.voc, *["difficult"] * row.difficult),
+        ),
+        file_an_image(
+            detections,
+            folder / "detection-results",
+            lambda row: words(row.name, row.score, *row.voc),
+        ),
+    )
+
+
+BOXES: dict[str, Callable[[Row], tuple[float, ...]]] = {
+    "voc": lambda row: row.voc,
+    "voc xywh": lambda row: (*row.voc[:2], row.voc[2] - row.voc[0], row.voc[3] - row.voc[1]),
+    "xywh": lambda row: row.xywh,
+    "xyxy": lambda row: (*row.xywh[:2], row.xywh[0] + row.xywh[2], row.xywh[1] + row.xywh[3]),
+    "cxcywh": lambda row: center(row, 1.0, 1.0),
+    "normalized cxcywh": lambda row: center(row, *row.size),
+}
+
+
+def center(row: Row, width: float, height: float) -> tuple[float, ...]:
+    x, y, w, h = row.xywh
+    return (x + w / 2) / width, (y + h / 2) / height, w / width, h / height
+
+
+def rafaelpadilla(
+    truth: Truth, detections: Detections, folder: Path, box_format: str
+) -> tuple[Path, Path]:
+    """As in rafaelpadilla/Object-Detection-Metrics' README."""
+    box = BOXES[box_format]
+    return (
+        file_an_image(truth, folder / "groundtruths", lambda row: words(row.name, *box(row))),
+        file_an_image(
+            detections, folder / "detections", lambda row: words(row.name, row.score, *box(row))
+        ),
+    )
+
+
+def image_sizes(truth: Truth, file: Path) -> Path:
+    """A CSV file of the images' sizes."""
+    columns = zip(
+        truth.images.stems, truth.images.width.tolist(), truth.images.height.tolist(), strict=True
+    )
+    lines = [f"{stem},{width:g},{height:g}" for stem, width, height in columns]
+    file.write_text("\n".join(["image,width,height", *lines]) + "\n")
+    return file
