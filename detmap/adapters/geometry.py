@@ -16,10 +16,10 @@ from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, BoxFormat, Truth
 
 FORMATS: tuple[str, ...] = (*IN_MEMORY, "voc xywh")
-"""``xyxy``: left, top, right, bottom; ``xywh``: left, top, width, height; ``cxcywh``: center, width,
-height: pixels, continuous from 0. ``normalized`` before it: fractions of the image's sides. ``voc``:
-first and last pixel, from 1, both inside the box; ``voc xywh``: first pixel and what lies between it
-and the last (``x2 = x1 + w``, rafaelpadilla's reading of its XYWH)."""
+"""``xyxy``: left, top, right, bottom; ``xywh``: left, top, width, height; ``cxcywh``: center,
+width, height: pixels, continuous from 0. ``normalized`` before it: fractions of the image's sides.
+``voc``: first and last pixel, from 1, both inside the box; ``voc xywh``: first pixel and what lies
+between it and the last (``x2 = x1 + w``, rafaelpadilla's reading of its XYWH)."""
 
 CORNERS = ("xyxy", "voc", "normalized xyxy")
 
