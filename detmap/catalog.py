@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.errors import DataError, few
 from detmap.immutable import Immutable, keep
+from detmap.outlines import outlined
 from detmap.report.text import shown
 from detmap.rows import rows_of
 
@@ -36,6 +37,7 @@ class Note:
         return f"{self.count} {shown(self.text)}"
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Categories(Immutable):
     """The K classes of a data set, by ascending id.
@@ -91,6 +93,7 @@ class Categories(Immutable):
         raise DataError("class", f"no class {name_or_id!r}", f"the classes are {few(self.names)}")
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Images(Immutable):
     """The I images of a split, by ascending id.
@@ -131,6 +134,7 @@ ABSENT, NOT_EXHAUSTIVE = 1, 2
 every object of the class on the image is in the truth."""
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope(Immutable):
     """What a truth that is not annotated everywhere says of pairs of image and class, by image.

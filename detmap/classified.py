@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.outlines import outlined
 from detmap.tables import Note
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Classified:
     """Truth and scores of N samples in K classes: what an image classifier is judged by.

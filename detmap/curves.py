@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from detmap import memory
 from detmap.matches import Matches
+from detmap.outlines import outlined
 from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
     """What aggregation averages.
@@ -48,6 +50,7 @@ class Scores:
     n_images: NDArray[np.int64]
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
     """L lists to rank, stored one after the other.
@@ -69,6 +72,7 @@ class Lists:
 NO_WEIGHT = np.empty(0)
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
     """The thresholds of L ranked lists, one list after the other, best score first.

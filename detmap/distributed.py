@@ -1,5 +1,5 @@
 """An evaluation whose data lie on many machines. The engine is Dask (``pip install
-'detmap[dask]'``).
+'detmap-eval[dask]'``).
 
 Each shard is matched where it is read; its match rows are dealt out by class; the scores of a
 class are computed where its rows have come together. No machine holds all rows, and what comes
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from detmap import curves
 from detmap.adapters import read_detections, read_truth
 from detmap.curves import Scores
-from detmap.errors import DataError, DetmapError
+from detmap.errors import DataError, require
 from detmap.evaluate import prepare
 from detmap.matches import Matches, Overview
 from detmap.matching import match
@@ -81,12 +81,7 @@ def evaluate(
         raise DataError(
             "shards", "none given", "give pairs of paths, or functions that read a shard"
         )
-    try:
-        from distributed import as_completed
-    except ImportError:
-        raise DetmapError(
-            "detmap.distributed", "needs dask", "pip install 'detmap[dask]'"
-        ) from None
+    as_completed = require("distributed", "dask").as_completed
     rules = prepare(protocol, settings)
     with _connected(client) as cluster:
         n_groups = 2 * (sum(cluster.nthreads().values()) or 4)

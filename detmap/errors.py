@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+DISTRIBUTION = "detmap-eval"
+"""The name under which package indexes know detmap."""
+
 MOST_NAMED = 5
 """Things that a message names; of more it says how many."""
 
@@ -38,6 +41,32 @@ class ProtocolError(DetmapError):
 
 class MergeError(DetmapError):
     """Two partial results do not belong together."""
+
+
+def require(module: str, extra: str) -> Any:
+    """A module of a package that detmap can do without.
+
+    Parameters
+    ----------
+    module : its name
+    extra : of detmap, that installs it
+
+    Raises
+    ------
+    DetmapError : it is not installed; the fix names the extra
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise DetmapError(package, "not installed, and this needs it", hint(extra)) from None
+
+
+def hint(extra: str) -> str:
+    """The command that installs what an extra stands for."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def few(names: Iterable[Any]) -> str:

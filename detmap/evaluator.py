@@ -19,6 +19,7 @@ from detmap.evaluate import prepare, summarize
 from detmap.locks import Locked, one_at_a_time
 from detmap.matches import Matches, read
 from detmap.matching import match
+from detmap.outlines import outline
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.tables import Categories, Detections, Note, Truth
@@ -124,6 +125,10 @@ class Evaluator(Locked):
         self._numbered: bool | None = None
         self._gathered = False  # whether it holds the images of other ranks
         self._result: Result | None = None
+
+    def __repr__(self) -> str:
+        data = f"{len(self)} images of {len(self.categories)} classes"
+        return outline(self, self.protocol.name, data, f"{self.box_format} boxes")
 
     def __len__(self) -> int:
         """How many images were updated."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap import given, saved, verdicts
 from detmap.errors import DataError, MergeError, few
 from detmap.immutable import Immutable
+from detmap.outlines import outlined
 from detmap.overview import Overview as Overview
 from detmap.protocol import Protocol
 from detmap.rows import group, labels, offsets, ranked, rows_of
@@ -25,6 +26,7 @@ from detmap.taken import Taken, joined
 from detmap.verdicts import word_of
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches(Immutable):
     """Verdicts of D detections and counts of G objects under one protocol, on a set of images.

@@ -2,7 +2,8 @@
 them.
 
 A row is written ``AP`` or ``AR``, then an IoU in percent, then a subset or a group of classes,
-then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. In place of one
+then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A subset is
+written ``-name``; COCO's letters stand for three of them, ``APs`` for ``AP-small``. In place of one
 value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
 does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
 AP is integrated at the highest limit only, so rows of lower limits are of AR.
@@ -18,6 +19,7 @@ from detmap.errors import ProtocolError
 
 NO_LIMIT = 2**31 - 1  # no image has as many detections
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
+LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
 GRAMMAR = re.compile(
     r"(?P<kind>mAP|AP|AR)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
     r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
@@ -143,6 +145,7 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
             fix = "areas are subsets: write @subset" if axis == "area" else LEGAL
             raise ProtocolError("metrics", f"no metric {text!r}", fix)
     places = {"": (axes.main, ""), **suffixes}
+    of = [suffix if suffix in places else LETTERS.get(suffix, suffix) for suffix in of]
     for suffix in of:
         if suffix not in places:
             known = ", ".join(suffixes) or "there is none"

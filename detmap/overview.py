@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from detmap.outlines import outlined
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Overview:
     """What a result tells of matches beside their scores; where the rows lie elsewhere, it stands

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detmap import opening
 from detmap.adapters import read_detections, read_truth
 from detmap.curves import coco_arrays
-from detmap.errors import DetmapError, ProtocolError
+from detmap.errors import DetmapError, ProtocolError, require
 from detmap.evaluate import choose_protocol, evaluate
 from detmap.protocol import Protocol
 from detmap.report.table import Table
@@ -187,13 +187,8 @@ def _run(
     instances: str | dict[str, Any], results: str | list[dict[str, Any]], protocol: Protocol
 ) -> Official:
     """Run pycocotools on files or dicts, silenced."""
-    try:
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
-    except ImportError:
-        raise DetmapError(
-            "parity", "pycocotools is not installed", "pip install 'detmap[all]'"
-        ) from None
+    COCO = require("pycocotools.coco", "parity").COCO  # noqa: N806 - its name
+    COCOeval = require("pycocotools.cocoeval", "parity").COCOeval  # noqa: N806
     if COCOeval.__module__.startswith("detmap."):
         raise DetmapError(
             "parity",

@@ -17,8 +17,9 @@ from detmap.errors import DetmapError, ProtocolError, few
 from detmap.integrators import INTEGRATORS
 from detmap.matches import Matches, Overview
 from detmap.metrics import NO_LIMIT, MetricRow
+from detmap.outlines import outline
 from detmap.protocol import Protocol
-from detmap.report import formats
+from detmap.report import formats, frames
 from detmap.report.table import Table
 from detmap.signature import environment, signature
 from detmap.tables import Note
@@ -213,10 +214,13 @@ class Result:
         """The result as tables: the metrics, and on demand classes and integrators; the last one
         carries the signature.
         """
+        counts = self.counts(iou)
         totals = (
-            "{images} images, {objects} objects, {detections} detections; "
-            "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed"
-        ).format_map(self.counts(iou))
+            "{images} images, {objects} objects, {detections} detections".format_map(counts),
+            "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(
+                counts
+            ),
+        )
         rows = tuple(
             (
                 row.name,
@@ -228,7 +232,8 @@ class Result:
             for row in self.rows
         )
         title = f"{self.protocol.name}: {self.protocol.summary}"
-        tables = [Table(title, ("metric", "IoU", "area", "max dets", "value"), rows)]
+        header: tuple[str, ...] = ("metric", "IoU", "area", "max dets", "value")
+        tables = [Table(title, header, rows, name="metrics")]
         if integrators:
             by_rule = self.integrators()
             header = ("integrator", *next(iter(by_rule.values())))
@@ -237,6 +242,7 @@ class Result:
                     "integrators",
                     header,
                     tuple((rule, *row.values()) for rule, row in by_rule.items()),
+                    name="integrators",
                 )
             )
         if per_class:
@@ -244,9 +250,34 @@ class Result:
             header = (
                 ("class", *(key for key in classes[0] if key != "name")) if classes else ("class",)
             )
-            tables.append(Table("classes", header, tuple(tuple(row.values()) for row in classes)))
-        tables[-1] = replace(tables[-1], lines=(totals, self.signature))
+            rows = tuple(tuple(row.values()) for row in classes)
+            tables.append(Table("classes", header, rows, name="classes"))
+        tables[-1] = replace(tables[-1], lines=(*totals, self.signature))
         return tables
+
+    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
+        """One of the tables as a `pandas.DataFrame`, numbers as they are; its ``attrs`` hold the
+        signature.
+
+        Parameters
+        ----------
+        table : ``metrics``, ``classes`` or ``integrators``
+        iou : of the counts of classes
+
+        Raises
+        ------
+        DetmapError : no such table, or pandas is not installed
+        """
+        tables = self.tables(iou=iou, per_class=True, integrators=table == "integrators")
+        return frames.frame(tables, table, self.signature)
+
+    def _repr_html_(self) -> str:
+        return formats.html(self.tables())
+
+    def __repr__(self) -> str:
+        metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
+        data = f"{self.verdicts.n_images} images, {len(self.verdicts.categories)} classes"
+        return outline(self, self.protocol.name, data, *metrics, self.signature)
 
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)

@@ -33,6 +33,7 @@ from detmap.catalog import Note as Note
 from detmap.catalog import Scope as Scope
 from detmap.errors import DataError, few
 from detmap.immutable import Immutable, keep
+from detmap.outlines import outlined
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
@@ -84,6 +85,7 @@ class Shapes(Protocol):
         """Some of the rows."""
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth(Immutable):
     """Ground truth of one split: G objects on I images in K classes, rows in file order.
@@ -191,6 +193,7 @@ class Truth(Immutable):
         )
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections(Immutable):
     """A detector's output on the images of a `Truth`: D rows in file order.

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from detmap import checks
 from detmap.immutable import Immutable, keep, own
+from detmap.outlines import outlined
 from detmap.rows import rows_of
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken(Immutable):
     """N rows, a detection and an object each, in the order of D detections and then of objects.

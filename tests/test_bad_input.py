@@ -1257,7 +1257,6 @@ def test_bad_options(options: list[str], where: str, what: str, fix: str) -> Non
 
 
 USAGE = {
-    "no command": ([], "the following arguments are required: COMMAND"),
     "an unknown command": (["evaluate"], "invalid choice: 'evaluate'"),
     "no detections": (["eval", "gt.json"], "the following arguments are required: DETECTIONS"),
     "an unknown option": (
@@ -1285,8 +1284,8 @@ USAGE = {
         "argument --threads",
     ),
     "a format that parity lacks": (
-        ["parity", "gt.json", "dt.json", "--format", "json"],
-        "invalid choice: 'json'",
+        ["parity", "gt.json", "dt.json", "--format", "xml"],
+        "invalid choice: 'xml'",
     ),
 }
 

@@ -68,7 +68,8 @@ AR100   0.50:0.95  all          100  0.6298
 ARs     0.50:0.95  small        100  0.5412
 ARm     0.50:0.95  medium       100  0.6935
 ARl     0.50:0.95  large        100  0.6621
-60 images, 299 objects, 2840 detections; at IoU 0.5: 242 TP, 2573 FP, 25 ignored, 57 missed
+60 images, 299 objects, 2840 detections
+at IoU 0.5: 242 TP, 2573 FP, 25 ignored, 57 missed
 coco-bbox.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
 
@@ -92,7 +93,8 @@ pentagon   3  58.14  95.12       41         322  39   282        1       2
 square     4  63.86  81.13       53         241  43   198        0      10
 star       5  59.95  80.43       46        1267  37  1229        1       9
 triangle   6  59.48  71.93       57         155  41   113        1      16
-60 images, 299 objects, 2840 detections; at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
+60 images, 299 objects, 2840 detections
+at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
 voc2012.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
 
@@ -240,7 +242,8 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 def test_csv_has_all_digits() -> None:
     result = detmap.evaluate(COCO, RESULTS)
-    metrics, classes = evaluate("--format", "csv", "--per-class").out.split("\n\n")
+    metrics = evaluate("--format", "csv").out
+    classes = evaluate("--format", "csv", "--per-class").out
     assert {
         row["metric"]: float(row["value"]) for row in csv.DictReader(io.StringIO(metrics))
     } == result.metrics
@@ -491,7 +494,7 @@ def test_show_prints_every_key_of_a_protocol() -> None:
 def test_show_lists_the_protocols() -> None:
     lines = run("show").out.splitlines()
     assert lines[0].split() == ["protocol", "version", "summary"]
-    assert [line.split()[0] for line in lines[1:]] == protocols.names()
+    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == protocols.names()
 
 
 @pytest.mark.parametrize("name", ["coco-bbox", "voc2007"])

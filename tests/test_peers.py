@@ -38,7 +38,7 @@ FOUND = ROOT / "datasets" / "shapes" / "detections" / "template.json"
 def peer(request: pytest.FixtureRequest) -> Any:
     here = request.param.installed()
     if here is None:
-        pytest.skip(f"{request.param.name} is not installed: pip install 'detmap[bench]'")
+        pytest.skip(f"{request.param.name} is not installed: pip install 'detmap-eval[bench]'")
     return request.param
 
 

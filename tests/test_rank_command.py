@@ -415,7 +415,7 @@ def test_plot_that_cannot_be(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = run("rank", *files, "--plot", tmp_path / "x.png")
     assert done.code == 2
-    assert "pip install 'detmap[all]'" in done.err
+    assert "pip install 'detmap-eval[plot]'" in done.err
 
 
 # ---- what is refused

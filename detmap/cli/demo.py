@@ -12,6 +12,7 @@ from detmap.resources import folder
 
 PROTOCOLS = ("voc2007", "voc2012", "coco-bbox")
 METRICS = ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")
+EXAMPLES = ("detmap demo", "detmap demo --percent --digits 1", "detmap demo --format markdown")
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +28,7 @@ COMMANDS = {
     "parity": "compare with pycocotools on the same files",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
+    "completion": "print what makes a shell complete `detmap`",
     "warmup": "compile the kernels ahead of the first evaluation",
 }
 
@@ -40,7 +41,8 @@ def dispatch(words: Sequence[str]) -> int:
         from detmap.report.text import shown
 
         text = f"detmap: error: {error.where}: {_shortened(error.what)}"
-        streams.say("".join(f"{shown(line)}\n" for line in text.split("\n")))
+        for line in text.split("\n"):
+            streams.say(f"{shown(line)}\n")
         if error.fix:
             streams.say(f"  fix: {error.fix}\n")
         return 2
@@ -71,10 +73,17 @@ def _run(words: Sequence[str]) -> int:
     for word in words:
         if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
             raise DetmapError(word, "-- is no value", "give one after the option")
+    chosen = [word for word in words if not word.startswith("-")][:1]
     try:
-        arguments = _parser(words).parse_args(words)
+        if not words:
+            parser(chosen).print_help()
+            return 0
+        arguments = parser(chosen).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
         return stop.code if isinstance(stop.code, int) else 2
+    from detmap.cli import options
+
+    options.settle_outputs(arguments)
     code = arguments.run(arguments)
     return int(code)
 
@@ -90,21 +99,31 @@ class _Parser(argparse.ArgumentParser):
             streams.say(message)
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; only the command that these words choose has its options."""
+class _Help(argparse.HelpFormatter):
+    """Paragraphs are filled, examples stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("examples:"):
+            return text
+        return super()._fill_text(text, width, indent)
+
+
+def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
+    """The parser; only the chosen commands have their options."""
     parser = _Parser(
         prog="detmap",
         description="Evaluate object detectors, VOC and COCO style.",
-        epilog="Exit 0: fine; 1: a comparison failed; 2: bad input or usage; 130: interrupted.",
+        epilog="`detmap COMMAND --help` has its options and examples. "
+        "Exit 0: fine; 1: a comparison failed; 2: bad input or usage; 130: interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"detmap {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    chosen = next((word for word in words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary)
-        if name == chosen:
+        command = commands.add_parser(name, help=summary, formatter_class=_Help)
+        if name in chosen:
             module = import_module(f"detmap.cli.{name}")
             command.description = module.__doc__
+            command.epilog = "\n  ".join(("examples:", *module.EXAMPLES))
             command.set_defaults(run=module.run)
             module.add(command)
     return parser

@@ -11,6 +11,13 @@ from detmap.adapters import read_detections, read_truth
 from detmap.cli import options, output, streams
 from detmap.evaluate import choose_protocol, evaluate, shapes_of
 
+EXAMPLES = (
+    "detmap eval instances_val2017.json results.json",
+    "detmap eval VOCdevkit/VOC2007 results/ --per-class --percent",
+    "detmap eval TRUTH DETECTIONS -p voc2012 --set iou.thresholds=0.5:0.05:0.95",
+    "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -19,12 +26,11 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_formats(command)
     options.add_threads(command)
     options.add_details(command)
-    options.add_outputs(command, "json")
+    options.add_outputs(command, *output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
-    options.refuse_percent_in_json(arguments)
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress(f"reading {arguments.truth}")

@@ -14,6 +14,12 @@ from detmap.cli import options, streams
 from detmap.evaluate import choose_protocol, shapes_of
 from detmap.matching import match_images
 
+EXAMPLES = (
+    "detmap match instances.json results.json -o all.npz",
+    "detmap match instances.json results.json --images job1.txt -o part1.npz",
+    "detmap match VOCdevkit/VOC2007 results/ -p voc2007-python -o part.npz",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -10,6 +10,12 @@ from detmap.cli import options, output, streams
 from detmap.evaluate import summarize
 from detmap.parts import merge_files
 
+EXAMPLES = (
+    "detmap merge part1.npz part2.npz",
+    "detmap merge part1.npz part2.npz --per-class",
+    "detmap merge part1.npz part2.npz -o result.json",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -21,12 +27,11 @@ def add(command: argparse.ArgumentParser) -> None:
         help="written by `match`, or by Evaluator.save",
     )
     options.add_details(command)
-    options.add_outputs(command, "json")
+    options.add_outputs(command, *output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, merge, print."""
-    options.refuse_percent_in_json(arguments)
     options.refuse_to_overwrite(arguments.output, arguments.parts)
     streams.progress(f"merging {len(arguments.parts)} parts")
     return output.write_result(summarize(merge_files(arguments.parts)), arguments)

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from detmap import protocol as protocols
 from detmap.errors import DetmapError
-from detmap.report import RENDERERS
+from detmap.report import RENDERERS, SUFFIXES
+from detmap.report.table import Style
 
 MOST_THREADS = 1024
+MOST_DECIMALS = 17  # that a float has
 MOST_DIGITS = 18  # of a whole number in an option: more than any count has
 LONGEST_VALUE = 100_000  # characters of a --set: what is longer is a mistake
 
@@ -33,7 +36,8 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="K=V",
-        help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable",
+        help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable; "
+        "`detmap show --keys` lists them",
     )
 
 
@@ -74,7 +78,7 @@ def add_protocol(command: argparse.ArgumentParser) -> None:
         "--protocol",
         type=protocol,
         metavar="P",
-        help="name of a protocol, or a TOML file (default: by the truth)",
+        help=f"{', '.join(protocols.names())}; or a TOML file (default: by the truth)",
     )
 
 
@@ -101,17 +105,8 @@ def add_details(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_outputs(command: argparse.ArgumentParser, *more: str) -> None:
-    """--format, --percent and -o."""
-    command.add_argument(
-        "--format",
-        choices=(*RENDERERS, *more),
-        default="table",
-        help="of the output (default: table)",
-    )
-    command.add_argument(
-        "--percent", action="store_true", help="print tables in percent instead of fractions"
-    )
+def add_output(command: argparse.ArgumentParser) -> None:
+    """-o."""
     command.add_argument(
         "-o",
         "--output",
@@ -119,6 +114,32 @@ def add_outputs(command: argparse.ArgumentParser, *more: str) -> None:
         metavar="FILE",
         help="write there instead of to stdout (-)",
     )
+
+
+def add_outputs(command: argparse.ArgumentParser, *tables: str) -> None:
+    """--format, --table (where there are several), --digits, --percent and -o."""
+    command.add_argument(
+        "--format",
+        choices=RENDERERS,
+        help="of the output (default: by the suffix of -o: .json, .csv, .md, .tex; else table)",
+    )
+    if tables:
+        command.add_argument(
+            "--table",
+            choices=tables,
+            help="print this table alone; a CSV file holds one (default: the last of those "
+            "asked for)",
+        )
+    command.add_argument(
+        "--digits",
+        type=digits,
+        metavar="N",
+        help="digits after the point (default: 4, in percent 2, in CSV all)",
+    )
+    command.add_argument(
+        "--percent", action="store_true", help="print tables in percent instead of fractions"
+    )
+    add_output(command)
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -148,6 +169,10 @@ def new_file(text: str) -> Path:
     return path(text)
 
 
+PATHS = (place, path, path_or_stdout, new_file)
+"""Types of values that are paths."""
+
+
 def protocol(text: str) -> str:
     """The name or the file of a protocol; not a pipe or a device, which may never end."""
     if os.path.exists(text) and not (os.path.isfile(text) or os.path.isdir(text)):
@@ -169,6 +194,13 @@ def threads(text: str) -> int:
     if number > MOST_THREADS:
         raise argparse.ArgumentTypeError(f"at most {MOST_THREADS}")
     return number
+
+
+def digits(text: str) -> int:
+    """A number of digits after the point."""
+    if text not in map(str, range(MOST_DECIMALS + 1)):
+        raise argparse.ArgumentTypeError(f"a whole number from 0 to {MOST_DECIMALS}")
+    return int(text)
 
 
 def counts(text: str) -> tuple[int, ...]:
@@ -200,12 +232,25 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
 # --- checks across options ------------------------------------------------------------------------
 
 
-def refuse_percent_in_json(arguments: argparse.Namespace) -> None:
-    """JSON holds fractions."""
-    if arguments.percent and arguments.format == "json":
-        raise DetmapError(
-            "--percent", "JSON holds fractions", "choose another --format, or leave --percent out"
-        )
+def settle_outputs(arguments: argparse.Namespace) -> None:
+    """Where no format was named, that of the output's name; a `DetmapError` where JSON is to be
+    what it never is.
+    """
+    if not hasattr(arguments, "digits"):
+        return
+    if arguments.format is None:
+        suffix = arguments.output.suffix.lower() if arguments.output is not None else ""
+        arguments.format = SUFFIXES.get(suffix, "table")
+    arguments.style = Style(arguments.percent, arguments.digits)
+    if arguments.format != "json":
+        return
+    given = {"--percent": arguments.percent, "--digits": arguments.digits is not None}
+    given["--table"] = getattr(arguments, "table", None) is not None
+    holds = {"--percent": "fractions", "--digits": "all digits", "--table": "all tables"}
+    for option, what in holds.items():
+        if given[option]:
+            fix = f"choose another --format, or leave {option} out"
+            raise DetmapError(option, f"JSON holds {what}", fix)
 
 
 def refuse_one_place(*outputs: Path | None) -> None:

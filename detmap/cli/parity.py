@@ -8,6 +8,12 @@ import argparse
 
 from detmap.cli import options, output, streams
 
+EXAMPLES = (
+    "detmap parity instances.json results.json",
+    "detmap parity instances.json results.json --set 'limits.max_dets=[1,10,300]'",
+    "detmap parity VOCdevkit/VOC2012 results.json --split val",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -11,6 +11,12 @@ from detmap import ranking
 from detmap.cli import options, output, streams
 from detmap.errors import DetmapError
 
+EXAMPLES = (
+    "detmap rank truth.csv scores.csv",
+    "detmap rank truth.csv scores.csv --average weighted --threshold 0.5",
+    "detmap rank truth.csv scores.csv --k 1,2 -o ranking.json",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -67,12 +73,11 @@ def add(command: argparse.ArgumentParser) -> None:
         help="draw the PR and ROC curves (.png, .svg, .pdf)",
     )
     options.add_threads(command)
-    options.add_outputs(command, "json")
+    options.add_outputs(command, "metrics", "classes", "counts")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, rank, draw, print."""
-    options.refuse_percent_in_json(arguments)
     for file in (arguments.output, arguments.plot):
         options.refuse_to_overwrite(file, (arguments.truth, arguments.scores))
     options.refuse_one_place(arguments.output, arguments.plot)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from detmap import opening
 from detmap import protocol as protocols
+from detmap.adapters.registry import FORMATS
 from detmap.cli import options, output, streams
 from detmap.report.table import Table
 from detmap.resources import folder
+
+EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -20,6 +23,9 @@ def add(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print every key of a protocol instead: its meaning, legal values, default and source",
     )
+    command.add_argument(
+        "--formats", action="store_true", help="list the formats that are read instead"
+    )
     options.add_outputs(command)
 
 
@@ -28,10 +34,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.keys:
         streams.write(protocols.describe() + "\n", arguments.output)
         return 0
+    if arguments.formats:
+        readers = [(each, (each.read_truth.__doc__ or "").splitlines()[:1]) for each in FORMATS]
+        kinds = tuple((each.name, each.place, *about) for each, about in readers)
+        output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
+        return 0
     if arguments.protocol is None:
         loaded = [protocols.load(name) for name in protocols.names()]
         rows = tuple((each.name, each.version, each.summary) for each in loaded)
-        output.write_tables([Table("", ("protocol", "version", "summary"), rows)], arguments)
+        output.write_tables(
+            [Table("", ("protocol", "version", "summary"), rows, name="protocols")], arguments
+        )
         return 0
     options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
     protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed

@@ -63,7 +63,23 @@ def inform(text: str) -> None:
 def say(text: str) -> None:
     """A note or an error, on stderr; where nobody listens it is lost."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(text)
+        sys.stderr.write(_coloured(text) if has_colours(sys.stderr) else text)
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether it is a terminal with colours, whose user wants them (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+COLOURS = {"note:": "33", "detmap: error:": "1;31", "  fix:": "36"}
+
+
+def _coloured(text: str) -> str:
+    """The text with its first words in the colour of what they say."""
+    for words, colour in COLOURS.items():
+        if text.startswith(words):
+            return f"\x1b[{colour}m{words}\x1b[0m{text.removeprefix(words)}"
+    return text
 
 
 def progress(text: str) -> None:

@@ -6,6 +6,12 @@ import argparse
 
 from detmap.cli import streams
 
+EXAMPLES = (
+    "detmap warmup",
+    "DETMAP_CACHE_DIR=/scratch/detmap detmap warmup",
+    "DETMAP_KERNELS=compile detmap warmup",
+)
+
 
 def add(command: argparse.ArgumentParser) -> None:
     """There are no options."""

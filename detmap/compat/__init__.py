@@ -52,15 +52,11 @@ limit-not-100         ``summarize`` looks up AP at maxDets 100; where that is no
 ====================  ============================================================================
 """
 
-from detmap.errors import DetmapError
+from detmap.errors import require
 
-try:
-    import pycocotools.cocoeval  # noqa: F401
-except ImportError:
-    raise DetmapError(
-        "detmap.compat", "pycocotools is not installed", "pip install 'detmap[all]'"
-    ) from None
+require("pycocotools.cocoeval", "parity")  # so that its absence is told before it is met
 
+# ruff: noqa: E402
 from detmap.compat.coco import COCO
 from detmap.compat.evaluation import COCOeval
 from detmap.compat.patching import Patch, patch_pycocotools

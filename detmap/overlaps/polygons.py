@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError, DetmapError
+from detmap.errors import DataError, require
 
 LONGEST_OUTLINE = 1e7
 """Pixels around a polygon: its outline is drawn point by point."""
@@ -27,13 +27,7 @@ def routines() -> ModuleType:
     ------
     DetmapError : it is not installed
     """
-    try:
-        from pycocotools import mask
-    except ImportError:
-        raise DetmapError(
-            "masks", "pycocotools is not installed", "pip install 'detmap[all]'"
-        ) from None
-    module: ModuleType = mask
+    module: ModuleType = require("pycocotools.mask", "parity")
     return module
 
 

@@ -14,6 +14,7 @@ from detmap import metrics
 from detmap.errors import ProtocolError
 from detmap.grids import Grid
 from detmap.metrics import NO_LIMIT, Axes, MetricRow
+from detmap.outlines import outline
 from detmap.protocol.checks import (
     GROUPS,
     LABELLED,
@@ -94,6 +95,11 @@ class Protocol:
         from detmap.protocol.reading import check
 
         check(self)
+
+    def __repr__(self) -> str:
+        changes = [f"{key}={value}" for key, value in self.changes]
+        state = () if self.stock else ("custom",)
+        return outline(self, f"{self.name}.{self.version}", *state, *changes, self.summary)
 
     def as_dict(self) -> dict[str, Any]:
         """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""

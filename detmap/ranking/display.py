@@ -38,7 +38,8 @@ def tables(result: RankingResult) -> list[Table]:
             "input": "equal scores in the order of the truth",
         }[result.rules.ties]
         title = f"{result.rules.name}: {result.rules.ap.rule.title} AP, {ties}"
-        tables.append(Table(title, ("metric", "average", "value"), tuple(result.averages)))
+        header = ("metric", "average", "value")
+        tables.append(Table(title, header, tuple(result.averages), name="metrics"))
     rows = tuple(
         (
             row["name"],
@@ -53,7 +54,10 @@ def tables(result: RankingResult) -> list[Table]:
     )
     tables.append(
         Table(
-            "classes", ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"), rows
+            "classes",
+            ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"),
+            rows,
+            name="classes",
         )
     )
     if result.threshold is not None:
@@ -63,6 +67,7 @@ def tables(result: RankingResult) -> list[Table]:
                 f"predicted positive from score {result.threshold:g}",
                 ("class", *RATES.values()),
                 rows,
+                name="counts",
             )
         )
     totals = "{samples} samples, {classes} classes, {positives} positive labels".format_map(

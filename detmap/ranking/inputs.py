@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.classified import Classified
 from detmap.curves import NO_WEIGHT, Lists
 from detmap.errors import DataError, few
+from detmap.outlines import outlined
 from detmap.tables import MAX_ROWS
 
 BLOCK = 1 << 17  # cells of a matrix that one job of row-wise work takes
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
     """N samples labelled and scored for K classes.

@@ -21,6 +21,7 @@ from detmap import curves
 from detmap.curves import Lists, Points
 from detmap.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
 from detmap.integrators import INTEGRATORS as TABLE
+from detmap.outlines import outlined
 from detmap.parallel import each_largest_first
 from detmap.protocol import AveragePrecision
 from detmap.ranking.inputs import Samples, choice, samples
@@ -37,6 +38,7 @@ Measure = Callable[[Lists], NDArray[np.float64]]
 """L lists to their (L,) values, NaN where undefined."""
 
 
+@outlined
 class PrecisionRecall(NamedTuple):
     """A precision-recall curve as scikit-learn gives it: by rising threshold, then the point (1, 0)
     without a threshold.
@@ -53,6 +55,7 @@ class PrecisionRecall(NamedTuple):
     thresholds: NDArray[np.float64]
 
 
+@outlined
 class Roc(NamedTuple):
     """A ROC curve as scikit-learn gives it: by falling threshold, from the point (0, 0) at
     threshold inf.

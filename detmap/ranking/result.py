@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from detmap import curves
 from detmap.classified import Classified
 from detmap.errors import DataError, few
+from detmap.outlines import outline
 from detmap.ranking import display, rules
 from detmap.ranking.display import RATES
 from detmap.ranking.inputs import Samples, samples_of
@@ -25,7 +26,7 @@ from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.rules import Rules
 from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
-from detmap.report import formats
+from detmap.report import formats, frames
 from detmap.report.plots import Line
 from detmap.report.table import Table
 from detmap.signature import data_digest, environment, fold_table
@@ -229,6 +230,24 @@ class RankingResult:
     def lines(self) -> list[Line]:
         """The curves of each class, for `detmap.report.plots.draw`."""
         return display.lines(self)
+
+    def to_frame(self, table: str = "classes") -> Any:
+        """One of the tables, ``metrics``, ``classes`` or ``counts``, as a `pandas.DataFrame`; its
+        ``attrs`` hold the signature.
+
+        Raises
+        ------
+        DetmapError : no such table, or pandas is not installed
+        """
+        return frames.frame(self.tables(), table, self.signature)
+
+    def _repr_html_(self) -> str:
+        return formats.html(self.tables())
+
+    def __repr__(self) -> str:
+        metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
+        data = "{samples} samples, {classes} classes".format_map(self.counts)
+        return outline(self, self.rules.name, data, *metrics, self.signature)
 
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)

@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import curves
 from detmap.errors import DataError
+from detmap.outlines import outlined
 from detmap.parallel import each_largest_first
 from detmap.ranking.inputs import Samples, samples
 from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
 
 
+@outlined
 class OperatingPoint(NamedTuple):
     """A threshold and what it yields: floats for one binary problem, (K,) float64 for K classes;
     NaN where there is none.
@@ -30,6 +32,7 @@ class OperatingPoint(NamedTuple):
     f: Any
 
 
+@outlined
 class AtThreshold(NamedTuple):
     """Four metrics at a threshold: floats, or (K,) float64 where they are not averaged."""
 
@@ -42,6 +45,7 @@ class AtThreshold(NamedTuple):
 # --- at a threshold -------------------------------------------------------------------------------
 
 
+@outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
     """Counts at a threshold: numbers for one binary problem, (K,) for K classes; int64, or float64

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from detmap.report import formats
-from detmap.report.table import Table
+from detmap.report.table import Style, Table
 
-RENDERERS: dict[str, Callable[[Sequence[Table], bool], str]] = {
+RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {
     "table": formats.plain,
+    "json": formats.json,
     "csv": formats.csv,
     "markdown": formats.markdown,
+    "latex": formats.latex,
 }
+SUFFIXES = {
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".tex": "latex",
+}
+"""The format of a file by its name; of any other, plain text."""

@@ -1,113 +1,151 @@
-"""Tables as plain text, CSV and Markdown, and on a terminal."""
+"""Tables as plain text, CSV, Markdown, LaTeX, HTML and JSON."""
 
 from __future__ import annotations
 
 import csv as csv_module
+import html as html_module
 import io
-import math
+import json as json_module
 from collections.abc import Sequence
-from typing import TextIO
 
-from detmap.report.table import Cell, Table
+from detmap.report import folding
+from detmap.report.cells import numeric, scaled, text_of, undefined
+from detmap.report.table import PLAIN, Cell, Style, Table
 from detmap.report.text import shown
 
-UNDEFINED = "-"
 
-
-def plain(tables: Sequence[Table], percent: bool = False) -> str:
-    """Aligned columns, for a pipe or a file."""
-    blocks = []
+def plain(tables: Sequence[Table], style: Style = PLAIN) -> str:
+    """Aligned columns within a width, for a pipe or a file."""
+    parts = []
     for table in tables:
-        rows = [
-            tuple(map(shown, table.header)),
-            *(tuple(_text(cell, percent) for cell in row) for row in table.rows),
-        ]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(table.header))]
-        right = _numeric(table)
-        lines = [shown(table.title)] if table.title else []
-        lines += [
-            "  ".join(_aligned(cell, widths[c], right[c]) for c, cell in enumerate(row)).rstrip()
-            for row in rows
-        ]
-        blocks.append("\n".join([*lines, *map(shown, table.lines)]))
-    return "\n\n".join(blocks) + "\n"
+        lines = folding.line(shown(table.title), style.width) if table.title else []
+        for i, columns in enumerate(folded(table, style)):
+            lines += [""] * (i > 0) + columns
+        for line in table.lines:
+            lines += folding.line(shown(line), style.width)
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
 
 
-def markdown(tables: Sequence[Table], percent: bool = False) -> str:
+def folded(table: Table, style: Style) -> list[list[str]]:
+    """The lines of the table's blocks of columns."""
+    texts = [
+        [shown(name) for name in table.header],
+        *([text_of(cell, style) for cell in row] for row in table.rows),
+    ]
+    right = numeric(table)
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    widths = folding.narrowed(widths, [not number for number in right], style.width)
+    found = []
+    for columns in folding.blocks(widths, style.width):
+        lines = []
+        for row in texts:
+            cells = [folding.wrapped(row[c], widths[c]) for c in columns]
+            for part in range(max(map(len, cells), default=0)):
+                pieces = [cell[part] if part < len(cell) else "" for cell in cells]
+                placed = zip(pieces, columns, strict=True)
+                lines.append("  ".join(_aligned(p, widths[c], right[c]) for p, c in placed))
+        found.append([line.rstrip() for line in lines])
+    return found
+
+
+def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:
     """Pipe tables, for a README or an issue."""
-    blocks = []
+    parts = []
     for table in tables:
-        right = _numeric(table)
         lines = [f"**{shown(table.title)}**", ""] if table.title else []
         lines.append("| " + " | ".join(map(shown, table.header)) + " |")
-        lines.append("|" + "|".join("---:" if number else "---" for number in right) + "|")
-        texts = [[_text(cell, percent).replace("|", "\\|") for cell in row] for row in table.rows]
-        lines += ["| " + " | ".join(row) + " |" for row in texts]
+        lines.append("|" + "|".join("---:" if n else "---" for n in numeric(table)) + "|")
+        for row in table.rows:
+            cells = [text_of(cell, style).replace("|", "\\|") for cell in row]
+            lines.append("| " + " | ".join(cells) + " |")
         if table.lines:
             lines += ["", *(f"- {shown(line)}" for line in table.lines)]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
 
 
-def csv(tables: Sequence[Table], percent: bool = False) -> str:
-    """Comma-separated, numbers in full precision, an empty line between tables; without the
-    lines below a table.
+def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:
+    r"""``tabular`` environments with the rules of booktabs; text around them as comments."""
+    parts = []
+    for table in tables:
+        columns = "".join("r" if number else "l" for number in numeric(table))
+        lines = [f"% {shown(table.title)}"] if table.title else []
+        lines += ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
+        lines += [_latex_row(map(shown, table.header)), "\\midrule"]
+        lines += [_latex_row(text_of(cell, style) for cell in row) for row in table.rows]
+        lines += ["\\bottomrule", "\\end{tabular}", *(f"% {shown(text)}" for text in table.lines)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def html(tables: Sequence[Table], style: Style = PLAIN) -> str:
+    """Tables for a page or a notebook, without a style of their own."""
+    parts = []
+    for table in tables:
+        right = [" style='text-align:right'" if number else "" for number in numeric(table)]
+        title = f"<caption>{_escaped(table.title)}</caption>" if table.title else ""
+        head = "".join(f"<th>{_escaped(name)}</th>" for name in table.header)
+        lines = [f"<table>{title}<thead><tr>{head}</tr></thead><tbody>"]
+        for row in table.rows:
+            cells = zip(row, right, strict=True)
+            texts = (f"<td{side}>{_escaped(text_of(cell, style))}</td>" for cell, side in cells)
+            lines.append(f"<tr>{''.join(texts)}</tr>")
+        lines += ["</tbody></table>", *(f"<p>{_escaped(line)}</p>" for line in table.lines)]
+        parts.append("\n".join(lines))
+    return "\n".join(parts) + "\n"
+
+
+def csv(tables: Sequence[Table], style: Style = PLAIN) -> str:
+    """One table as comma-separated values, numbers in full precision; without the lines below.
+
+    A file holds one table, which is the last of those that are given: what was asked for beside
+    the rest.
     """
-    blocks = []
-    for table in tables:
-        text = io.StringIO()
-        writer = csv_module.writer(text, lineterminator="\n")
-        writer.writerow(table.header)
-        for row in table.rows:
-            writer.writerow(["" if _undefined(cell) else _scaled(cell, percent) for cell in row])
-        blocks.append(text.getvalue())
-    return "\n".join(blocks)
+    text = io.StringIO()
+    writer = csv_module.writer(text, lineterminator="\n")
+    writer.writerow(map(shown, tables[-1].header))
+    for row in tables[-1].rows:
+        writer.writerow(_csv_cell(cell, style) for cell in row)
+    return text.getvalue()
 
 
-def terminal(tables: Sequence[Table], percent: bool, file: TextIO) -> None:
-    """Ruled tables on a terminal."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(file=file, highlight=False, soft_wrap=True)
-    for table in tables:
-        drawn = RichTable(
-            title=Text(shown(table.title)) if table.title else None, title_justify="left"
-        )
-        for name, right in zip(table.header, _numeric(table), strict=True):
-            drawn.add_column(shown(name), justify="right" if right else "left", no_wrap=True)
-        for row in table.rows:
-            drawn.add_row(*(Text(_text(cell, percent)) for cell in row))
-        wide = console.options.update(max_width=1_000_000)
-        if console.measure(drawn, options=wide).maximum > console.width:
-            file.write(plain([table], percent))  # a table that is squeezed would hide digits
-            continue
-        console.print(drawn)
-        for line in table.lines:
-            console.print(shown(line), markup=False)
+def json(tables: Sequence[Table], style: Style = PLAIN) -> str:
+    """Each table under its name: a list of objects, a row each, undefined values as null."""
+    content: dict[str, object] = {
+        table.name or shown(table.title) or "table": [
+            {
+                name: None if undefined(cell) else cell
+                for name, cell in zip(table.header, row, strict=True)
+            }
+            for row in table.rows
+        ]
+        for table in tables
+    }
+    content["lines"] = [line for table in tables for line in table.lines]
+    return json_module.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def _text(cell: Cell, percent: bool) -> str:
-    if _undefined(cell):
-        return UNDEFINED
-    if isinstance(cell, float):
-        return f"{100 * cell:.2f}" if percent else f"{cell:.4f}"
-    return shown(str(cell))
+def _csv_cell(cell: Cell, style: Style) -> Cell:
+    if undefined(cell):
+        return ""
+    if isinstance(cell, float) and style.digits is not None:
+        return text_of(cell, style)
+    return shown(cell) if isinstance(cell, str) else scaled(cell, style)
 
 
-def _scaled(cell: Cell, percent: bool) -> Cell:
-    return 100 * cell if percent and isinstance(cell, float) else cell
+_LATEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"} | {
+    sign: f"\\{sign}" for sign in "&%$#_{}"
+}
 
 
-def _undefined(cell: Cell) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+def _latex_row(texts: object) -> str:
+    cells = ("".join(_LATEX.get(sign, sign) for sign in text) for text in texts)  # type: ignore[attr-defined]
+    return " & ".join(cells) + " \\\\"
 
 
-def _numeric(table: Table) -> list[bool]:
-    """Which columns hold numbers only, and so are set flush right."""
-    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
-    return [all(not isinstance(cell, str) for cell in column) for column in columns]
+def _escaped(text: str) -> str:
+    return html_module.escape(shown(text))
 
 
 def _aligned(text: str, width: int, right: bool) -> str:

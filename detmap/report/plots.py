@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DetmapError
+from detmap.errors import DetmapError, require
 
 MOST_POINTS = 2000  # of one line: more than a picture has pixels
 MOST_NAMED = 20  # lines in colour and named; of more, all are thin and grey
@@ -41,12 +41,7 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
     ------
     DetmapError : matplotlib is missing, or does not know the suffix
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise DetmapError(
-            "matplotlib", "not installed, and drawing needs it", "pip install 'detmap[all]'"
-        ) from None
+    Figure = require("matplotlib.figure", "plot").Figure  # noqa: N806 - its name
     named = len(lines) <= MOST_NAMED
     figure = Figure(
         figsize=(12, 5.4 + (0.22 * len(lines) / 2 if named else 0)), layout="constrained"

@@ -1,10 +1,12 @@
-"""A table of cells, not yet text."""
+"""A table of cells, not yet text, and how its text is wanted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 Cell = str | int | float | None
+
+WIDTH = 80  # columns that everybody has
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +19,30 @@ class Table:
     header : column names
     rows : one tuple a row; floats are fractions, None and NaN are undefined
     lines : text below the table
+    name : by which a user asks for it alone (``metrics``)
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     lines: tuple[str, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How tables become text.
+
+    Parameters
+    ----------
+    percent : whether fractions are shown in percent
+    digits : after the point; as the format has them when left out: four, in percent two, in CSV all
+    width : columns to keep to, where a format has such
+    """
+
+    percent: bool = False
+    digits: int | None = None
+    width: int = WIDTH
+
+
+PLAIN = Style()

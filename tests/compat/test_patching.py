@@ -112,4 +112,4 @@ def test_parity_does_not_compare_detmap_with_itself() -> None:
 def test_without_pycocotools_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['pycocotools'] = None\nimport detmap.compat"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'detmap[all]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'detmap-eval[parity]'" in done.stderr.splitlines()[-1]

@@ -18,11 +18,12 @@ import pytest
 from detmap.compat import COCOeval, patch_pycocotools
 
 torch = pytest.importorskip(
-    "torch", reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch"
+    "torch",
+    reason="pip install 'detmap-eval[test-torch]' to run third-party metrics under the patch",
 )
 pytest.importorskip(
     "torchmetrics",
-    reason="pip install 'detmap[test-torch]' to run third-party metrics under the patch",
+    reason="pip install 'detmap-eval[test-torch]' to run third-party metrics under the patch",
 )
 
 pytestmark = [

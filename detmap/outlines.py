@@ -1,0 +1,64 @@
+"""How objects look in a notebook or a debugger: at most fifteen lines, whatever they hold."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+MOST_LINES = 15
+MOST_VALUES = 6  # of an array that is spelled out
+MOST_CHARACTERS = 60  # of one value
+WIDTH = 80
+
+AnyClass = TypeVar("AnyClass", bound=type)
+
+
+def outlined(kind: AnyClass) -> AnyClass:
+    """Let the objects of a dataclass or named tuple be shown in outline; a class decorator."""
+    setattr(kind, "__repr__", _of_fields)  # noqa: B010 - mypy knows no assignment to a method
+    return kind
+
+
+def outline(thing: object, *facts: str) -> str:
+    """``Kind(fact, fact)``, folded at 80 columns."""
+    whole = f"{type(thing).__name__}({', '.join(facts)})"
+    lines = textwrap.wrap(
+        whole,
+        WIDTH,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+        max_lines=MOST_LINES,
+        placeholder=" ...)",
+    )
+    return "\n".join(lines)
+
+
+def _of_fields(thing: Any) -> str:
+    names = getattr(thing, "_fields", None) or [each.name for each in fields(thing) if each.repr]
+    return outline(thing, *(f"{name}={in_short(getattr(thing, name))}" for name in names))
+
+
+def in_short(value: Any) -> str:
+    """A value in a few words: an array by its type and shape, a long list by its length."""
+    if isinstance(value, np.ndarray):
+        if value.size <= MOST_VALUES and value.ndim == 1:
+            return _cut(str(value.tolist()))
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, Mapping):
+        return _cut(f"{{{', '.join(f'{key!r}: {in_short(value[key])}' for key in value)}}}")
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        first = ", ".join(in_short(each) for each in value[:MOST_VALUES])
+        if len(value) > MOST_VALUES:
+            first = f"{_cut(first)} and {len(value) - MOST_VALUES:,} more"
+        return f"({first})"
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    half = MOST_CHARACTERS // 2
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:half]} ... {text[-half:]}"

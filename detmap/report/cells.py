@@ -1,0 +1,36 @@
+"""Cells of tables as text."""
+
+from __future__ import annotations
+
+import math
+
+from detmap.report.table import Cell, Style, Table
+from detmap.report.text import shown
+
+UNDEFINED = "-"
+
+
+def text_of(cell: Cell, style: Style) -> str:
+    """A cell for people: fractions in a few digits, ``-`` where nothing is defined."""
+    if undefined(cell):
+        return UNDEFINED
+    if isinstance(cell, float):
+        digits = style.digits if style.digits is not None else 2 if style.percent else 4
+        return f"{scaled(cell, style):.{digits}f}"
+    return shown(str(cell))
+
+
+def scaled(cell: Cell, style: Style) -> Cell:
+    """A number as it is, a fraction in percent where that is wanted."""
+    return 100 * cell if style.percent and isinstance(cell, float) else cell
+
+
+def undefined(cell: Cell) -> bool:
+    """Whether there is nothing to show."""
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def numeric(table: Table) -> list[bool]:
+    """Which columns hold numbers only, and so are set flush right."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
+    return [all(not isinstance(cell, str) for cell in column) for column in columns]

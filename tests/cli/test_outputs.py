@@ -1,0 +1,339 @@
+"""Outputs that paste: formats, one table a file, widths, colours, what a shell completes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap import cli, errors
+from detmap.cli import dispatch
+from detmap.report import RENDERERS, SUFFIXES, formats, terminal
+from detmap.report.table import Style, Table
+from tests import builders as make
+from tests.running import Outcome, run
+
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+
+
+def evaluate(*options: object) -> Outcome:
+    outcome = run("eval", COCO, RESULTS, *options)
+    assert outcome.code == 0, outcome.err
+    return outcome
+
+
+# ---- formats
+
+
+@pytest.mark.parametrize(
+    ("suffix", "name"), [*SUFFIXES.items(), (".JSON", "json"), (".txt", "table")]
+)
+def test_the_suffix_of_the_output_names_the_format(tmp_path: Path, suffix: str, name: str) -> None:
+    file = tmp_path / f"result{suffix}"
+    evaluate("-o", file)
+    assert file.read_text() == evaluate("--format", name).out
+
+
+def test_a_format_that_is_named_wins_over_the_suffix(tmp_path: Path) -> None:
+    evaluate("-o", tmp_path / "x.csv", "--format", "markdown")
+    assert (tmp_path / "x.csv").read_text() == evaluate("--format", "markdown").out
+
+
+HARD = Table(
+    "hard",
+    ("name", "value"),
+    (('a,"b"\r\n', 0.1), ("50% & $x_1 {#} ~^\\", float("nan")), ("| <b>", None)),
+    ("below",),
+    name="hard",
+)
+
+
+def test_names_of_any_kind_stay_one_cell() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(io.StringIO(formats.csv([HARD])))
+    assert frame["name"].tolist() == ['a,"b"\\r\\n', "50% & $x_1 {#} ~^\\", "| <b>"]
+    assert frame["value"].tolist()[0] == 0.1
+    assert frame["value"].isna().tolist() == [False, True, True]
+    assert "50\\% \\& \\$x\\_1 \\{\\#\\} \\textasciitilde{}" in formats.latex([HARD])
+    assert "&lt;b&gt;" in formats.html([HARD])
+    assert "| \\| <b> | - |" in formats.markdown([HARD])
+    assert json.loads(formats.json([HARD]))["hard"][1]["value"] is None
+
+
+def test_latex_has_the_rules_of_booktabs() -> None:
+    text = evaluate("--format", "latex", "--per-class").out
+    for word in ("\\begin{tabular}", "\\toprule", "\\midrule", "\\bottomrule", "\\end{tabular}"):
+        assert text.count(word) == 2
+    assert "AP & 0.50:0.95 & all & 100 & 0.4478 \\\\\n" in text
+    body = re.findall(r"\\midrule\n(.*?)\n\\bottomrule", text, re.DOTALL)[1]
+    assert {line.count("&") for line in body.split("\n")} == {11}
+
+
+COMMANDS = {
+    "eval": ("eval", COCO, RESULTS),
+    "classes": ("eval", COCO, RESULTS, "--table", "classes"),
+    "all": ("eval", COCO, RESULTS, "--per-class", "--integrators"),
+    "demo": ("demo",),
+    "show": ("show",),
+    "formats": ("show", "--formats"),
+    "parity": ("parity", COCO, RESULTS),
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_pandas_reads_every_csv_as_one_table(words: tuple[object, ...]) -> None:
+    pandas = pytest.importorskip("pandas")
+    text = run(*words, "--format", "csv").out
+    frame = pandas.read_csv(io.StringIO(text))
+    assert len(frame) == text.count("\n") - 1 > 0
+    assert not [name for name in frame.columns if name.startswith("Unnamed")]
+
+
+def test_one_table_a_file(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    result = detmap.evaluate(COCO, RESULTS)
+    for table in ("metrics", "classes", "integrators"):
+        evaluate("--table", table, "-o", tmp_path / f"{table}.csv")
+        frame = pandas.read_csv(tmp_path / f"{table}.csv")
+        pandas.testing.assert_frame_equal(frame, result.to_frame(table), check_dtype=False)
+    both = evaluate("--per-class", "--format", "csv")
+    assert both.out == (tmp_path / "classes.csv").read_text()
+    assert "note: CSV holds one table, classes; --table has metrics\n" in both.err
+
+
+def test_a_table_alone_keeps_the_signature() -> None:
+    lines = evaluate("--table", "classes").out.splitlines()
+    assert lines[0] == "classes"
+    assert lines[-1] == detmap.evaluate(COCO, RESULTS).signature
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (("--digits", "2"), "0.45"),
+        (("--digits", "0", "--percent"), "45"),
+        (("--digits", "8"), "0.44777804"),
+        (("--digits", "3", "--format", "csv"), "AP,0.50:0.95,all,100,0.448"),
+        (("--digits", "1", "--percent", "--format", "latex"), "AP & 0.50:0.95 & all & 100 & 44.8"),
+    ],
+)
+def test_digits(options: tuple[str, ...], shown: str) -> None:
+    assert shown in {
+        line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")
+    }
+
+
+@pytest.mark.parametrize("digits", ["-1", "18", "1.5", "x", ""])
+def test_digits_that_cannot_be(digits: str) -> None:
+    assert run("eval", COCO, RESULTS, f"--digits={digits}").code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--percent", ""), ("--digits", "3"), ("--table", "metrics")]
+)
+def test_json_is_what_it_always_is(tmp_path: Path, option: str, value: str) -> None:
+    for form in (("--format", "json"), ("-o", tmp_path / "x.json")):
+        outcome = run("eval", COCO, RESULTS, *form, option, *filter(None, [value]))
+        assert outcome.code == 2
+        assert f"detmap: error: {option}: JSON holds " in outcome.err
+    assert not (tmp_path / "x.json").exists()
+
+
+# ---- frames, pages, outlines
+
+
+def test_a_notebook_gets_a_table() -> None:
+    result = detmap.evaluate(COCO, RESULTS)
+    assert result._repr_html_().count("<tr>") == 1 + len(result.metrics)
+    assert result.to_frame().attrs["signature"] == result.signature
+    with pytest.raises(errors.DetmapError, match="no table 'x'"):
+        result.to_frame("x")
+
+
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(errors.DetmapError, match=r"pip install 'detmap-eval\[frames\]'"):
+        detmap.evaluate(COCO, RESULTS).to_frame()
+
+
+def test_every_public_object_is_shown_in_fifteen_lines() -> None:
+    truth = detmap.truth_from_arrays(
+        [f"image-{i:05}" for i in range(300)],
+        list(range(300)),
+        [[1, 1, 9, 9]] * 300,
+        categories={i: f"class number {i}" for i in range(300)},
+    )
+    found = detmap.detections_from_arrays(
+        truth, truth.images.ids, truth.categories.ids, [[1, 1, 9, 9]] * 300, [0.5] * 300
+    )
+    result = detmap.evaluate(truth, found, "coco-bbox")
+    ranking = detmap.ranking.evaluate(
+        detmap.ranking.from_arrays([[0, 1] * 90] * 40 + [[1, 0] * 90], [[0.5] * 180] * 41)
+    )
+    objects = [truth, found, truth.images, truth.categories, result, result.matches, result.scores]
+    objects += [result.protocol, result.overview, *result.notes, ranking, ranking.table]
+    objects += [
+        detmap.Evaluator(truth=truth),
+        detmap.Evaluator(classes=[f"c{i}" for i in range(999)]),
+    ]
+    objects += [detmap.ranking.confusion([[0, 1] * 99] * 9, [[0.5] * 198] * 9)]
+    objects += [detmap.ranking.best_f_beta([[0, 1] * 99] * 9, [[0.5] * 198] * 9)]
+    for each in objects:
+        lines = repr(each).split("\n")
+        assert len(lines) <= 15
+        assert max(map(len, lines)) <= 120 or not isinstance(each, detmap.Note)
+        assert lines[0].startswith(type(each).__name__)
+
+
+# ---- width, colour
+
+
+def names_and_widths(text: str, signature: str) -> int:
+    return max(len(line) for line in text.splitlines() if line != signature)
+
+
+@pytest.mark.parametrize("protocol", ["coco-bbox", "voc2012", "lvis"])
+def test_tables_fit_eighty_columns(protocol: str) -> None:
+    outcome = evaluate("-p", protocol, "--per-class", "--integrators")
+    signature = outcome.out.splitlines()[-1]
+    assert names_and_widths(outcome.out, signature) <= 80
+    for words in (("show",), ("demo",), ("show", "--formats")):
+        text = run(*words).out
+        assert max(len(line) for line in text.splitlines() if "|" not in line) <= 80
+
+
+def test_a_folded_table_loses_nothing() -> None:
+    header = ("class", *(f"column {c}" for c in range(30)))
+    rows = tuple((f"name {r}", *(100 * r + c for c in range(30))) for r in range(3))
+    text = formats.plain([Table("t", header, rows, name="t")])
+    assert max(map(len, text.splitlines())) <= 80
+    assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == sorted(
+        {str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int
+    )
+    assert text.count("name 2") == text.count("class") > 2
+    wide = formats.plain([Table("", ("a", "b"), (("x" * 300, 1), ("word " * 90, 2)))])
+    assert max(map(len, wide.splitlines())) <= 80
+    assert wide.count("x") == 300
+    assert wide.count("word") == 90
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_a_terminal(*words: object) -> tuple[str, str]:
+    out, err = Terminal(), Terminal()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        cli.main([str(word) for word in words])
+    return out.getvalue(), err.getvalue()
+
+
+def test_colour_where_a_terminal_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out, err = on_a_terminal("eval", COCO, RESULTS)
+    assert "\x1b[" in out
+    assert "\x1b[33mnote:\x1b[0m" in err
+    assert "\x1b[1;31mdetmap: error:\x1b[0m" in on_a_terminal("eval", "no", "no")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    out, err = on_a_terminal("eval", COCO, RESULTS)
+    assert "\x1b" not in out + err
+    assert "│" in out
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in "".join(on_a_terminal("eval", COCO, RESULTS))
+    assert "\x1b" not in evaluate().out + evaluate().err
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_terminal_is_never_overrun(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    file = Terminal()
+    header = ("class", *(f"column {c}" for c in range(12)))
+    rows = tuple((f"name {r}", *(r + c / 7 for c in range(12))) for r in range(3))
+    terminal.draw([Table("", header, rows)], Style(), file)
+    assert max(len(line) for line in re.sub("\x1b.*?m", "", file.getvalue()).splitlines()) <= width
+    assert all(f"{r + c / 7:.4f}" in file.getvalue() for r in range(3) for c in range(12))
+
+
+# ---- a command line that teaches
+
+
+def test_no_words_print_the_help() -> None:
+    bare = run()
+    assert (bare.code, bare.err) == (0, "")
+    assert bare.out == run("--help").out
+    assert all(name in bare.out for name in dispatch.COMMANDS)
+
+
+@pytest.mark.parametrize("name", dispatch.COMMANDS)
+def test_every_help_has_three_examples_that_are_read(name: str) -> None:
+    examples = import_module(f"detmap.cli.{name}").EXAMPLES
+    assert len(examples) >= 3
+    shown = run(name, "--help").out.split("examples:\n")[1]
+    for example in examples:
+        assert example in shown
+        assert len(example) <= 78
+        words = shlex.split(example.partition(" > ")[0], comments=True)
+        words = words[words.index("detmap") + 1 :]
+        arguments = dispatch.parser([name]).parse_args(words)
+        assert words[0] == name
+        assert isinstance(arguments, argparse.Namespace)
+
+
+def test_what_can_be_chosen_is_listed_where_one_asks() -> None:
+    text = run("eval", "--help").out
+    for name in (*detmap.protocol.names(), *RENDERERS, *detmap.adapters.FORMATS):
+        assert name in text
+    rows = run("show", "--formats", "--format", "csv").out.splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == list(detmap.adapters.FORMATS)
+    assert "`detmap show" in text
+
+
+# ---- completion
+
+TRIED = {
+    "bash": "source {script}; COMP_WORDS=(detmap {words} ''); COMP_CWORD={n}; "
+    "_shtab_detmap; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+    "fish": "source {script}; complete -C 'detmap {words} '",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes(shell: str, tmp_path: Path) -> None:
+    pytest.importorskip("shtab")
+    script = tmp_path / f"detmap.{shell}"
+    assert run("completion", shell, "-o", script).code == 0
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+    def offered(words: str) -> str:
+        if shell == "zsh":  # its completions need a terminal: the script is parsed
+            return subprocess.run(
+                ["zsh", "-n", script], check=True, capture_output=True, text=True
+            ).stderr
+        code = TRIED[shell].format(script=script, words=words, n=1 + len(words.split()))
+        done = subprocess.run([shell, "-c", code], check=False, capture_output=True, text=True)
+        return done.stdout
+
+    if shell == "zsh":
+        assert offered("") == ""
+        text = script.read_text()
+        assert "--per-class" in text
+        assert "voc2007-python" in text
+        return
+    assert {line.split("\t")[0] for line in offered("").splitlines()} >= set(dispatch.COMMANDS)
+    assert "csv" in offered("eval --format").split()
+    assert "voc2007-python" in offered("eval -p").split()
