@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Kind = TypeVar("Kind")
 
 
 class Immutable:
@@ -48,6 +51,47 @@ def keep(table: Any, **columns: Any) -> None:
         object.__setattr__(table, name, value)
 
 
+def vouched(kind: type[Kind], **columns: Any) -> Kind:
+    """A frozen table whose columns nobody looks at: only for who has just made them himself and
+    knows that they are right. All of its fields have to be there.
+    """
+    table = object.__new__(kind)
+    for name, value in columns.items():
+        object.__setattr__(table, name, own(value) if isinstance(value, np.ndarray) else value)
+    return table
+
+
+class _Blank:
+    """Memory in `bytes` that numpy may write to, for as long as nobody else has seen it.
+
+    CPython's own way to make bytes: PyBytes_FromStringAndSize without a string, then filled.
+    """
+
+    __slots__ = ("__array_interface__", "content")
+
+    def __init__(self, size: int) -> None:
+        self.content = bytes(size)
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (size,),
+            "data": (_address(np.frombuffer(self.content, np.uint8)), False),
+        }
+
+
+def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Zeros to be written over, whose memory `own` takes as it is, once they are: who asks for
+    them has to forget them then.
+
+    Memory that is never written to is never touched.
+    """
+    shape = (shape,) if isinstance(shape, int) else shape
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = _Blank(max(size, 64))  # the bytes of length 0 and 1 are Python's own
+    array: NDArray[Any] = np.asarray(memory)[:size].view(dtype).reshape(shape)
+    return array
+
+
 def own(array: NDArray[Any]) -> NDArray[Any]:
     """The array if its numbers lie in `bytes`, else a copy whose numbers do.
 
@@ -55,8 +99,16 @@ def own(array: NDArray[Any]) -> NDArray[Any]:
     behind another buffer may change in another's hands.
     """
     owner: Any = array
-    while type(owner) is np.ndarray and not owner.flags.writeable:
+    while type(owner) is np.ndarray:
         owner = owner.base
-    if type(owner) is bytes:
+    if type(owner) is bytes and not array.flags.writeable:
         return array
+    if type(owner) is _Blank and array.flags.c_contiguous and array.size:
+        at = _address(array) - _address(np.frombuffer(owner.content, np.uint8))
+        return np.ndarray(array.shape, array.dtype, owner.content, at)
     return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap import memory
 from detmap.errors import DataError
+from detmap.immutable import blank, vouched
 from detmap.matches import Matches, distinct
 from detmap.overlaps import producer
 from detmap.parallel import each_batch
@@ -84,16 +85,17 @@ def judge(
     produce = producer(truth, detections, objects, protocol, float(thresholds[0]))
     limit = protocol.max_dets()[-1]
     off = _offsets_within(columns, limit)
+    n_rows = int(off[-1])
     memory.require(
-        int(off[-1]) * (20 + 2 * n_subsets * np.dtype(word).itemsize)
+        n_rows * (20 + 2 * n_subsets * np.dtype(word).itemsize)
         + len(truth) * n_subsets * np.dtype(word).itemsize
         + 24 * int(np.diff(columns.off).max(initial=0)),
         "match",
-        f"matching {off[-1]} detections",
+        f"matching {n_rows} detections",
     )
-    image, rank, position = (np.empty(off[-1], dtype=np.int32) for _ in range(3))
-    tp, ignored = (np.zeros((off[-1], n_subsets), dtype=word) for _ in range(2))
-    score = np.empty(off[-1])
+    image, rank, position = (blank(n_rows, np.int32) for _ in range(3))
+    tp, ignored = (blank((n_rows, n_subsets), word) for _ in range(2))
+    score = blank(n_rows, np.float64)
     verdicts = layout.Verdicts(off, image, rank, position, score.view(np.uint64), tp, ignored)
     judging = kernels.Judging(
         thresholds,
@@ -108,9 +110,10 @@ def judge(
     kept: list[Takings] = []
 
     def match_some(classes: NDArray[np.int32]) -> None:
-        n_rows, n_objects = int(sizes[classes].sum()), int(obj_sizes[classes].sum())
+        n_found, n_objects = int(sizes[classes].sum()), int(obj_sizes[classes].sum())
         cells = layout.Cells(
-            np.empty(n_rows, dtype=np.int32), np.empty((min(n_rows, n_objects), 4), dtype=np.int64)
+            np.empty(n_found, dtype=np.int32),
+            np.empty((min(n_found, n_objects), 4), dtype=np.int64),
         )
         ranking = layout.ranking(n_images, int(sizes[classes].max()), roles.outside)
         n_cells = layout.lay_out(
@@ -129,23 +132,24 @@ def judge(
         image, minlength=n_images
     )
     beyond -= roles.unjudged
-    return Matches(
-        protocol,
-        truth.categories,
-        truth.images.ids,
-        digest,
-        beyond.astype(np.int32),
-        off,
-        image,
-        rank,
-        position,
-        score,
-        tp,
-        ignored,
-        objects.off,
-        objects.image,
-        _flags(objects.find, n_subsets),
-        roles.unjudged,
+    return vouched(
+        Matches,
+        protocol=protocol,
+        categories=truth.categories,
+        image_ids=truth.images.ids,
+        digest=digest,
+        beyond=beyond.astype(np.int32),
+        off=off,
+        image=image,
+        rank=rank,
+        position=position,
+        score=score,
+        tp=tp,
+        ignored=ignored,
+        obj_off=objects.off,
+        obj_image=objects.image,
+        counted=_flags(objects.find, n_subsets),
+        unjudged=roles.unjudged,
         notes=distinct(truth.notes, detections.notes, _scope_notes(truth, protocol)),
         taken=_taken(kept, objects, tp) if taken else None,
     )

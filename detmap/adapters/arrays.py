@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap import given
 from detmap.adapters import joining
 from detmap.errors import DataError
+from detmap.immutable import blank
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth
 
@@ -151,7 +152,7 @@ def detections_from_arrays(
 
 
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    from detmap.kernels.overlap import find_bad_box
+    from detmap.kernels.overlap import copy_boxes
 
     array = given.numbers(f"{where}: boxes", boxes)
     if array.size == 0:
@@ -164,14 +165,15 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         )
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
-    row = find_bad_box(array, joining.MAX_PIXEL)
+    xywh = blank(array.shape, np.float64)
+    row = copy_boxes(array, joining.MAX_PIXEL, xywh)
     if row >= 0:
         raise DataError(
             f"{where}: boxes[{row}]",
-            f"{array[row].tolist()!r} has a negative size or a non-finite number",
+            f"{xywh[row].tolist()!r} has a negative size or a non-finite number",
             "a box is x, y, width, height in pixels",
         )
-    return array
+    return xywh
 
 
 def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import memory, opening
+from detmap.immutable import blank
 from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
@@ -293,12 +294,12 @@ class _Room:
 
 def _empty(n: int, ids: Any) -> Columns:
     return Columns(
-        np.empty(n, dtype=ids),
-        np.empty(n, dtype=ids),
-        np.empty(n, dtype=np.int64),
-        np.empty((n, 4)),
-        np.empty(n),
-        np.empty(n, dtype=np.uint8),
+        blank(n, ids),
+        blank(n, ids),
+        blank(n, np.int64),
+        blank((n, 4), np.float64),
+        blank(n, np.float64),
+        blank(n, np.uint8),
     )
 
 

@@ -61,14 +61,24 @@ def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height
 
 
 @kernel
-def find_bad_box(boxes: Floats, most: float) -> int:
-    """The first box x, y, width, height with a negative side, or a number that is NaN or beyond
-    `most`; -1 if there is none.
+def copy_boxes(boxes: Floats, most: float, out: Floats) -> int:
+    """Copy boxes x, y, width, height; the first one with a negative side, or a number that is NaN
+    or beyond `most`, -1 if there is none.
 
-    boxes (n, 4) float64; most float. Source: none; what a reader refuses.
+    boxes, out (n, 4) float64; most float. Source: none; what a reader refuses. The loop that
+    copies does not branch, so that the processor takes several numbers at once.
     """
+    n_bad = 0
     for i in range(boxes.shape[0]):
-        for j in range(4):
-            if not (-most <= boxes[i, j] <= most) or (j >= 2 and boxes[i, j] < 0.0):
-                return i
+        a, b, c, d = boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3]
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = a, b, c, d
+        place = (a >= -most) & (a <= most) & (b >= -most) & (b <= most)
+        side = (c >= 0.0) & (c <= most) & (d >= 0.0) & (d <= most)
+        n_bad += not (place & side)
+    if n_bad:
+        for i in range(boxes.shape[0]):
+            for j in range(4):
+                least = 0.0 if j >= 2 else -most
+                if not least <= out[i, j] <= most:
+                    return i
     return -1

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.immutable import Immutable, keep, own
+from detmap import checks
+from detmap.immutable import Immutable, keep
 from detmap.overlaps.dense import DensePairs
 from detmap.signature import fold_table
 from detmap.tables import Detections, Truth
@@ -32,7 +33,13 @@ class Keypoints(Immutable):
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        keep(self, points=own(self.points), area=own(self.area))
+        shape = np.shape(self.points)
+        sides = (*shape[:2], 3) if len(shape) == 3 else (0, 0, 3)
+        points = checks.column("Keypoints.points", self.points, np.float64, *sides)
+        checks.finite("Keypoints.points", points, checks.MAX_PIXEL)
+        area = checks.column("Keypoints.area", self.area, np.float64, len(points))
+        checks.no_nan("Keypoints.area", area)
+        keep(self, points=points, area=area)
 
     def __len__(self) -> int:
         return len(self.points)

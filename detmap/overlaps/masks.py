@@ -6,15 +6,16 @@ Polygons become run lengths first, see `detmap.overlaps.polygons`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import checks
 from detmap.errors import DataError
-from detmap.immutable import Immutable, keep, own
+from detmap.immutable import Immutable, blank, keep, own, vouched
 from detmap.overlaps.polygons import FIX, rasterised
 from detmap.parallel import in_order
 from detmap.tables import Detections, Truth
@@ -50,24 +51,20 @@ class Masks(Immutable):
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        keep(self, area=own(self.area))
+        area = checks.column("Masks.area", self.area, np.float64, np.size(self.area))
+        checks.no_nan("Masks.area", area)
+        keep(self, runs=_checked(self.runs, len(area)), area=area)
 
     def __len__(self) -> int:
         return len(self.area)
 
     def take(self, rows: NDArray[Any]) -> Masks:
         """Some of the rows."""
-        chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
-        off, counts = _gathered((self.runs.off, self.runs.counts), chosen)
-        runs = self.runs._replace(
-            size=self.runs.size[chosen],
-            off=off,
-            counts=counts,
-            boxes=self.runs.boxes[chosen],
-            pixels=self.runs.pixels[chosen],
-            hollow=self.runs.hollow[chosen],
-        )
-        return Masks(runs, self.area[chosen])
+        chosen = np.arange(len(self))[rows]  # the kernel knows no negative position
+        runs = self.runs
+        off, counts = _gathered((runs.off, runs.counts), chosen)
+        columns = (each[chosen] for each in (runs.boxes, runs.pixels, runs.hollow))
+        return _owned(type(runs)(runs.size[chosen], off, counts, *columns), self.area[chosen])
 
     def digest(self) -> NDArray[np.uint64]:
         """(n,) a fingerprint a row."""
@@ -151,8 +148,8 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
         _unpacked(b"".join(drawn), drawn, size, polygons, place),
         _listed(numbers, size, lists, place),
     )
-    masks = measured(size, _together(parts, np.array([*texts, *polygons, *lists], dtype=np.int64)))
-    return replace(masks, area=masks.runs.pixels.astype(np.float64))
+    rows = np.array([*texts, *polygons, *lists], dtype=np.int64)
+    return measured(size, _together(parts, rows), None)
 
 
 def _parted(
@@ -182,20 +179,25 @@ def from_texts(
     """
     _whole(size.astype(np.float64), place)
     runs = _unpacked(b"".join(texts), texts, size, range(len(texts)), place)
-    return replace(measured(size, runs), area=area)
+    return measured(size, runs, area)
 
 
-def measured(size: NDArray[np.int64], ragged: Ragged) -> Masks:
-    """Masks of run lengths that fill their sizes (n, 2)."""
+def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] | None) -> Masks:
+    """Masks of run lengths that fill their sizes (n, 2), with their areas (n,), pixels where None.
+
+    Raises
+    ------
+    DataError : an area that is NaN
+    """
     from detmap.kernels.runs import Runs, measure_runs
 
     n = len(size)
     runs = Runs(
         np.ascontiguousarray(size),
         *ragged,
-        np.empty((n, 4)),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.bool_),
+        blank((n, 4), float),
+        blank(n, np.int64),
+        blank(n, bool),
     )
 
     def measure_some(some: slice) -> None:
@@ -204,7 +206,42 @@ def measured(size: NDArray[np.int64], ragged: Ragged) -> Masks:
         measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
 
     _each_slice(measure_some, n)
-    return Masks(runs, np.zeros(n))
+    if area is None:
+        area = runs.pixels.astype(np.float64)
+    checks.no_nan("Masks.area", area)
+    return _owned(runs, area)
+
+
+def _owned(runs: Runs, area: NDArray[np.float64]) -> Masks:
+    """Masks of what was checked or made here, where nobody can change it."""
+    columns = [own(each) for each in runs if isinstance(each, np.ndarray)]
+    return vouched(Masks, runs=type(runs)(*columns), area=area)
+
+
+def _checked(runs: Any, n: int) -> Runs:
+    """The run lengths of n masks, which fill them, and what follows from them."""
+    from detmap.kernels.runs import Runs
+
+    where = "Masks.runs"
+    if not isinstance(runs, Runs):
+        checks.refuse(where, f"a {type(runs).__name__}")
+    size = checks.column(f"{where}.size", runs.size, np.int64, n, 2)
+    counts = checks.column(f"{where}.counts", runs.counts, np.uint32, np.size(runs.counts))
+    off = checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
+    total = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    height, width = np.maximum(size, 1).T
+    bad = (size < 1).any(axis=1) | (height > MOST_PIXELS // width)
+    bad |= np.diff(total[off]) != height * width
+    if bad.any():
+        row = int(np.argmax(bad))
+        checks.refuse(f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}")
+    again = measured(size, (off, counts), np.zeros(n)).runs
+    for name in ("boxes", "pixels", "hollow"):
+        right = getattr(again, name)
+        given = checks.column(f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape)
+        if not np.array_equal(given, right):
+            checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
+    return again
 
 
 def _each_slice(work: Callable[[slice], None], n_rows: int) -> None:
@@ -281,7 +318,7 @@ def _unpacked(
     off, run_off = _offsets(texts), np.empty(len(texts) + 1, dtype=np.int64)
     characters, pixels = np.frombuffer(joined, dtype=np.uint8), size[list(rows)].prod(axis=1)
     count_runs(characters, off, run_off)
-    counts = np.empty(run_off[-1], dtype=np.uint32)
+    counts = blank(int(run_off[-1]), np.uint32)
 
     def read_some(some: slice) -> None:
         ends = slice(some.start, some.stop + 1)
@@ -326,6 +363,6 @@ def _gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
     from detmap.kernels.runs import gather_runs
 
     off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)
-    counts = np.empty(off[-1], dtype=np.uint32)
+    counts = blank(int(off[-1]), np.uint32)
     gather_runs(*ragged, np.ascontiguousarray(rows, dtype=np.int64), off, counts)
     return off, counts

@@ -170,9 +170,9 @@ def corners() -> list[int]:
     values = (b"false", b"[" * 70, b'{"a": [], "b": {}}')
     bad = np.array([[0, 0, 1, 1], [0, 0, -1, 1]], dtype=float)
     found = [
-        overlap.find_bad_box(bad, 1e9),
-        overlap.find_bad_box(bad[:1], 1e9),
-        overlap.find_bad_box(bad[:1], 0.5),
+        overlap.copy_boxes(bad, 1e9, np.empty((2, 4))),
+        overlap.copy_boxes(bad[:1], 1e9, np.empty((1, 4))),
+        overlap.copy_boxes(bad[:1], 0.5, np.empty((1, 4))),
     ]
     found += [bad_verdict(), bad_verdict(tp=[1, 1]), bad_verdict(score=[0.5, 0.75])]
     found += [json_skip.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
