@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.adapters import read_detections, read_truth
-from detmap.cli import options, output, streams
-from detmap.evaluate import choose_protocol, evaluate, shapes_of
+from detmap.cli import options, output, reading, streams
+from detmap.evaluate import evaluate
 
 EXAMPLES = (
     "detmap eval instances_val2017.json results.json",
@@ -21,9 +20,7 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    options.add_inputs(command)
-    options.add_protocol(command)
-    options.add_formats(command)
+    reading.add(command)
     options.add_threads(command)
     options.add_details(command)
     options.add_outputs(command, *output.TABLES)
@@ -33,23 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
-    streams.progress(f"reading {arguments.truth}")
-    truth = read_truth(
-        arguments.truth,
-        split=arguments.split,
-        format=arguments.truth_format,
-        shapes=shapes_of(arguments.protocol, options.settings(arguments.set)),
-        box_format=arguments.truth_box_format,
-        image_sizes=arguments.image_sizes,
-    )
-    streams.progress(f"reading {arguments.detections}")
-    detections = read_detections(
-        arguments.detections,
-        truth,
-        format=arguments.detections_format,
-        box_format=arguments.detections_box_format,
-    )
-    rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
+    truth, detections, rules = reading.read(arguments)
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from detmap.cli import eval as command
+from detmap.cli import reading as command
 from tests import builders as make
 from tests.running import python, run
 
@@ -134,7 +134,9 @@ def test_what_nobody_foresaw_is_one_line_with_its_place(monkeypatch: pytest.Monk
     monkeypatch.delenv("DETMAP_DEBUG", raising=False)
     outcome = failing(monkeypatch, IndexError("list index\nout of range"))
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("detmap: error: this is detmap's fault, at detmap/cli/eval.py:")
+    assert outcome.err.startswith(
+        "detmap: error: this is detmap's fault, at detmap/cli/reading.py:"
+    )
     assert "(IndexError: list index out of range)" in outcome.err
     assert outcome.err.endswith("DETMAP_DEBUG=1 shows the traceback\n")
     assert outcome.err.count("\n") == 1
