@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,17 @@ class Lines:
             self._refuse(begin, names)
         return found
 
+    def at(self, place: int, name: str) -> NDArray[np.float64]:
+        """(n,) the words at one place of every line, such as the last (-1), as numbers."""
+        last = replace(self, words=[[words[place]] for words in self.words])
+        return last.numbers(0, [name])[:, 0]
+
+    def take(self, rows: NDArray[Any]) -> Lines:
+        """Some of the lines."""
+        chosen = rows.tolist()
+        number, words = [self.number[i] for i in chosen], [self.words[i] for i in chosen]
+        return Lines(self.files, self.file[rows], number, words)
+
     def _refuse(self, begin: int, names: Sequence[str]) -> None:
         for row, words in enumerate(self.words):
             for name, word in zip(names, words[begin:], strict=False):
@@ -106,11 +117,12 @@ def listed(folder: Path) -> list[Path]:
     return sorted(files, key=lambda path: path.stem)
 
 
-def look(folder: Path) -> list[list[str]]:
+def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
     """Words of the first lines of a folder's first text files: enough to tell formats apart."""
     rows: list[list[str]] = []
     try:
-        for path in islice(sorted(folder.glob("*.txt")), FILES_LOOKED_AT):
+        files = sorted(path for path in folder.glob("*.txt") if path.name not in without)
+        for path in files[:FILES_LOOKED_AT]:
             with opening.opened(path) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
             whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, old_text, scores, voc, voc_cls
+from detmap.adapters import coco_shapes, old_text, scores, voc, voc_cls, yolo
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Detections, Truth
 
-Place = Literal["a file", "a folder"]
+Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it."""
 
@@ -111,6 +111,15 @@ FORMATS: tuple[Format, ...] = (
         voc.read_detections,
         options=("split",),
     ),
+    Format(
+        "yolo",
+        "a file or a folder",
+        yolo.truth_looks,
+        yolo.detections_look,
+        yolo.read_truth,
+        yolo.read_detections,
+        options=("split", "image_sizes"),
+    ),
     *(
         Format(
             tool.name,
@@ -170,7 +179,7 @@ def choose(
             )
         row = rows[names.index(wanted)]
         here = "a folder" if path.is_dir() else "a file"
-        if row.place != here:
+        if here not in row.place:
             raise DataError(
                 shown(path),
                 f"format {wanted} is {row.place}, this is {here}",

@@ -1,0 +1,304 @@
+"""YOLO labels, as Ultralytics reads and writes them: ``class x y w h`` in fractions of the image.
+
+Source: Ultralytics' verify_image_label (ultralytics/data/utils.py), segments2boxes
+(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Where that tool
+leaves an image out because a row is wrong, here it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import (
+    geometry,
+    image_names,
+    image_sizes,
+    joining,
+    label_files,
+    text,
+    yolo_data,
+    yolo_json,
+)
+from detmap.adapters.label_files import Lines
+from detmap.errors import DataError
+from detmap.opening import shown
+from detmap.tables import Categories, Detections, Note, Truth
+
+BOX, SCORED = 5, 6  # words of a row
+SHORTEST_POLYGON = 7
+WORDS = ("class", "x", "y", "width", "height")
+OUTSIDE = 0.01  # by which a fraction of a truth may lie outside of 0 to 1
+FAR_OUTSIDE = 1.0  # and one of a detection
+FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the image, from 0 to 1"
+FOR_DETECTIONS = (
+    "a row is: class x_center y_center width height confidence (save_txt=True save_conf=True)"
+)
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if not path.is_dir():
+        return 2 * (path.suffix.lower() in yolo_data.SUFFIXES)
+    if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
+        return 2
+    rows = _rows_of(path)
+    return 2 * bool(rows) and 2 * all(len(words) != SCORED and _fits(words) for words in rows)
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if not path.is_dir():
+        return 2 * yolo_json.looks(path)
+    rows = _rows_of(path)
+    return 2 * bool(rows) and 2 * all(map(_fits, rows))
+
+
+def _rows_of(path: Path) -> list[list[str]]:
+    for folder in (path, path / "labels", *(path / "labels" / name for name in yolo_data.SPLITS)):
+        if folder.is_dir() and any(folder.glob("*.txt")):
+            return label_files.look(folder, without=yolo_data.NAMES_FILES)
+    return []
+
+
+def _fits(words: list[str]) -> bool:
+    """A class counted from 0, and fractions."""
+    if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
+        return False
+    return all(-OUTSIDE <= float(word) <= 1 + OUTSIDE for word in words[1:BOX])
+
+
+def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:
+    """A data.yaml, a folder with one, or a folder of labels.
+
+    Parameters
+    ----------
+    path : of it
+    split : ``val`` where present, else ``test``, when left out
+    image_sizes : CSV file of the images' sizes; from the headers of the images when left out
+
+    Raises
+    ------
+    DataError : a path, a file or a row that is not what it should be
+    """
+    found = yolo_data.find(path, split, image_sizes)
+    width, height = _sizes(found, image_sizes)
+    images, place = image_names.table(
+        shown(path), list(map(str, found.images)), (width, height)
+    )
+    there = [i for i, label in enumerate(found.labels) if label.is_file()]
+    lines = label_files.read([found.labels[i] for i in there])
+    owner = np.array(there, dtype=np.int32)[lines.file]
+    fractions, kinds = _fractions(lines, found.keypoints, scored=False)
+    _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
+    classes = _classes(lines, None if found.names is None else len(found.names))
+    boxes, table_format = geometry.in_table(
+        fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
+    )
+    if found.names is None:
+        ids = np.unique(classes)
+        categories = Categories(ids, tuple(map(str, ids.tolist())))
+    else:
+        categories = Categories(np.arange(len(found.names)), found.names)
+    notes = [*found.notes, *_notes(path, lines, kinds)]
+    return Truth(
+        images,
+        categories,
+        image=place[owner],
+        label=np.searchsorted(categories.ids, classes).astype(np.int32),
+        boxes=boxes,
+        roles={},
+        attributes={"area": geometry.areas(boxes, table_format)},
+        box_format=table_format,
+        family="coco",
+        split=found.name,
+        source=shown(path),
+        notes=tuple(notes),
+    )
+
+
+def read_detections(path: Path, truth: Truth) -> Detections:
+    """A folder of labels with confidence (or one with a folder ``labels``), or predictions.json.
+
+    Raises
+    ------
+    DataError : a file or a row that is not what it should be, images that the truth lacks
+    """
+    if not path.is_dir():
+        return yolo_json.read_detections(path, truth)
+    folder = path
+    if not any(path.glob("*.txt")) and (path / "labels").is_dir():
+        folder = path / "labels"
+    files = [
+        file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES
+    ]
+    if not files:
+        raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
+    lines = label_files.read(files)
+    fractions, kinds = _fractions(lines, None, scored=True)
+    _refuse_outside(lines, fractions, FAR_OUTSIDE, FOR_DETECTIONS)
+    classes = _classes(lines, None)
+    scores = lines.at(-1, "score")
+    stems = lines.stems()
+    image = joining.images_by_stem(truth, stems, shown(path))
+    boxes, table_format = geometry.in_table(
+        fractions,
+        "normalized cxcywh",
+        sizes=geometry.sizes_of(truth, image),
+        place=lines.place,
+    )
+    found = joining.joined(
+        truth,
+        image,
+        _labels(path, folder, truth, classes),
+        boxes,
+        scores,
+        box_format=table_format,
+        origin=joining.Origin(shown(path), lines.place, stems, classes),
+    )
+    return replace(found, notes=(*found.notes, *_notes(path, lines, kinds)))
+
+
+def _labels(
+    path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Positions of classes that count from 0; -1 where the truth has none."""
+    if yolo_json.counts_from_zero(truth):
+        return joining.classes_by_id(truth, classes, shown(path))
+    names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
+    if not names_files:
+        first = truth.categories.ids[0] if len(truth.categories) else "none"
+        raise DataError(
+            shown(path),
+            f"classes count from 0, but those of {truth.source} have ids from {first}: which is "
+            "which is not said",
+            "read the truth from the data.yaml, or put the names into classes.txt in this folder, "
+            "one a line",
+        )
+    names = yolo_data.names_in(names_files[0])
+    place = joining.classes_by_id(truth, list(names), shown(names_files[0]))
+    known = np.append(place, np.int32(-1))
+    return known[np.minimum(classes, len(names))]
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _sizes(found: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
+    if path is None:
+        return image_sizes.from_headers(found.images)
+    names = [(image.name, image.stem, str(image)) for image in found.images]
+    return image_sizes.from_csv(path, names)
+
+
+def _fractions(
+    lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool
+) -> tuple[NDArray[np.float64], dict[str, int]]:
+    """(n, 4) center and size in fractions, and how many rows are polygons and keypoints.
+
+    Raises
+    ------
+    DataError : a row that is neither a box, a polygon nor keypoints
+    """
+    count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
+    fractions = np.empty((len(count), 4))
+    kinds = {"polygons": 0, "keypoints": 0}
+    for n in np.unique(count).tolist():
+        rows = np.flatnonzero(count == n)
+        some = lines if len(rows) == len(count) else lines.take(rows)
+        kind = _kind(some, n, keypoints, scored, alone=len(rows) == len(count) > 1)
+        if kind == "polygons":
+            names = [f"{'xy'[i % 2]} of point {i // 2 + 1}" for i in range(n - 1)]
+            points = some.numbers(1, names).reshape(len(rows), -1, 2)
+            low, high = points.min(axis=1), points.max(axis=1)
+            fractions[rows] = np.hstack([(low + high) / 2, high - low])
+        else:
+            fractions[rows] = some.numbers(1, WORDS[1:])
+        if kind != "boxes":
+            kinds[kind] += len(rows)
+    return fractions, kinds
+
+
+def _kind(
+    lines: Lines, n: int, keypoints: tuple[int, int] | None, scored: bool, *, alone: bool
+) -> str:
+    """What rows of n words, without a score, are."""
+    if n == BOX:
+        return "boxes"
+    if keypoints is not None and n == BOX + keypoints[0] * keypoints[1]:
+        return "keypoints"
+    polygon, pose = n >= SHORTEST_POLYGON and n % 2 == 1, n > BOX and (n - BOX) % 3 == 0
+    if scored and polygon and pose and alone:
+        raise DataError(
+            lines.place(0),
+            f"{n + 1} columns may be a polygon or keypoints",
+            "give predictions.json, or write the boxes alone",
+        )
+    if polygon:
+        return "polygons"
+    if scored and pose:
+        return "keypoints"
+    what = f"{n + scored} columns: {text.short(' '.join(lines.words[0]))}"
+    if scored and n + 1 == BOX:
+        raise DataError(
+            lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"
+        )
+    if not scored and n == SCORED:
+        raise DataError(
+            lines.place(0),
+            f"{what}; the last would be a confidence, which a truth does not have",
+            "give the labels of the data set, not those of a detector",
+        )
+    if not scored and pose:
+        shape = "no kpt_shape" if keypoints is None else f"kpt_shape {list(keypoints)}"
+        raise DataError(
+            lines.place(0),
+            f"{n} columns would be keypoints, but there is {shape}",
+            "write kpt_shape: [points, 3] into data.yaml",
+        )
+    raise DataError(lines.place(0), what, FOR_DETECTIONS if scored else FOR_TRUTH)
+
+
+def _refuse_outside(
+    lines: Lines, fractions: NDArray[np.float64], most: float, fix: str
+) -> None:
+    bad = (fractions < -most) | (fractions > 1 + most)
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise DataError(
+            f"{lines.place(row)}, {WORDS[1 + column]}",
+            f"{fractions[row, column]:g} is no fraction of the image",
+            fix,
+        )
+
+
+def _classes(lines: Lines, n_classes: int | None) -> NDArray[np.int64]:
+    """(n,) classes, whole numbers from 0."""
+    found = lines.numbers(0, WORDS[:1])[:, 0]
+    bad = (found != np.floor(found)) | (found < 0) | (found >= 2**31)
+    if n_classes is not None:
+        bad |= found >= n_classes
+    if bad.any():
+        row = int(np.argmax(bad))
+        known = f"the names are of 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
+        raise DataError(f"{lines.place(row)}, class", f"no class {found[row]:g}", known)
+    return found.astype(np.int64)
+
+
+def _notes(path: Path, lines: Lines, kinds: dict[str, int]) -> Iterable[Note]:
+    if kinds["polygons"]:
+        text = "rows are polygons: the boxes around them are taken"
+        yield Note("polygon", text, kinds["polygons"], shown(path))
+    if kinds["keypoints"]:
+        text = "rows have keypoints: their boxes alone are taken"
+        yield Note("keypoints", text, kinds["keypoints"], shown(path))
+    twice = len(lines.words) - len(
+        {(i, *words) for i, words in zip(lines.file.tolist(), lines.words, strict=True)}
+    )
+    if twice:
+        text = "rows are there again in the same file: each is a box (Ultralytics drops them)"
+        yield Note("row-twice", text, twice, shown(path))
