@@ -6,6 +6,7 @@ A box is `x1 y1 x2 y2` of VOC (from 1, last pixel inside) or `x y w h` of COCO, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -113,4 +114,56 @@ def image_sizes(truth: Truth, file: Path) -> Path:
     )
     lines = [f"{stem},{width:g},{height:g}" for stem, width, height in columns]
     file.write_text("\n".join(["image,width,height", *lines]) + "\n")
+    return file
+
+
+def yolo(
+    truth: Truth,
+    detections: Detections,
+    folder: Path,
+    image: Callable[[Path, tuple[float, float]], None],
+) -> tuple[Path, Path]:
+    """A data set and its predictions as Ultralytics has them; `image` makes the file of one."""
+    size = {
+        stem: (width, height)
+        for stem, width, height in zip(
+            truth.images.stems,
+            truth.images.width.tolist(),
+            truth.images.height.tolist(),
+            strict=True,
+        )
+    }
+    (folder / "images" / "val").mkdir(parents=True, exist_ok=True)
+    for stem, sides in size.items():
+        image(folder / "images" / "val" / f"{stem}.jpg", sides)
+    box = BOXES["normalized cxcywh"]
+    file_an_image(
+        truth, folder / "labels" / "val", lambda row: words(row.label, *box(row)), empty=False
+    )
+    file_an_image(
+        detections,
+        folder / "run" / "labels",
+        lambda row: words(row.label, *box(row), row.score),
+        empty=False,
+    )
+    names = "".join(f"  {i}: {name}\n" for i, name in enumerate(truth.categories.names))
+    (folder / "data.yaml").write_text(
+        f"path: .\ntrain: images/train\nval: images/val\nnames:\n{names}"
+    )
+    return folder / "data.yaml", folder / "run"
+
+
+def predictions(detections: Detections, file: Path, first: int) -> Path:
+    """A predictions.json as Ultralytics writes it, the ids of classes from `first` on."""
+    found = [
+        {
+            "image_id": int(row.stem) if row.stem.isnumeric() else row.stem,
+            "file_name": f"{row.stem}.jpg",
+            "category_id": row.label + first,
+            "bbox": [round(each, 3) for each in row.xywh],
+            "score": round(row.score, 5),
+        }
+        for row in rows(detections)
+    ]
+    file.write_text(json.dumps(found))
     return file

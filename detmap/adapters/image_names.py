@@ -15,7 +15,8 @@ from detmap.errors import DataError
 from detmap.tables import Images
 
 SUFFIXES = frozenset(
-    "avif bmp dng gif heic heif jfif jp2 jpe jpeg jpg mpo pfm png pnm ppm tif tiff webp".split()
+    ("avif", "bmp", "dng", "gif", "heic", "heif", "jfif", "jp2", "jpe", "jpeg", "jpg", "mpo")
+    + ("pfm", "png", "pnm", "ppm", "tif", "tiff", "webp")
 )
 _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
 
@@ -32,9 +33,7 @@ def stem(name: str) -> str:
 
 
 def table(
-    where: str,
-    paths: Sequence[str],
-    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+    where: str, paths: Sequence[str], sizes: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> tuple[Images, NDArray[np.int32]]:
     """Images by their paths, names or stems, and where each of them stands in the table.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import opening
-from detmap.adapters import sheets
+from detmap.adapters import image_names, sheets
 from detmap.errors import DataError, few
 from detmap.opening import shown
 from detmap.parallel import in_order
@@ -51,15 +51,22 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
                 f"{sheet.place(row)}, column {column}", f"{sides[row]:g} pixels", "write a size"
             )
     size_of: dict[str, tuple[float, float]] = {}
-    for row, each in enumerate(zip(given, width.tolist(), height.tolist(), strict=True)):
-        if size_of.setdefault(each[0], each[1:]) != each[1:]:
-            raise DataError(sheet.place(row), f"a second size of {each[0]!r}", "give one")
-    found = [next((size_of[name] for name in each if name in size_of), None) for each in names]
+    for row, (name, *each) in enumerate(zip(given, width.tolist(), height.tolist(), strict=True)):
+        if size_of.setdefault(name, (each[0], each[1])) != (each[0], each[1]):
+            raise DataError(sheet.place(row), f"a second size of {name!r}", "give one")
+    by_stem: dict[str, set[tuple[float, float]]] = {}
+    for name, size in size_of.items():
+        by_stem.setdefault(image_names.stem(name), set()).add(size)
+    found = []
+    for called in names:
+        exact = [size_of[name] for name in called if name in size_of]
+        near = by_stem.get(image_names.stem(called[0]), set())
+        found.append(exact[0] if exact else next(iter(near)) if len(near) == 1 else None)
     missing = [each[0] for each, size in zip(names, found, strict=True) if size is None]
     if missing:
         raise DataError(
             shown(path),
-            f"gives no size of {len(missing)} images: {few(map(repr, missing))}",
+            f"gives no single size of {len(missing)} images: {few(map(repr, missing))}",
             "list every image of the truth, by file name or stem",
         )
     sides = np.array(found, dtype=np.float64).reshape(-1, 2)

@@ -87,9 +87,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     """
     found = yolo_data.find(path, split, image_sizes)
     width, height = _sizes(found, image_sizes)
-    images, place = image_names.table(
-        shown(path), list(map(str, found.images)), (width, height)
-    )
+    images, place = image_names.table(shown(path), list(map(str, found.images)), (width, height))
     there = [i for i, label in enumerate(found.labels) if label.is_file()]
     lines = label_files.read([found.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
@@ -133,9 +131,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     folder = path
     if not any(path.glob("*.txt")) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = [
-        file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES
-    ]
+    files = [file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES]
     if not files:
         raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
     lines = label_files.read(files)
@@ -146,10 +142,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     stems = lines.stems()
     image = joining.images_by_stem(truth, stems, shown(path))
     boxes, table_format = geometry.in_table(
-        fractions,
-        "normalized cxcywh",
-        sizes=geometry.sizes_of(truth, image),
-        place=lines.place,
+        fractions, "normalized cxcywh", sizes=geometry.sizes_of(truth, image), place=lines.place
     )
     found = joining.joined(
         truth,
@@ -263,9 +256,7 @@ def _kind(
     raise DataError(lines.place(0), what, FOR_DETECTIONS if scored else FOR_TRUTH)
 
 
-def _refuse_outside(
-    lines: Lines, fractions: NDArray[np.float64], most: float, fix: str
-) -> None:
+def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, fix: str) -> None:
     bad = (fractions < -most) | (fractions > 1 + most)
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()

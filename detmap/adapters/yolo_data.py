@@ -82,9 +82,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
         images += _images(path, root, entry, image_sizes)
     images = sorted(dict.fromkeys(images))
     if not images:
-        raise DataError(
-            f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path"
-        )
+        raise DataError(f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path")
     labels = list(map(label_of, images))
     if not any(label.exists() for label in labels):
         text = "images have a label file: all are taken for images without objects"
@@ -263,7 +261,8 @@ def _sized(image_sizes: Path) -> list[str]:
     """The images of a file of sizes, by file name."""
     sheet = sheets.read_csv(image_sizes)
     names = sheet.texts(sheet.find(sheets.IMAGE, "image"))
-    return [f"{image_names.stem(name)}.jpg" for name in names]
+    last = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in names]
+    return [name if image_names.is_image(name) else f"{name}.jpg" for name in last]
 
 
 # --- a folder of labels ---------------------------------------------------------------------------
