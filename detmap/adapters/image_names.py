@@ -14,16 +14,14 @@ from detmap import checks
 from detmap.errors import DataError
 from detmap.tables import Images
 
-SUFFIXES = frozenset(
-    ("avif", "bmp", "dng", "gif", "heic", "heif", "jfif", "jp2", "jpe", "jpeg", "jpg", "mpo")
-    + ("pfm", "png", "pnm", "ppm", "tif", "tiff", "webp")
-)
+SUFFIXES = (".avif", ".bmp", ".dng", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpe", ".jpeg")
+SUFFIXES += (".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
 _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def is_image(name: str) -> bool:
     """Whether a file name ends as that of an image does."""
-    return os.path.splitext(name)[1][1:].lower() in SUFFIXES
+    return name.lower().endswith(SUFFIXES)
 
 
 def stem(name: str) -> str:
