@@ -14,7 +14,18 @@ from detmap import checks
 from detmap.errors import DataError
 from detmap.tables import Images
 
-SUFFIXES = (".avif", ".bmp", ".dng", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpe", ".jpeg")
+SUFFIXES: tuple[str, ...] = (
+    ".avif",
+    ".bmp",
+    ".dng",
+    ".gif",
+    ".heic",
+    ".heif",
+    ".jfif",
+    ".jp2",
+    ".jpe",
+    ".jpeg",
+)
 SUFFIXES += (".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
 _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
 
