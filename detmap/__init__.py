@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from detmap.adapters import read_detections, read_truth
     from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
-    from detmap.evaluate import evaluate, summarize
+    from detmap.evaluate import evaluate, match, summarize
     from detmap.evaluator import Evaluator
     from detmap.matches import Matches
-    from detmap.matching import match
     from detmap.protocol import Protocol
     from detmap.protocol import load as load_protocol
     from detmap.result import Result
@@ -62,10 +61,9 @@ _HOMES = {
     "adapters": ("read_detections", "read_truth"),
     "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
-    "evaluate": ("summarize",),
+    "evaluate": ("match", "summarize"),
     "evaluator": ("Evaluator",),
     "matches": ("Matches",),
-    "matching": ("match",),
     "protocol": ("Protocol",),
     "result": ("Result",),
     "tables": ("Categories", "Detections", "Images", "Note", "Truth"),

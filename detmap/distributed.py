@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import curves
-from detmap.adapters import read_detections, read_truth
+from detmap.adapters import read_detections, read_truth_for
 from detmap.curves import Scores
 from detmap.errors import DataError, require
 from detmap.evaluate import prepare
@@ -166,7 +166,7 @@ def _match(shard: Shard, *, protocol: Protocol) -> Matches:
     if callable(shard):
         truth, detections = shard()
     else:
-        truth = read_truth(shard[0])
+        truth = read_truth_for(shard[0], protocol)
         detections = read_detections(shard[1], truth)
     return match(truth, detections, protocol, threads=1)
 

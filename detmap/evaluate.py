@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from detmap import curves
+from detmap import curves, matching
 from detmap import protocol as protocols
-from detmap.adapters import read_detections, read_truth
+from detmap.adapters import read_detections, read_truth, read_truth_for
 from detmap.errors import DataError, ProtocolError
 from detmap.matches import Matches
-from detmap.matching import match
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.tables import Detections, Truth
@@ -42,19 +41,60 @@ def evaluate(
     DataError : the input is not what it should be
     ProtocolError : an unknown protocol, key or value
     """
+    matches = match(truth, detections, protocol, settings=settings, threads=threads)
+    return summarize(matches, threads=threads)
+
+
+def match(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    protocol: Protocol | str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    taken: bool = False,
+) -> Matches:
+    """Judge every detection in every subset and at every threshold of a protocol; `summarize`
+    makes the result.
+
+    Parameters
+    ----------
+    truth, detections, protocol, settings, threads : as in `evaluate`
+    taken : whether to keep who took what, `Matches.taken`
+
+    Raises
+    ------
+    DataError : the input is not what it should be; an attribute or image size that the protocol
+        asks for and the truth lacks; boxes so small that their overlap is 0/0
+    ProtocolError : an unknown protocol, key or value
+    """
     if isinstance(truth, Detections) or isinstance(detections, Truth):
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
-    if not isinstance(truth, Truth):
-        truth = read_truth(truth, shapes=shapes_of(protocol, settings))
+    truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
-    rules = choose_protocol(protocol, truth, settings)
-    return summarize(match(truth, detections, rules, threads=threads), threads=threads)
+    return matching.match(truth, detections, rules, threads=threads, taken=taken)
 
 
-def shapes_of(wanted: Protocol | str | None, settings: Mapping[str, Any] | None = None) -> str:
-    """What a truth has to be read with for the wanted protocol; boxes, where none is named."""
-    return "boxes" if wanted is None else prepare(wanted, settings).iou.of
+def read_truth_and_protocol(
+    truth: Truth | str | Path,
+    wanted: Protocol | str | None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> tuple[Truth, Protocol]:
+    """The truth with what the protocol looks at, and the protocol, by the kind of truth where none
+    is wanted; `options` are those of `read_truth`.
+    """
+    if isinstance(truth, Truth):
+        return truth, choose_protocol(wanted, truth, settings)
+    if wanted is not None:
+        rules = prepare(wanted, settings)
+        return read_truth_for(truth, rules, **options), rules
+    table = read_truth(truth, **options)
+    rules = choose_protocol(None, table, settings)
+    if settings:  # they may look at more than the boxes
+        table = read_truth_for(truth, rules, **options)
+    return table, rules
 
 
 def summarize(matches: Matches, *, threads: int | None = None) -> Result:

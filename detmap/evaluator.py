@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import batches, read_truth
+from detmap.adapters import batches, read_truth_for
 from detmap.adapters.batch_tables import Known, Reader, identify, read_classes
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import prepare, summarize
@@ -20,8 +20,10 @@ from detmap.locks import Locked, one_at_a_time
 from detmap.matches import Matches, read
 from detmap.matching import match
 from detmap.outlines import outline
+from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
 from detmap.result import Result
+from detmap.subsets import named_columns
 from detmap.tables import Categories, Detections, Note, Truth
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
@@ -108,12 +110,12 @@ class Evaluator(Locked):
         self.truth = None
         if truth is not None:
             if not isinstance(truth, Truth):
-                truth = read_truth(truth, shapes=self.protocol.iou.of)
+                truth = read_truth_for(truth, self.protocol)
             self.truth = Known(truth)
         self.categories = (
             read_classes(classes) if self.truth is None else self.truth.table.categories
         )
-        self._reader = Reader(self.categories, box_format)
+        self._reader = Reader(self.categories, box_format, *named_columns(self.protocol))
         self.reset()
 
     @one_at_a_time
@@ -147,8 +149,9 @@ class Evaluator(Locked):
             ``class_id``. Arrays of numpy, or of torch, JAX, CuPy and others on the CPU, of any kind
             of float; lists will do.
         targets : the same B images: ``boxes``, ``labels``, and where there are such ``area`` (n,)
-            in square pixels (else that of the box), ``iscrowd`` and ``difficult`` (n,),
-            ``image_id``. None where the evaluator has the truth.
+            in square pixels (else that of the box), flags ``iscrowd``, ``difficult`` and ``ignore``
+            (n,), ``image_id``; and (n,) each, by name, every other role and attribute that the
+            protocol looks at. None where the evaluator has the truth.
 
         Raises
         ------
@@ -156,7 +159,7 @@ class Evaluator(Locked):
             finite, negative sizes, an image that came before or that the truth lacks
         ProtocolError : the protocol compares masks or keypoints; batches have boxes
         """
-        if self.protocol.iou.of != "boxes":
+        if kind_of(self.protocol.iou.of).reader is not None:
             raise ProtocolError(
                 f"protocol {self.protocol.name}",
                 f"compares {self.protocol.iou.of}, and batches have boxes alone",

@@ -15,7 +15,7 @@ from detmap.matches import Matches, distinct
 from detmap.overlaps import producer
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
-from detmap.roles import Roles, read_roles
+from detmap.roles import Roles, missing_roles, read_roles
 from detmap.rows import group, labels, offsets, places_in_cells
 from detmap.scope import clipped
 from detmap.signature import image_digests
@@ -150,7 +150,12 @@ def judge(
         obj_image=objects.image,
         counted=_flags(objects.find, n_subsets),
         unjudged=roles.unjudged,
-        notes=distinct(truth.notes, detections.notes, _scope_notes(truth, protocol)),
+        notes=distinct(
+            truth.notes,
+            detections.notes,
+            _scope_notes(truth, protocol),
+            missing_roles(truth, protocol),
+        ),
         taken=_taken(kept, objects, tp) if taken else None,
     )
 

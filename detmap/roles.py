@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detmap.protocol import Protocol
 from detmap.scope import look, objects_that_take_part
 from detmap.subsets import detection_words, object_words
-from detmap.tables import Detections, Truth
+from detmap.tables import FLAGS, Detections, Note, Truth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,3 +74,23 @@ def read_roles(
         looked.rank,
         looked.unjudged,
     )
+
+
+def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
+    """A note of each role that the protocol gives a meaning and the truth lacks altogether.
+
+    Stock protocols name the flags of other formats besides; of ``crowd`` and ``difficult``, COCO's
+    and VOC's names of one flag, either will do.
+    """
+    changed = {key for key, _ in protocol.changes}
+    either = {"crowd", "difficult"} if truth.roles.keys() & {"crowd", "difficult"} else set()
+    notes = []
+    for role, what in protocol.matching.neutral:
+        stock = protocol.stock and f"matching.neutral.{role}" not in changed
+        if what == "count" or role in truth.roles or role in either or (stock and role in FLAGS):
+            continue
+        text = f"no object has the role {role!r}, which {protocol.name} gives a meaning"
+        if role not in FLAGS:
+            text += f"; where the truth has it under that name, read it with roles=[{role!r}]"
+        notes.append(Note("role-missing", text, len(truth), truth.source))
+    return notes

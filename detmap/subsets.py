@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.errors import DataError, few
 from detmap.protocol import Protocol
-from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -50,6 +50,17 @@ class DetectionWords:
 
     outside: NDArray[np.unsignedinteger[Any]]
     dropped: Words
+
+
+def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
+    """The roles and the attributes that a protocol asks for by name, beside the flags that formats
+    have of their own and the measures that every box has.
+    """
+    roles = [role for role, what in protocol.matching.neutral if what != "count"]
+    return (
+        [role for role in roles if role not in FLAGS],
+        [attribute for attribute in _attributes(protocol) if attribute not in MEASURES],
+    )
 
 
 def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
@@ -135,7 +146,8 @@ def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
     raise DataError(
         truth.source,
         f"no object has the attribute {name!r} that a subset of {protocol.name} asks for",
-        f"the attributes are {few(known)}; or change the subsets",
+        f"the attributes are {few(known)}; read it with attributes=[{name!r}] where the truth "
+        "has it, or change the subsets",
     )
 
 

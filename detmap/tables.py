@@ -43,6 +43,9 @@ MAX_ROWS = checks.MAX_ROWS
 MAX_PIXEL = checks.MAX_PIXEL
 
 
+FLAGS = ("crowd", "difficult", "ignore", "unlabelled")
+"""Roles that formats have of their own: their readers bring them unasked."""
+
 Kind = TypeVar("Kind", bound=np.generic, covariant=True)
 
 

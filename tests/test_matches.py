@@ -16,6 +16,7 @@ from detmap.errors import DataError, MergeError
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.protocol import load
+from detmap.resources import folder
 from tests.drawing import CocoData, coco_data, draw_coco, voc_data
 from tests.tables import read_coco, voc_tables
 
@@ -191,3 +192,15 @@ def test_position_leads_back_to_the_record() -> None:
     found = match(truth, detections, load("coco-bbox"))
     assert (detections.score[found.position] == found.score).all()
     assert (detections.image[found.position] == found.image).all()
+
+
+def test_match_takes_paths_and_names_as_evaluate_does() -> None:
+    sample = folder("datasets") / "shapes"
+    truth = detmap.read_truth(sample)
+    found = detmap.read_detections(sample / "detections" / "contours", truth)
+    tables = detmap.match(truth, found, detmap.load_protocol("coco-bbox"))
+    files = detmap.match(sample, str(sample / "detections" / "contours"), "coco-bbox")
+    assert_same(files, tables)
+    changed = detmap.match(sample, found, settings={"iou.thresholds": [0.5]}, taken=True)
+    assert changed.protocol.name.startswith("voc")
+    assert changed.taken is not None

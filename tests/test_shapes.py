@@ -203,6 +203,60 @@ def test_detections_without_boxes_are_not_said_to_lie_outside(kind: str, tmp_pat
     assert outside < len(data[1]), "only masks without a pixel and points beyond the image"
 
 
+@relaxed
+@given(SEEDS)
+def test_masks_of_objects_without_boxes_give_the_arrays_of_pycocotools(seed: int) -> None:
+    instances, results = draw_segm(np.random.default_rng(seed))
+    for record in instances["annotations"]:
+        record.pop("bbox", None)
+    assert difference((instances, results), "segm") is None
+
+
+def test_boxes_around_masks_and_keypoints_stand_for_those_that_are_missing(tmp_path: Path) -> None:
+    image = {"id": 1, "width": WIDTH, "height": HEIGHT}
+    record = {"id": 1, "image_id": 1, "category_id": 1}
+    categories = [{"id": 1, "name": "person"}]
+    points = [4, 5, 2, 9, 9, 0, 14, 15, 1]
+    path = tmp_path / "gt.json"
+    for kind, own, box, area in (
+        ("masks", {"segmentation": packed(pixels((3, 4, 10, 5)))}, [3, 4, 10, 5], 50),
+        ("keypoints", {"keypoints": points}, [4, 5, 10, 10], 100),
+    ):
+        tree = {"images": [image], "annotations": [record | own], "categories": categories}
+        path.write_text(json.dumps(tree))
+        truth = detmap.read_truth(path, shapes=kind)
+        assert truth.boxes.tolist() == [box]
+        assert truth.area.tolist() == [area]
+        assert {note.code: note.count for note in truth.notes}["bbox-missing"] == 1
+    tree["annotations"] = [record | {"keypoints": [4, 5, 0, 9, 9, 0]}]
+    path.write_text(json.dumps(tree))
+    with pytest.raises(DataError, match=r"annotations\[0\]\.bbox: missing, and nothing"):
+        detmap.read_truth(path, shapes="keypoints")
+    with pytest.raises(DataError, match=r"the records have keypoints only; use -p coco-keypoints"):
+        detmap.read_truth(path)
+
+
+def test_boxes_asked_of_masks_alone_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    truth, results = files(tmp_path, some("segm"))
+    records = [
+        {k: v for k, v in row.items() if k != "bbox"} for row in json.loads(results.read_text())
+    ]
+    results.write_text(json.dumps(records))
+    with pytest.raises(DataError, match="have masks only; use -p coco-segm, or give boxes"):
+        detmap.evaluate(truth, results, "coco-bbox")
+
+
+def test_of_results_with_boxes_and_masks_a_note_says_which_were_compared(tmp_path: Path) -> None:
+    instances, results = some("segm")
+    for row in results:
+        row["bbox"] = [1, 1, 5, 5]
+    paths = files(tmp_path, (instances, results))
+    for protocol, compared in (("coco-segm", "segmentation"), ("coco-bbox", "bbox")):
+        notes = {note.code: note for note in detmap.evaluate(*paths, protocol).notes}
+        assert f"the {compared} was compared" in notes["shape-and-box"].text
+        assert notes["shape-and-box"].count == len(results)
+
+
 def test_what_overlaps_and_the_sigmas_decide_the_number(tmp_path: Path) -> None:
     paths = files(tmp_path, some("segm"))
     truth = detmap.read_truth(paths[0], shapes="masks")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from detmap.adapters import geometry, joining, registry, text
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
+from detmap.overlaps import kind_of
+from detmap.protocol import Protocol
+from detmap.subsets import named_columns
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
@@ -27,6 +31,8 @@ def read_truth(
     shapes: str = "boxes",
     box_format: str | None = None,
     image_sizes: str | Path | None = None,
+    roles: Sequence[str] = (),
+    attributes: Sequence[str] = (),
 ) -> Truth:
     """Ground truth of a benchmark split.
 
@@ -41,6 +47,8 @@ def read_truth(
     image_sizes : a CSV file with columns image, width and height, for a format that does not say
     shapes : "masks" or "keypoints", to read them beside the boxes; a protocol says in ``iou.of``
         what it compares
+    roles, attributes : further flags and numbers of the objects, by name, to read beside those that
+        the format has of its own: ``["occluded"]``, ``["visibility"]``
 
     Raises
     ------
@@ -57,8 +65,33 @@ def read_truth(
             shapes=None if shapes == "boxes" else shapes,
             box_format=box_format,
             image_sizes=None if image_sizes is None else registry.as_path(image_sizes),
+            roles=tuple(roles) or None,
+            attributes=tuple(attributes) or None,
         )
         return row.read_truth(path, **told)
+
+
+def read_truth_for(
+    path: str | Path, protocol: Protocol, *, format: str | None = None, **options: Any
+) -> Truth:
+    """Ground truth with all that a protocol looks at, as far as the format can tell it: shapes,
+    and roles and attributes by name. What is lacking then, matching says.
+
+    Parameters
+    ----------
+    format, options : further ones of `read_truth`
+
+    Raises
+    ------
+    DataError : as `read_truth`
+    """
+    path = registry.as_path(path)
+    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
+    names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
+    options |= {name: names[name] for name in names if name in row.options}
+    of = protocol.iou.of
+    shapes = "boxes" if kind_of(of).reader is None else of
+    return read_truth(path, format=format, shapes=shapes, **options)
 
 
 def read_detections(

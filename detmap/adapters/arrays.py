@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ def truth_from_arrays(
     crowd: ArrayLike | None = None,
     images: ArrayLike | None = None,
     categories: dict[int, str] | None = None,
+    roles: Mapping[str, ArrayLike] | None = None,
+    attributes: Mapping[str, ArrayLike] | None = None,
 ) -> Truth:
     """Ground truth from arrays, boxes as COCO's x, y, width, height.
 
@@ -38,6 +40,9 @@ def truth_from_arrays(
     images : ids of all images of the split; those of `image_id` when left out, and then an image
         without objects is unknown
     categories : id to name; the ids of `category_id`, named by their number, when left out
+    roles : (G,) bool each, by the names that a protocol gives a meaning: ``{"occluded": ...}``
+    attributes : (G,) numbers each, by the names that subsets ask for: ``{"visibility": ...}``; NaN
+        where unknown, which is outside of every range
 
     Raises
     ------
@@ -72,7 +77,9 @@ def truth_from_arrays(
     crowds = (
         np.zeros(len(xywh), dtype=bool) if crowd is None else given.flags(f"{where}: crowd", crowd)
     )
-    _same_length(where, len(xywh), category_id=category_ids, area=areas, crowd=crowds)
+    flags = {"crowd": crowds} | _named(f"{where}: roles", roles, given.flags)
+    numbers = {"area": areas} | _named(f"{where}: attributes", attributes, given.numbers)
+    _same_length(where, len(xywh), category_id=category_ids, **flags, **numbers)
     given.refuse_first(
         f"{where}: area",
         areas,
@@ -107,8 +114,8 @@ def truth_from_arrays(
         image,
         label,
         xywh,
-        roles={} if crowd is None else {"crowd": crowds},
-        attributes={"area": areas},
+        roles=flags,
+        attributes=numbers,
         box_format="xywh",
         family="coco",
         source=where,
@@ -149,6 +156,20 @@ def detections_from_arrays(
     label = joining.classes_by_id(truth, category_ids, where)
     origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids, category_ids)
     return joining.joined(truth, image, label, xywh, scores, box_format="xywh", origin=origin)
+
+
+def _named(
+    where: str, columns: Mapping[str, ArrayLike] | None, read: Callable[[str, ArrayLike], Any]
+) -> dict[str, NDArray[Any]]:
+    """Further columns by their names."""
+    if not isinstance(columns, Mapping | None) or not all(
+        isinstance(name, str) for name in columns or ()
+    ):
+        raise DataError(where, f"{columns!r:.60}", "give a dict from name to array")
+    taken = {"area", "crowd"}.intersection(columns or ())
+    if taken:
+        raise DataError(f"{where}[{taken.pop()!r}]", "has an argument of its own", "use that")
+    return {name: read(f"{where}[{name!r}]", column) for name, column in (columns or {}).items()}
 
 
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:

@@ -156,6 +156,10 @@ def identify(
     return array[order], place, False
 
 
+FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
+"""Keys of targets that may be left out, then nobody has the role; and the roles that they give."""
+
+
 class Reader:
     """Reads batches as tables.
 
@@ -163,10 +167,18 @@ class Reader:
     ----------
     categories : whose ids the labels are
     box_format : one of `batches.FORMATS`
+    roles, attributes : keys that every target has to have, with flags and with numbers
     """
 
-    def __init__(self, categories: Categories, box_format: str) -> None:
+    def __init__(
+        self,
+        categories: Categories,
+        box_format: str,
+        roles: Sequence[str] = (),
+        attributes: Sequence[str] = (),
+    ) -> None:
         self.categories, self.box_format = categories, box_format
+        self.roles, self.attributes = tuple(roles), tuple(attributes)
         self._positions = Positions(categories.ids)
 
     def predictions(
@@ -211,14 +223,15 @@ class Reader:
         DataError : what `batches.read_rows` refuses, areas that are none, an unknown class
         """
         where = "targets"
-        optional = {"area": np.nan, "iscrowd": 0, "difficult": 0}
+        optional = {"area": np.nan, **dict.fromkeys(FLAG_KEYS, 0)}
         asked = {
             key: missing
             for key, missing in optional.items()
             if any(key in image for image in images)
         }
-        rows = batches.read_rows(where, images, self.box_format, asked)
-        for key in asked.keys() - {"area"}:
+        required = dict.fromkeys((*self.roles, *self.attributes))
+        rows = batches.read_rows(where, images, self.box_format, asked | required)
+        for key in (*(asked.keys() & FLAG_KEYS.keys()), *self.roles):
             bad = (rows.more[key] != 0) & (rows.more[key] != 1)
             if bad.any():
                 i, row = batches.place_of(rows.count, bad)
@@ -247,11 +260,13 @@ class Reader:
                 label=self._label(where, rows),
                 boxes=rows.boxes,
                 roles={
-                    role: rows.more[key].astype(bool)
-                    for key, role in (("iscrowd", "crowd"), ("difficult", "difficult"))
-                    if key in asked
+                    FLAG_KEYS.get(key, key): rows.more[key].astype(bool)
+                    if key in rows.more
+                    else np.zeros(len(rows.boxes), dtype=bool)
+                    for key in (*FLAG_KEYS, *self.roles)
                 },
-                attributes={"area": area},
+                attributes={"area": area}
+                | {key: rows.more[key].astype(np.float64) for key in self.attributes},
                 box_format=batches.table_format(self.box_format),
                 family="voc" if corners else "coco",
             )

@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import coco_decode, coco_errors, coco_scan, joining, lvis
-from detmap.adapters.coco_decode import Annotations, Category, Image, Instances
+from detmap.adapters.coco_decode import Annotations, Boxes, Category, Image, Instances
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.rows import Positions
 from detmap.tables import Detections, Note, Scope, Truth
 
 
-def read_truth(path: Path) -> Truth:
+def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
     """An instances JSON file.
 
     Source: the COCO data format (cocodataset.org, "Data format", object detection) as pycocotools
@@ -34,7 +34,7 @@ def read_truth(path: Path) -> Truth:
     DataError : not JSON, a record or field that is missing or of the wrong kind, ids that occur
         twice
     """
-    file = scan_instances(path) or decode_instances(path)
+    file = scan_instances(path) or decode_instances(path, boxes_are)
     rows = file.annotations
     area = np.where(np.isnan(rows.area), rows.boxes[:, 2] * rows.boxes[:, 3], rows.area)
     known = (rows.image >= 0) & (rows.label >= 0)
@@ -45,6 +45,8 @@ def read_truth(path: Path) -> Truth:
     roles = {"crowd": rows.iscrowd[known] > 0}
     if rows.ignore is not None:
         roles["ignore"] = rows.ignore[known]
+    elif scope is not None:  # LVIS has that flag, whether or not somebody has it
+        roles["ignore"] = np.zeros_like(roles["crowd"])
     return Truth(
         file.images,
         categories,
@@ -124,9 +126,9 @@ def scan_instances(path: Path) -> Instances | None:
     )
 
 
-def decode_instances(path: Path) -> Instances:
+def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     """The reference lane of `read_truth`."""
-    return coco_decode.instances(path)
+    return coco_decode.instances(path, boxes_are)
 
 
 def scan_results(path: Path, truth: Truth) -> Detections | None:
@@ -175,6 +177,11 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             "area-missing",
             "annotations give no area: width times height is used",
             int(np.isnan(rows.area).sum()),
+        ),
+        (
+            "bbox-missing",
+            "annotations give no bbox: that around their mask or keypoints is used",
+            rows.n_boxless,
         ),
         (
             "iscrowd-missing",

@@ -13,23 +13,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap import opening
-from detmap.adapters import coco_errors, joining
-from detmap.checks import MAX_ID
+from detmap.adapters import coco_errors, coco_ids, joining
+from detmap.adapters.coco_ids import Id, Ids
 from detmap.errors import DataError
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Images
 
-Id = int | float | str
-Ids = NDArray[np.int64] | list[str]
 ClassId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Box = tuple[float, float, float, float]
+NO_BOX: Box = (0.0, 0.0, 0.0, 0.0)
 
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -64,11 +63,19 @@ class _Annotation(msgspec.Struct, gc=False):
     id: Id | None = None
 
 
+class _Boxless(_Annotation, gc=False):
+    bbox: Box | None = None  # type: ignore[assignment]
+
+
 class _Instances(msgspec.Struct, gc=False):
     images: list[Image]
     annotations: list[_Annotation]
     categories: list[Category]
     licenses: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _BoxlessInstances(_Instances, gc=False):
+    annotations: list[_Boxless]  # type: ignore[assignment]
 
 
 class _Detection(msgspec.Struct, gc=False):
@@ -88,11 +95,13 @@ class Annotations(NamedTuple):
     Parameters
     ----------
     image, label : (n,) int32 positions; -1 for an id that the file does not list
-    boxes : (n, 4) float64; area : (n,) float64, NaN where missing; iscrowd : (n,) int8, -1 where
-        missing
+    boxes : (n, 4) float64, zeros where missing
+    area : (n,) float64, NaN where missing
+    iscrowd : (n,) int8, -1 where missing
     ids : the ids of the annotations that have one
     odd_flags : how many flags are neither 0 nor 1, and were read as 1
     ignore : (n,) bool, LVIS's flag of a neutral object; None where nobody has it
+    n_boxless : how many give no box
     """
 
     image: NDArray[np.int32]
@@ -103,6 +112,7 @@ class Annotations(NamedTuple):
     ids: Sequence[Any] | NDArray[np.int64]
     odd_flags: int = 0
     ignore: NDArray[np.bool_] | None = None
+    n_boxless: int = 0
 
 
 class Instances(NamedTuple):
@@ -131,36 +141,44 @@ class Scored(NamedTuple):
     group: str
 
 
-def instances(path: Path) -> Instances:
+Boxes = Literal["required", "optional"]
+"""Whether every object has to have a box, or shapes will tell where it is."""
+
+
+def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     """An instances file."""
     data = _bytes(path)
+    kind = _Instances if boxes_are == "required" else _BoxlessInstances
+    expected = coco_errors.INSTANCES if boxes_are == "required" else coco_errors.BOXLESS
     try:
-        file = msgspec.json.decode(data, type=_Instances)
+        file = msgspec.json.decode(data, type=kind)
     except REFUSALS as error:
-        raise coco_errors.explain(path, data, coco_errors.INSTANCES, error) from None
-    _require_utf8(path, data, coco_errors.INSTANCES)
+        raise coco_errors.explain(path, data, expected, error) from None
+    _require_utf8(path, data, expected)
     lists: dict[str, Any] = {
         "images": file.images,
         "annotations": file.annotations,
         "categories": file.categories,
     }
-    coco_errors.require_once(path, data, coco_errors.INSTANCES, least(lists, bytes(file.licenses)))
+    coco_errors.require_once(path, data, expected, least(lists, bytes(file.licenses)))
     file.licenses = msgspec.Raw(b"")  # it keeps all data
     del data
     images = image_table(path, file.images)
     categories = category_table(path, file.categories)
     rows = file.annotations
     _check_count(path, rows)
-    boxes = _boxes([row.bbox for row in rows])
-    _raise_first_bad(path, "annotations", ~_good_boxes(boxes), rows, coco_errors.ANNOTATION)
+    boxes = _boxes([row.bbox or NO_BOX for row in rows])
+    _raise_first_bad(path, "annotations", ~_good_boxes(boxes), rows, expected[1]["annotations"])
     area = np.array([np.nan if row.area is None else row.area for row in rows], dtype=np.float64)
     bad = ~(np.isfinite(area) & (area >= 0)) & np.array(
         [row.area is not None for row in rows], dtype=bool
     )
-    _raise_first_bad(path, "annotations", bad, rows, coco_errors.ANNOTATION)
+    _raise_first_bad(path, "annotations", bad, rows, expected[1]["annotations"])
     crowd, odd_flags = _flags(path, rows)
-    image_ids = _ids(path, "annotations", "image_id", [row.image_id for row in rows])
-    category_ids = _integers(path, "annotations", "category_id", [row.category_id for row in rows])
+    image_ids = coco_ids.read(path, "annotations", "image_id", [row.image_id for row in rows])
+    category_ids = coco_ids.integers(
+        path, "annotations", "category_id", [row.category_id for row in rows]
+    )
     if len(rows) and len(images) and isinstance(image_ids, list) != (images.ids.dtype.kind == "U"):
         raise DataError(
             f"{path}: annotations[0].image_id",
@@ -176,6 +194,7 @@ def instances(path: Path) -> Instances:
         [row.id for row in rows if row.id is not None],
         odd_flags,
         _ignored(rows),
+        sum(row.bbox is None for row in rows),
     )
     return Instances(images, categories, annotations, file.images, file.categories)
 
@@ -195,8 +214,8 @@ def results(path: Path) -> Scored:
     del data
     _check_count(path, rows)
     group = "annotations" if isinstance(file, _Results) else ""
-    image_ids = _ids(path, group, "image_id", [row.image_id for row in rows])
-    category_ids = _ids(path, group, "category_id", [row.category_id for row in rows])
+    image_ids = coco_ids.read(path, group, "image_id", [row.image_id for row in rows])
+    category_ids = coco_ids.read(path, group, "category_id", [row.category_id for row in rows])
     score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
     boxes = _boxes([row.bbox for row in rows])
     _raise_first_bad(
@@ -220,11 +239,11 @@ def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, 
 
 def image_table(path: Path, rows: Sequence[Image]) -> Images:
     """The images by ascending id; a side that is not above 0 is as good as none."""
-    given = _ids(path, "images", "id", [row.id for row in rows])
+    given = coco_ids.read(path, "images", "id", [row.id for row in rows])
     if isinstance(given, list):
-        _check_stored(path, given)
+        coco_ids.check_stored(path, given)
     ids = np.array(given, dtype=str if isinstance(given, list) else np.int64)
-    _raise_twice(path, "images", ids)
+    coco_ids.refuse_twice(path, "images", ids)
     order = np.argsort(ids, kind="stable")
     sides = np.array(
         [
@@ -241,8 +260,8 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:
     """The categories by ascending id; one without a name is called by its id."""
-    ids = _integers(path, "categories", "id", [row.id for row in rows])
-    _raise_twice(path, "categories", ids)
+    ids = coco_ids.integers(path, "categories", "id", [row.id for row in rows])
+    coco_ids.refuse_twice(path, "categories", ids)
     order = np.argsort(ids, kind="stable")
     names = [str(ids[i]) if row.name is None else row.name for i, row in enumerate(rows)]
     return Categories(ids[order], tuple(names[i] for i in order))
@@ -253,82 +272,6 @@ def _stem(file_name: str) -> str:
     name = file_name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     return stem if dot and stem and ending else name
-
-
-def _check_stored(path: Path, ids: list[str]) -> None:
-    """Ids that an array of strings can hold, and hold apart."""
-    for i, each in enumerate(ids):
-        where = f"{coco_errors.place(path, 'images', i)}.id"
-        if len(each) > MAX_ID:
-            raise DataError(where, f"a string of {len(each)} characters", f"use at most {MAX_ID}")
-        if "\0" in each:
-            raise DataError(
-                where, f"{coco_errors.short(each)} holds a NUL", "use visible characters"
-            )
-
-
-def _raise_twice(path: Path, group: str, ids: NDArray[Any]) -> None:
-    unique, count = np.unique(ids, return_counts=True)
-    if (count > 1).any():
-        twice = unique[count > 1]
-        first, second = np.flatnonzero(ids == twice[0])[:2].tolist()
-        raise DataError(
-            f"{coco_errors.place(path, group, second)}.id",
-            f"{twice[0].item()!r} is the id of {group}[{first}] already",
-            f"every id must be unique; {len(twice)} of {len(unique)} are not",
-        )
-
-
-def _ids(path: Path, group: str, field: str, values: list[Any]) -> Ids:
-    """Ids as int64, integral floats read as integers; or as a list of strings.
-
-    An array of strings would be as wide as the longest of them.
-    """
-    kinds = set(map(type, values))
-    if kinds == {str}:
-        return values
-    if str in kinds:
-        first = next(i for i, value in enumerate(values) if type(value) is not type(values[0]))
-        raise DataError(
-            f"{coco_errors.place(path, group, first)}.{field}",
-            f"{_short(values[first])}, while record 0 has {_short(values[0])}",
-            "use either integers or strings for all",
-        )
-    return _integers(path, group, field, values)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[np.int64]:
-    """Whole numbers as int64."""
-    for i, value in enumerate(values) if float in set(map(type, values)) else ():
-        if isinstance(value, float):
-            if not value.is_integer():
-                raise DataError(
-                    f"{coco_errors.place(path, group, i)}.{field}",
-                    f"{value!r} is not a whole number",
-                    "ids are integers",
-                )
-            if abs(value) > 2**53:  # it may have been another number in the file
-                what = "does not fit 64 bits" if abs(value) >= 2**63 else "is too large to be exact"
-                raise DataError(
-                    f"{coco_errors.place(path, group, i)}.{field}",
-                    f"{value!r} {what}",
-                    "use smaller ids, or write whole numbers",
-                )
-            values[i] = int(value)
-    try:
-        return np.array(values, dtype=np.int64)
-    except OverflowError:
-        first = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
-        raise DataError(
-            f"{coco_errors.place(path, group, first)}.{field}",
-            f"{coco_errors.short(values[first])} does not fit 64 bits",
-            "use smaller ids",
-        ) from None
 
 
 def _ignored(rows: Sequence[_Annotation]) -> NDArray[np.bool_] | None:

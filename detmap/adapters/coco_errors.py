@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from detmap import opening
 from detmap.adapters.joining import MAX_PIXEL
 from detmap.errors import DataError
 
@@ -142,6 +143,11 @@ INSTANCES: Expected = (
     "an instances file is an object with images, annotations and categories",
     {"images": _IMAGE, "annotations": ANNOTATION, "categories": _CATEGORY},
 )
+BOXLESS: Expected = (
+    INSTANCES[0],
+    {**INSTANCES[1], "annotations": {**ANNOTATION, "bbox": (_is_box, False, _BOX_FIX)}},
+)
+"""An instances file whose objects may be without boxes."""
 RESULTS: Expected = (
     "a results file is a list of records with image_id, category_id, bbox and score",
     {"annotations": DETECTION},
@@ -164,16 +170,25 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
     for name, (check, required, fix) in fields.items():
         if name not in record or (record[name] is None and not required):
             if required:
-                yield DataError(f"{where}.{name}", "missing", fix)
+                yield DataError(f"{where}.{name}", "missing", _other_protocol(name, record) or fix)
         elif wrong := check(record[name]):
             yield DataError(f"{where}.{name}", wrong, fix)
+
+
+def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
+    """What to do about a record without a box that has something else to compare; "" for none."""
+    for key, what, protocol in (
+        ("segmentation", "masks", "coco-segm"),
+        ("keypoints", "keypoints", "coco-keypoints"),
+    ):
+        if missing == "bbox" and record.get(key) is not None:
+            return f"the records have {what} only; use -p {protocol}, or give boxes"
+    return ""
 
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON spells half of a surrogate pair
 
 
-SHAPE_KEYS = ("ignore", "segmentation", "keypoints", "num_keypoints")
-"""What is read of some records, beside their fields."""
 ESCAPED = (b"\\u005", b"\\u006", b"\\u007")
 """How escapes of the letters of keys begin."""
 
@@ -184,8 +199,8 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
 
     Parameters
     ----------
-    least : how often each key is in the file for sure; where it is there no more often, and no
-        letter is spelled as an escape, the file is not read again
+    least : how often each key that is read is in the file for sure; where it is there no more
+        often, and no letter is spelled as an escape, the file is not read again
     """
     seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
     if seldom and not any(escape in data for escape in ESCAPED):
@@ -212,8 +227,27 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
     for group, records in lists:
         shown = group if isinstance(tree, _Pairs) else ""
         for i, record in enumerate(records):
-            names = (*groups[group], *SHAPE_KEYS)
-            _refuse_twice(record, names, f"{place(path, shown, i)}.")
+            where = f"{place(path, shown, i)}."
+            _refuse_twice(record, (*groups[group], *least), where)
+            for name, value in record:
+                if name == "attributes" and isinstance(value, _Pairs):
+                    _refuse_twice(value, least, f"{where}{name}.")
+
+
+def first_record(path: Path) -> Mapping[str, Any]:
+    """The first record of a results file that is a list, empty where it is not to be seen soon."""
+    for size in (1 << 12, 1 << 18, 1 << 22):
+        with opening.opened(path) as file:
+            text = file.read(0, size).decode(errors="replace").lstrip().lstrip("\ufeff")
+        begin = text.find("{")
+        if not text.startswith("[") or text[1 : max(begin, 1)].strip():
+            return {}
+        try:
+            record = json.JSONDecoder().raw_decode(text, begin)[0]
+        except (ValueError, RecursionError):
+            continue
+        return record if isinstance(record, dict) else {}
+    return {}
 
 
 class _Pairs(list[tuple[str, Any]]):

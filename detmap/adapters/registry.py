@@ -100,7 +100,7 @@ FORMATS: tuple[Format, ...] = (
         _file,
         coco_shapes.read_truth,
         coco_shapes.read_detections,
-        options=("shapes",),
+        options=("shapes", "roles", "attributes"),
     ),
     Format(
         "voc",

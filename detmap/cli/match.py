@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 
-from detmap.adapters import read_detections, read_images, read_truth
+from detmap.adapters import read_detections, read_images
 from detmap.cli import options, streams
-from detmap.evaluate import choose_protocol, shapes_of
+from detmap.evaluate import read_truth_and_protocol
 from detmap.matching import match_images
 
 EXAMPLES = (
@@ -47,13 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.images)
     options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress(f"reading {arguments.truth}")
-    shapes = shapes_of(arguments.protocol, options.settings(arguments.set))
-    truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
+    settings = options.settings(arguments.set)
+    truth, rules = read_truth_and_protocol(
+        arguments.truth, arguments.protocol, settings, split=arguments.split
+    )
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     streams.progress(f"reading {arguments.detections}")
     detections = read_detections(arguments.detections, truth)
-    rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.adapters import read_detections, read_truth
+from detmap.adapters import read_detections
 from detmap.cli import options, streams
-from detmap.evaluate import choose_protocol, shapes_of
+from detmap.evaluate import read_truth_and_protocol
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
@@ -20,20 +20,19 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
     """Read what was named, and say so meanwhile."""
-    truth = read_truth_of(arguments)
-    detections = read_detections_of(arguments, arguments.detections, truth)
-    rules = choose_protocol(arguments.protocol, truth, options.settings(arguments.set))
-    return truth, detections, rules
+    truth, rules = read_truth_of(arguments)
+    return truth, read_detections_of(arguments, arguments.detections, truth), rules
 
 
-def read_truth_of(arguments: argparse.Namespace) -> Truth:
-    """The truth alone."""
+def read_truth_of(arguments: argparse.Namespace) -> tuple[Truth, Protocol]:
+    """The truth, and the rules, which decide what is read of it."""
     streams.progress(f"reading {arguments.truth}")
-    return read_truth(
+    return read_truth_and_protocol(
         arguments.truth,
+        arguments.protocol,
+        options.settings(arguments.set),
         split=arguments.split,
         format=arguments.truth_format,
-        shapes=shapes_of(arguments.protocol, options.settings(arguments.set)),
         box_format=arguments.truth_box_format,
         image_sizes=arguments.image_sizes,
     )

@@ -1,23 +1,25 @@
 """Overlaps of detections and objects, as pairs: a module a kind.
 
 A producer is called with cells, and yields buffers of pairs whose overlap reaches the lowest
-threshold; the rules that judge them know no geometry. To add a kind of overlap, write a producer
-and name it in `producer`.
+threshold; the rules that judge them know no geometry. To add a kind of overlap: one module with its
+producer, one row in `KINDS`, one word in ``iou.of`` of `detmap.protocol.rules`
+(`docs/add-an-overlap.md`).
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps.boxes import BoxPairs
-from detmap.overlaps.keypoints import KeypointPairs, Keypoints
-from detmap.overlaps.masks import MaskPairs, Masks
+from detmap.overlaps import boxes, keypoints, masks
+from detmap.overlaps.mask_reader import MaskReader
+from detmap.overlaps.reading import ShapeReader
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
@@ -46,6 +48,44 @@ class Producer(typing.Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of overlap.
+
+    Parameters
+    ----------
+    name : as in ``iou.of``
+    producer : takes truth, detections, objects, protocol and the lowest overlap
+    reader : of the shapes that it compares, which tables hold beside their boxes; None where boxes
+        are all that it looks at
+    """
+
+    name: str
+    producer: Callable[[Truth, Detections, ObjectColumns, Protocol, float], Producer]
+    reader: ShapeReader | None = None
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("boxes", boxes.producer),
+    Kind("masks", masks.producer, MaskReader()),
+    Kind("keypoints", keypoints.producer, keypoints.KeypointReader()),
+)
+
+
+def kind_of(name: str) -> Kind:
+    """The row of a kind of overlap.
+
+    Raises
+    ------
+    DataError : there is no such kind
+    """
+    for row in KINDS:
+        if row.name == name:
+            return row
+    known = ", ".join(row.name for row in KINDS)
+    raise DataError("shapes", f"no kind {name!r}", f"the kinds are {known}")
+
+
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> Producer:
@@ -55,33 +95,13 @@ def producer(
     ------
     DataError : tables without the masks or keypoints that it needs
     """
-    of = protocol.iou.of
-    if of == "boxes":
-        return BoxPairs(
-            truth,
-            detections,
-            objects,
-            extent=protocol.boxes.extent,
-            lowest=lowest,
-            epsilon=protocol.iou.epsilon,
-        )
+    kind = kind_of(protocol.iou.of)
     for table in (truth, detections):
-        if not isinstance(table.shapes, Masks if of == "masks" else Keypoints):
+        if kind.reader is not None and not isinstance(table.shapes, kind.reader.kind):
             raise DataError(
                 table.source,
-                f"has no {of}, which {protocol.name} compares",
-                f'read the truth with read_truth(path, shapes="{of}"), and the detections with it',
+                f"has no {kind.name}, which {protocol.name} compares",
+                f'read the truth with read_truth(path, shapes="{kind.name}"), and the detections '
+                "with it",
             )
-    if of == "masks":
-        return MaskPairs(truth, detections, objects, lowest=lowest)
-    n_sigmas = len(protocol.iou.sigmas)
-    for table in (truth, detections):
-        assert isinstance(table.shapes, Keypoints)
-        n_points = table.shapes.points.shape[1]
-        if len(table) and n_points != n_sigmas:
-            raise DataError(
-                "iou.sigmas",
-                f"{n_sigmas} numbers, where {table.source or 'a table'} has {n_points} keypoints",
-                "give a number for each keypoint",
-            )
-    return KeypointPairs(truth, detections, objects, lowest=lowest, sigmas=protocol.iou.sigmas)
+    return kind.producer(truth, detections, objects, protocol, lowest)

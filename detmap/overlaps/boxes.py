@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
+from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
 if TYPE_CHECKING:
@@ -90,3 +91,17 @@ class BoxPairs:
                 )
             if n:
                 yield n, pairs
+
+
+def producer(
+    truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
+) -> BoxPairs:
+    """The producer of a protocol that compares boxes."""
+    return BoxPairs(
+        truth,
+        detections,
+        objects,
+        extent=protocol.boxes.extent,
+        lowest=lowest,
+        epsilon=protocol.iou.epsilon,
+    )

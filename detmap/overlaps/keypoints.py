@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap import checks
+from detmap.errors import DataError
 from detmap.immutable import Immutable, keep
 from detmap.overlaps.dense import DensePairs
+from detmap.overlaps.reading import Place, ShapeReader
+from detmap.protocol import Protocol
 from detmap.signature import fold_table
-from detmap.tables import Detections, Truth
+from detmap.tables import Columns, Detections, Shapes, Truth
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns
@@ -108,3 +111,102 @@ class KeypointPairs(DensePairs):
                 e = np.ascontiguousarray(e[:, labelled])
             table[:, j] = np.exp(-e).sum(axis=1) / e.shape[1]
         return table
+
+
+def producer(
+    truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
+) -> KeypointPairs:
+    """The producer of a protocol that compares keypoints.
+
+    Raises
+    ------
+    DataError : the protocol has sigmas of another number of keypoints
+    """
+    n_sigmas = len(protocol.iou.sigmas)
+    for table in (truth, detections):
+        assert isinstance(table.shapes, Keypoints)
+        n_points = table.shapes.points.shape[1]
+        if len(table) and n_points != n_sigmas:
+            raise DataError(
+                "iou.sigmas",
+                f"{n_sigmas} numbers, where {table.source or 'a table'} has {n_points} keypoints",
+                "give a number for each keypoint",
+            )
+    return KeypointPairs(truth, detections, objects, lowest=lowest, sigmas=protocol.iou.sigmas)
+
+
+class KeypointReader(ShapeReader):
+    """Reads ``keypoints``: x, y and visibility of each point, one after the other."""
+
+    kind = Keypoints
+    field = "keypoints"
+    more = ("num_keypoints",)
+
+    def read(
+        self,
+        values: Sequence[Any],
+        sizes: NDArray[np.float64],
+        place: Place,
+        like: Shapes | None = None,
+    ) -> Keypoints:
+        """Keypoints; see `ShapeReader`. Detections have as many points as the truth."""
+        points = _points(values, place)
+        if isinstance(like, Keypoints) and len(points) and len(like):
+            k = like.points.shape[1]
+            if points.shape[1] != k:
+                what = f"{points.shape[1]} points where the truth has {k}"
+                raise DataError(place(0), what, "give the points that the truth has")
+        shapes = Keypoints(points, np.zeros(len(points)))
+        boxes = self.around(shapes)
+        return replace(shapes, area=boxes[:, 2] * boxes[:, 3])
+
+    def around(self, shapes: Keypoints) -> NDArray[np.float64]:
+        """(n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
+        if not len(shapes):
+            return np.zeros((0, 4))
+        low, high = shapes.points[:, :, :2].min(axis=1), shapes.points[:, :, :2].max(axis=1)
+        return np.concatenate([low, high - low], axis=1)
+
+    def around_objects(self, shapes: Keypoints) -> NDArray[np.float64]:
+        """(n, 4) boxes around the labelled points; NaN where none is."""
+        if not len(shapes):
+            return np.zeros((0, 4))
+        points, labelled = shapes.points[:, :, :2], shapes.points[:, :, 2:] > 0
+        low = np.where(labelled, points, np.inf).min(axis=1)
+        high = np.where(labelled, points, -np.inf).max(axis=1)
+        low[~labelled.reshape(len(shapes), -1).any(axis=1)] = np.nan
+        return np.concatenate([low, high - low], axis=1)
+
+    def complete(
+        self, truth: Truth, shapes: Keypoints, given: Mapping[str, Sequence[Any]], place: Place
+    ) -> Truth:
+        """The truth with its keypoints; objects without a labelled one have the role "unlabelled".
+
+        Source: COCOeval._prepare in cocoeval.py.
+        """
+        counted = (shapes.points[:, :, 2] > 0).sum(axis=1).tolist()
+        count = [
+            own if number is None else number
+            for own, number in zip(counted, given["num_keypoints"], strict=True)
+        ]
+        for i, number in enumerate(count):
+            if type(number) not in (int, float):
+                where = f"{place(i).rpartition('.')[0]}.num_keypoints"
+                raise DataError(where, "is not a number", "count the keypoints")
+        unlabelled = np.array([number == 0 for number in count], dtype=bool)
+        roles = Columns({**truth.roles, "unlabelled": unlabelled})
+        return replace(truth, roles=roles, shapes=Keypoints(shapes.points, truth.area))
+
+
+def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
+    """(n, k, 3) x, y, visibility."""
+    if not given:
+        return np.zeros((0, 17, 3))
+    n = len(given[0]) if isinstance(given[0], list) else 0
+    for i, row in enumerate(given):
+        if not isinstance(row, list) or len(row) != n or not n or n % 3:
+            what = "no list of x, y and visibility of each point, as many as in the other records"
+            raise DataError(place(i), what, "give [x1, y1, v1, x2, y2, v2, ...]")
+        if not all(type(x) in (int, float) and abs(x) <= checks.MAX_PIXEL for x in row):
+            raise DataError(place(i), "not numbers of pixels", "give [x1, y1, v1, ...]")
+    return np.array(given, dtype=np.float64).reshape(len(given), -1, 3)

@@ -17,7 +17,9 @@ from detmap import checks
 from detmap.errors import DataError
 from detmap.immutable import Immutable, blank, keep, own, vouched
 from detmap.overlaps.polygons import FIX, rasterised
+from detmap.overlaps.reading import Place
 from detmap.parallel import in_order
+from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ BUFFER = 1 << 15
 AT_ONCE = 4096
 """Masks that a thread reads at a time."""
 
-Place = Callable[[int], str]
 Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """Where each row's run lengths begin, (n + 1,), and the run lengths."""
 
@@ -118,6 +119,13 @@ class MaskPairs:
             )
             if n:
                 yield n, pairs
+
+
+def producer(
+    truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
+) -> MaskPairs:
+    """The producer of a protocol that compares masks."""
+    return MaskPairs(truth, detections, objects, lowest=lowest)
 
 
 # --- reading --------------------------------------------------------------------------------------

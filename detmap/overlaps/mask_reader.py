@@ -1,0 +1,48 @@
+"""Masks as files have them, beside their boxes and areas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.overlaps.masks import Masks, read
+from detmap.overlaps.reading import Place, ShapeReader
+from detmap.tables import Columns, Shapes, Truth
+
+
+class MaskReader(ShapeReader):
+    """Reads ``segmentation``: polygons or run lengths."""
+
+    kind = Masks
+    field = "segmentation"
+
+    def read(
+        self,
+        values: Sequence[Any],
+        sizes: NDArray[np.float64],
+        place: Place,
+        like: Shapes | None = None,
+    ) -> Masks:
+        """Masks; see `read`."""
+        return read(values, sizes, place)
+
+    def around(self, shapes: Masks) -> NDArray[np.float64]:
+        """(n, 4) boxes around the pixels."""
+        return shapes.runs.boxes
+
+    def of_box(self, box: Sequence[float]) -> list[list[float]]:
+        """The mask of a result that has a box alone. Source: COCO.loadRes."""
+        left, top, right, bottom = box[0], box[1], box[0] + box[2], box[1] + box[3]
+        return [[left, top, left, bottom, right, bottom, right, top]]
+
+    def complete(
+        self, truth: Truth, shapes: Masks, given: Mapping[str, Sequence[Any]], place: Place
+    ) -> Truth:
+        """The truth with its masks; an area that is missing is their pixels."""
+        missing = np.array([area is None for area in given["area"]], dtype=bool)
+        area = np.where(missing, shapes.area, truth.area)
+        return replace(truth, attributes=Columns({**truth.attributes, "area": area}), shapes=shapes)
