@@ -7,7 +7,7 @@ number of a slot, so a changed protocol yields right numbers under right names.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,21 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
     means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
     return _of_every_class(scores, means, np.nan)
+
+
+def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
+    """The rows of the per-class table: those of the main subset and the highest limit, mAP as AP;
+    and one of recall.
+    """
+    highest, main = protocol.max_dets()[-1], protocol.axes().main
+    rows = [
+        replace(row, name=row.name.removeprefix("m"))
+        for row in protocol.rows()[0]
+        if row.subset == main and not row.group and row.max_dets == highest
+    ]
+    if not any(row.kind == "AR" for row in rows):
+        rows.append(MetricRow("AR", "AR", None, main, "", highest))
+    return tuple(rows)
 
 
 def _of_every_class(

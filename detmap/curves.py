@@ -14,13 +14,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from detmap import memory
+from detmap import given, memory
 from detmap.matches import Matches
 from detmap.outlines import outlined
 from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
+from detmap.rows import labels
 
 
 @outlined
@@ -149,7 +150,11 @@ def recall_precision(
 
 
 def scores(
-    matches: Matches, ap: AveragePrecision | None = None, *, threads: int | None = None
+    matches: Matches,
+    ap: AveragePrecision | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    threads: int | None = None,
 ) -> Scores:
     """Integrate every class's curves.
 
@@ -157,14 +162,22 @@ def scores(
     ----------
     matches : of one protocol
     ap : another integrator than the protocol's own
+    weights : (I,) how often each image counts, whole numbers or not, from 0 on; once when left
+        out. Whole weights give what a file gives in which images are repeated, without one; the
+        counts of objects and verdicts are float64 then
     threads : how many to use; all processors when left out
+
+    Raises
+    ------
+    DataError : weights that cannot be
     """
     from detmap.kernels import curves as kernels
 
     ap = ap or matches.protocol.ap
+    weight = None if weights is None else given.weights("weights", weights, matches.n_images)
     limits = np.array(matches.protocol.max_dets(), dtype=np.int64)
-    n_objects = matches.n_objects()
-    sought = n_objects if ap.recall_over == "counted" else _n_all(matches)
+    n_objects = _n_objects(matches, weight, counted=True)
+    sought = _n_objects(matches, weight, counted=ap.recall_over == "counted")
     points = ap.points()
     n_terms = len(points) if ap.rule.samples else 1
     n_classes, n_areas = n_objects.shape
@@ -178,7 +191,8 @@ def scores(
         "evaluate with fewer iou.thresholds, areas or recall points (--set), or only AP by a rule "
         "without recall points (--set ap.integrator=all_points)",
     )
-    n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=np.int64) for _ in range(2))
+    kind = n_objects.dtype
+    n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=kind) for _ in range(2))
     place = np.full(n_classes, -1)
     place[judged] = np.arange(len(judged))
     summary = kernels.Summary(
@@ -186,11 +200,30 @@ def scores(
         np.full((len(judged), n_areas, n_thresholds, n_terms), np.nan),
         n_tp,
         n_fp,
-        np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=np.int64),
+        np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=kind),
     )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+
+    def score_weighted(classes: NDArray[np.int32]) -> None:
+        from detmap.kernels import weighted
+
+        scratch = weighted.empty_weighted(n_areas, n_thresholds, int(most[classes].max()))
+        recall, precision = np.empty((2, scratch.true_at.shape[2]))
+        weighted.score_weighted_classes(
+            classes,
+            ranked,
+            matches.image,
+            weight,
+            sought,
+            limits,
+            rule,
+            scratch,
+            recall,
+            precision,
+            weighted.WeightedSummary(*summary),
+        )
 
     def score_some(classes: NDArray[np.int32]) -> None:
         scratch = kernels.empty_true_positives(n_areas, n_thresholds, int(most[classes].max()))
@@ -199,7 +232,7 @@ def scores(
             classes, ranked, sought, limits, rule, scratch, recall, precision, summary
         )
 
-    each_batch(score_some, np.diff(matches.off), threads)
+    each_batch(score_some if weight is None else score_weighted, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
         to_find = np.where(sought > 0, sought, np.nan)[judged]
         recall = summary.n_within / to_find[:, None, :, None]
@@ -212,27 +245,54 @@ def scores(
         n_objects,
         n_tp,
         n_fp,
-        np.diff(matches.off) - n_tp - n_fp,
-        _n_images(matches),
+        _in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
+        n_images_of(matches, weight),
     )
 
 
-def _n_all(matches: Matches) -> NDArray[np.int64]:
-    """(K, A) objects of each class, neutral ones too."""
-    n_classes, n_areas = len(matches.categories), matches.counted.shape[1]
-    sizes = np.diff(matches.obj_off)[:, None]
-    return np.ascontiguousarray(np.broadcast_to(sizes, (n_classes, n_areas)))
+def _n_objects(matches: Matches, weight: NDArray[np.float64] | None, counted: bool) -> NDArray[Any]:
+    """(K, A) objects of each class: those to find, or neutral ones too; weighed, where there are
+    weights.
+    """
+    if counted and weight is None:
+        return matches.n_objects()
+    if counted:
+        columns = [
+            _in_classes(matches.obj_image, matches.obj_off, weight, matches.counted[:, a])
+            for a in range(matches.counted.shape[1])
+        ]
+    else:
+        columns = [
+            _in_classes(matches.obj_image, matches.obj_off, weight)
+        ] * matches.counted.shape[1]
+    return np.stack(columns, axis=1)
 
 
-def _n_images(matches: Matches) -> NDArray[np.int64]:
-    """(K,) images with an object of the class; objects are sorted by class, then by image."""
-    first = np.ones(len(matches.obj_image), dtype=np.int64)
+def _in_classes(
+    image: NDArray[np.int32],
+    off: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    some: NDArray[np.bool_] | None = None,
+) -> NDArray[Any]:
+    """(K,) rows of each class, or their weight."""
+    if weight is None and some is None:
+        return np.diff(off)
+    each = np.ones(len(image)) if weight is None else weight[image]
+    if some is not None:
+        each = np.where(some, each, 0.0)
+    total = np.bincount(labels(off), weights=each, minlength=len(off) - 1)
+    return total.astype(np.int64) if weight is None else total
+
+
+def n_images_of(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
+    """(K,) images with an object of the class, or their weight; objects are sorted by class, then
+    by image.
+    """
+    first = np.ones(len(matches.obj_image), dtype=bool)
     first[1:] = matches.obj_image[1:] != matches.obj_image[:-1]
     begins = matches.obj_off[:-1]
-    first[begins[begins < len(first)]] = 1
-    total = np.concatenate([[0], np.cumsum(first)])
-    counts: NDArray[np.int64] = total[matches.obj_off[1:]] - total[matches.obj_off[:-1]]
-    return counts
+    first[begins[begins < len(first)]] = True
+    return _in_classes(matches.obj_image, matches.obj_off, weight, first)
 
 
 def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from detmap import checks
 from detmap.errors import DataError
 
+MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
+
 
 def ids(where: str, values: ArrayLike) -> NDArray[Any]:
     """(n,) int64 or str ids; floats only where they are whole numbers.
@@ -79,6 +81,17 @@ def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
         raise DataError(where, what, f"there are {n}, counted from 0")
     if not good or (array[1:] <= array[:-1]).any():
         raise DataError(where, "not ascending positions", "give whole numbers, each once")
+    return array
+
+
+def weights(where: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
+    """(n,) float64, how often each of n images counts: from 0 to a million."""
+    array = numbers(where, values)
+    if array.shape != (n,):
+        what = f"shape {array.shape} where ({n},) is needed"
+        raise DataError(where, what, "give one weight an image, in the order of image_ids")
+    bad = ~((array >= 0) & (array <= MOST_WEIGHT))
+    refuse_first(where, array, bad, "is no weight", f"weights go from 0 to {MOST_WEIGHT:.0e}")
     return array
 
 

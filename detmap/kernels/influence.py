@@ -1,0 +1,198 @@
+"""The influence function of AP and of recall: how much each image moves them.
+
+AP is (1/N) times the sum, over the true positives, of the highest precision P at their rank or
+later. An image has part in it by its true positives, by all its rows ranked before the places of
+those highest precisions, and by its share of the N objects to find.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.curves import find_true_positives
+from detmap.kernels.integrate import STEP
+
+
+class Slopes(NamedTuple):
+    """What a row adds to the influence of its image, (A, T, P + 1) each: gain, a true positive i;
+    fall, a false one that ranks before true positive i and after i - 1. Beyond the last it is 0.
+
+    at (A, T), the next true positive; mean (A, T), the average of the highest precisions.
+    """
+
+    gain: NDArray[np.float64]
+    fall: NDArray[np.float64]
+    at: NDArray[np.int64]
+    mean: NDArray[np.float64]
+
+
+def empty_slopes(n_areas: int, n_thresholds: int, most: int) -> Slopes:
+    """Arrays for a class with up to `most` true positives."""
+    shape = n_areas, n_thresholds, most + 1
+    return Slopes(
+        np.empty(shape), np.empty(shape), np.empty(shape[:2], np.int64), np.empty(shape[:2])
+    )
+
+
+@kernel
+def find_slopes(
+    false_before: Any, n_tp: int, n_objects: float, rule: Any, gain: Any, fall: Any
+) -> float:
+    """Gains and falls of one curve, over the N objects to find; its AP.
+
+    false_before (P,); out: gain, fall (P + 1,). The highest precision at a rank or later is read at
+    the earliest rank that has it. By the rule `step` each true positive is read at its own rank.
+    Source: the derivative of AP by the weight of an image; twin in tests/reference/weighted.py.
+    """
+    gain[n_tp], fall[n_tp] = 0.0, 0.0
+    total, a, b = 0.0, 0.0, 0.0
+    last = n_tp - 1
+    while last >= 0:
+        true = float(last + 1)
+        size = true + float(false_before[last])
+        precision = true / size
+        first = last  # of the true positives that are read at `last`
+        while rule.code != STEP and first > 0:
+            before = float(first)
+            if before / (before + float(false_before[first - 1])) >= precision:
+                break
+            first -= 1
+        members = float(last - first + 1)
+        a += members * (1.0 - precision) / size
+        b += members * precision / size
+        for i in range(first, last + 1):
+            gain[i] = (precision + a) / n_objects
+            fall[i] = b / n_objects
+        total += members * precision
+        last = first - 1
+    return total / n_objects
+
+
+@kernel
+def influence_of_class(
+    k: int,
+    ranked: Any,
+    image: Any,
+    limit: int,
+    n_objects: Any,
+    rule: Any,
+    readings: Any,
+    curves: Any,
+    slopes: Any,
+    below: Any,
+    values: Any,
+    influence: Any,
+) -> None:
+    """Influence of each image on the readings of a class, but for its share of the objects.
+
+    n_objects (A,) float64; readings: `replicates.Readings`; curves: scratch of
+    `find_true_positives`; slopes: `Slopes`; below (S,) is scratch space; out: values (S,), the
+    readings; influence (S, I), zero before. An area without objects is left alone. Source: Hampel 1974, the influence curve; as `find_slopes`.
+    """
+    find_true_positives(k, ranked, limit, curves)
+    n_areas, n_thresholds = curves.n_tp.shape
+    zero = np.uint64(0)
+    full = ~zero >> np.uint64(64 - n_thresholds)
+    for a in range(n_areas):
+        for t in range(n_thresholds):
+            n = curves.n_tp[a, t]
+            slopes.at[a, t] = n
+            slopes.mean[a, t] = 0.0
+            if n_objects[a] > 0.0:
+                slopes.mean[a, t] = find_slopes(
+                    curves.false_before[a, t],
+                    n,
+                    n_objects[a],
+                    rule,
+                    slopes.gain[a, t],
+                    slopes.fall[a, t],
+                )
+    below[:] = 0.0  # the sum of the falls of a reading's thresholds, here
+    for back in range(ranked.off[k + 1] - ranked.off[k]):
+        r = ranked.off[k + 1] - 1 - back
+        if ranked.rank[r] >= limit:
+            continue
+        i = image[r]
+        for a in range(n_areas):
+            if n_objects[a] <= 0.0:
+                continue
+            hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
+            if hits == zero and ignored == full:
+                continue
+            if (hits | ignored) == zero:
+                for s in range(readings.area.size):
+                    if readings.area[s] == a and readings.limit[s] < 0:
+                        influence[s, i] -= below[s]
+                continue
+            for t in range(n_thresholds):
+                bit = np.uint64(1) << np.uint64(t)
+                if hits & bit:
+                    at = slopes.at[a, t] - 1
+                    slopes.at[a, t] = at
+                    deeper = slopes.fall[a, t, at] - slopes.fall[a, t, at + 1]
+                    for s in range(readings.area.size):
+                        if (
+                            readings.area[s] == a
+                            and readings.limit[s] < 0
+                            and readings.words[s] & bit
+                        ):
+                            influence[s, i] += slopes.gain[a, t, at]
+                            below[s] += deeper
+                elif not ignored & bit:
+                    for s in range(readings.area.size):
+                        if (
+                            readings.area[s] == a
+                            and readings.limit[s] < 0
+                            and readings.words[s] & bit
+                        ):
+                            influence[s, i] -= slopes.fall[a, t, slopes.at[a, t]]
+    for s in range(readings.area.size):
+        a, n = readings.area[s], 0.0
+        values[s] = 0.0
+        if n_objects[a] <= 0.0:
+            continue
+        for t in range(n_thresholds):
+            if (readings.words[s] >> np.uint64(t)) & np.uint64(1):
+                n += 1.0
+                if readings.limit[s] < 0:
+                    values[s] += slopes.mean[a, t]
+        if readings.limit[s] >= 0:
+            for r in range(ranked.off[k], ranked.off[k + 1]):
+                hits = np.uint64(ranked.tp[r, a]) & readings.words[s]
+                if ranked.rank[r] < readings.limit[s]:
+                    while hits != zero:
+                        hits &= hits - np.uint64(1)
+                        influence[s, image[r]] += 1.0 / n_objects[a]
+                        values[s] += 1.0 / n_objects[a]
+        values[s] /= n
+        for i in range(influence.shape[1]):
+            influence[s, i] /= n
+
+
+@kernel
+def share_objects(
+    image: Any, counts: Any, values: Any, n_objects: Any, area: Any, influence: Any
+) -> None:
+    """Take each image's share of a reading off: what it would have at the average.
+
+    image (n,) int32 and counts (n, A) float64 of the class's objects; values (S,) of the class;
+    n_objects (A,); area (S,); in and out: influence (S, I). Source: the derivative of 1/N.
+    """
+    for s in range(area.size):
+        a = area[s]
+        if n_objects[a] > 0.0:
+            for i in range(image.size):
+                influence[s, image[i]] -= values[s] * counts[i, a] / n_objects[a]
+
+
+@kernel
+def sum_of_squares(values: Any) -> float:
+    """One after the other, so that the bits are the same on every machine. Source: none; a sum."""
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] * values[i]
+    return total

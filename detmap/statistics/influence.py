@@ -1,0 +1,197 @@
+"""Influence functions of a result: the standard error of every number without a replicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import curves as curve_kernels
+from detmap.kernels import influence as kernels
+from detmap.parallel import in_order
+from detmap.statistics.readings import Plan
+from detmap.statistics.units import Units
+
+LEAST_LEVERAGE = 0.5  # a unit with more than half of a class's objects counts twice at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfClass:
+    """Influence of each unit on the readings of one class.
+
+    Parameters
+    ----------
+    raw : (S, U) float64; its sums over U are 0
+    leverage : (S, U) float64 in [1/2, 1], by which it is divided: 1 less the unit's share of the
+        class's objects
+    n_units : (S,) int64, units with an object to find
+    values : (S,) float64, the readings
+    present : (U,) float64, images of the unit with an object of the class
+    """
+
+    raw: NDArray[np.float64]
+    leverage: NDArray[np.float64]
+    n_units: NDArray[np.int64]
+    values: NDArray[np.float64]
+    present: NDArray[np.float64]
+
+    @property
+    def corrected(self) -> NDArray[np.float64]:
+        """(S, U) with the leverage correction."""
+        return self.raw / self.leverage
+
+
+def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator[OfClass]:
+    """Influence on one class after the other, in their order; only a few are held at a time."""
+    matches, readings = plan.matches, plan.readings
+    n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
+    ranked = plan.ranked()
+    limit = plan.protocol.max_dets()[-1]
+    ap = plan.protocol.ap
+    rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+    most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+
+    def of_class(k: int) -> OfClass:
+        curves = curve_kernels.empty_true_positives(n_areas, n_thresholds, int(most[k]))
+        slopes = kernels.empty_slopes(n_areas, n_thresholds, int(most[k]))
+        n_readings = len(readings.area)
+        raw = np.zeros((n_readings, matches.n_images))
+        values = np.zeros(n_readings)
+        kernels.influence_of_class(
+            k,
+            ranked,
+            matches.image,
+            limit,
+            plan.sought[k],
+            rule,
+            readings,
+            curves,
+            slopes,
+            np.empty(n_readings),
+            values,
+            raw,
+        )
+        mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
+        image, counts = matches.obj_image[mine], plan.counts[mine]
+        kernels.share_objects(image, counts, values, plan.sought[k], readings.area, raw)
+        per_area = np.array(
+            [
+                np.bincount(units.of_image[image], weights=counts[:, a], minlength=units.n)
+                for a in range(n_areas)
+            ]
+        )
+        sought = np.maximum(plan.sought[k], 1.0)[:, None]
+        leverage = np.maximum(1.0 - per_area / sought, LEAST_LEVERAGE)
+        present = np.bincount(
+            units.of_image[np.unique(image)], minlength=units.n
+        ).astype(np.float64)
+        return OfClass(
+            units.gathered(raw),
+            leverage[readings.area],
+            (per_area > 0).sum(axis=1)[readings.area],
+            values,
+            present,
+        )
+
+    return in_order(of_class, range(len(plan.sought)), threads)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """What the intervals of a result need of its influence functions.
+
+    Parameters
+    ----------
+    plain, corrected : (Q, U) float64, of each metric, without and with the leverage correction
+    class_plain, class_corrected : (S, K) float64, variances of the readings of each class
+    n_units : (S, K) int64, units with an object to find
+    n : U
+    """
+
+    plain: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+    class_plain: NDArray[np.float64]
+    class_corrected: NDArray[np.float64]
+    n_units: NDArray[np.int64]
+    n: int
+
+    def se(self) -> NDArray[np.float64]:
+        """(Q,) standard errors of the metrics."""
+        return np.sqrt([variance(row) for row in self.corrected])
+
+    def plain_se(self) -> NDArray[np.float64]:
+        """(Q,) those without the leverage correction."""
+        return np.sqrt([variance(row) for row in self.plain])
+
+
+def variance(influence: NDArray[np.float64]) -> float:
+    """Of an estimate, from the influence of its U units: U / (U - 1) times the sum of squares, one
+    after the other.
+    """
+    n = len(influence)
+    return n / (n - 1) * kernels.sum_of_squares(np.ascontiguousarray(influence)) if n > 1 else 0.0
+
+
+def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence:
+    """Influence of each unit on all numbers of a result; sums over classes in their order."""
+    n_readings, n_classes = len(plan.readings.area), len(plan.sought)
+    plain, corrected = np.zeros((2, len(plan.metrics), units.n))
+    class_plain, class_corrected = np.zeros((2, n_readings, n_classes))
+    n_units = np.zeros((n_readings, n_classes), np.int64)
+    mix = Mixer(plan)
+    for k, each in enumerate(each_class(plan, units, threads)):
+        mix.add(k, each, plain, corrected)
+        for s in range(n_readings):
+            class_plain[s, k] = variance(each.raw[s])
+            class_corrected[s, k] = variance(each.corrected[s])
+        n_units[:, k] = each.n_units
+    mix.finish(plain, corrected)
+    return Influence(plain, corrected, class_plain, class_corrected, n_units, units.n)
+
+
+class Mixer:
+    """From the influence on classes to that on metrics: their means, weighed by images where the
+    protocol says so; the weights move with the images then.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.shares = plan, plan.shares()
+        self.by_images = plan.protocol.mean.weights == "images"
+        averaged = np.where(plan.averaged(), plan.n_images, 0.0)
+        self.per_image = np.divide(
+            1.0, averaged.sum(axis=1), out=np.zeros(len(averaged)), where=averaged.sum(axis=1) > 0
+        )
+        self.mean = np.zeros(len(plan.metrics))
+        self.present: NDArray[np.float64] | None = None
+
+    def add(
+        self, k: int, each: OfClass, plain: NDArray[np.float64], corrected: NDArray[np.float64]
+    ) -> None:
+        """Add a class to the metrics."""
+        fixed = each.corrected
+        for q, s in enumerate(self.plan.of_metric):
+            share = self.shares[q, k]
+            if share == 0.0:
+                continue
+            if self.plan.sought[k, self.plan.readings.area[s]] > 0:
+                plain[q] += share * each.raw[s]
+                corrected[q] += share * fixed[s]
+                value = each.values[s]
+            else:
+                value = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
+            if self.by_images:
+                if self.present is None:
+                    self.present = np.zeros_like(plain)
+                moved = self.per_image[q] * each.present
+                plain[q] += value * moved
+                corrected[q] += value * moved
+                self.present[q] += moved
+                self.mean[q] += share * value
+
+    def finish(self, plain: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
+        """Take off what the weights themselves weigh."""
+        if self.present is not None:
+            plain -= self.mean[:, None] * self.present
+            corrected -= self.mean[:, None] * self.present

@@ -1,0 +1,231 @@
+"""Replicates of a result: the units drawn with replacement, and every number taken anew, without
+matching anything again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import curves, memory
+from detmap.errors import DataError
+from detmap.kernels import curves as curve_kernels
+from detmap.kernels import replicates as kernels
+from detmap.kernels.integrate import ALL_POINTS, ELEVEN_POINT, GRID_ENVELOPE, STEP
+from detmap.parallel import in_order
+from detmap.statistics.readings import Plan
+from detmap.statistics.units import Units
+
+LANES = kernels.LANES
+MOST_REPLICATES = 1_000_000
+MOST_SEED = 2**64 - 1
+BOOTSTRAP, SWAP, TIES = 1, 2, 3  # tags of the random streams
+
+Progress = Callable[[int, int], None]
+
+
+def silent(done: int, of: int) -> None:
+    """Tell nobody."""
+
+
+def word(value: int) -> NDArray[np.uint64]:
+    """A number as kernels take it where all 64 bits count."""
+    return np.array([value], np.uint64)
+
+
+def random_words(seed: int, tag: int, first: int, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    """(n, m) random words: m of each of the n streams from `first` on."""
+    words = np.empty(shape, np.uint64)
+    kernels.draw_words(word(seed), word(tag), word(first), words)
+    return words
+
+
+def draws(seed: int, b: int, n_units: int) -> NDArray[np.int64]:
+    """(U,) the units that replicate b draws, in their order."""
+    upper = random_words(seed, BOOTSTRAP, b, (1, n_units))[0] >> np.uint64(32)
+    return ((upper * np.uint64(n_units)) >> np.uint64(32)).astype(np.int64)
+
+
+def swaps(seed: int, b: int, n_units: int) -> NDArray[np.bool_]:
+    """(U,) the units whose two detectors permutation b exchanges."""
+    return (random_words(seed, SWAP, b, (1, n_units))[0] >> np.uint64(63)).astype(bool)
+
+
+def check(replicates: int, seed: int) -> None:
+    """A `DataError` unless both are whole numbers in range."""
+    for name, value, least, most in (
+        ("replicates", replicates, 1, MOST_REPLICATES),
+        ("seed", seed, 0, MOST_SEED),
+    ):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not least <= value <= most:
+            raise DataError(name, f"{value!r}", f"give a whole number from {least} to {most}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicates:
+    """All numbers of a result in B replicates; NaN where a replicate has no object for it.
+
+    Parameters
+    ----------
+    metrics : (B, Q) float64
+    classes : (B, C, K) float64, the rows of the per-class table
+    """
+
+    metrics: NDArray[np.float64]
+    classes: NDArray[np.float64]
+
+
+def replicates(
+    plan: Plan,
+    units: Units,
+    n: int,
+    seed: int,
+    *,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> Replicates:
+    """Draw the units n times and take every number anew.
+
+    Replicate b depends on the seed and on b alone: the same bits from any number of threads.
+    """
+    n_classes, n_rows = len(plan.sought), len(plan.of_class)
+    memory.require(
+        8 * n * (n_classes * n_rows + len(plan.metrics)),
+        "replicates",
+        f"{n} replicates of {n_rows} numbers of {n_classes} classes",
+        "ask for fewer replicates",
+    )
+    metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
+    batch = _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
+
+    def of_batch(first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        weights = np.empty((plan.matches.n_images, LANES))
+        drawn = np.empty((units.n, LANES))
+        kernels.draw_lanes(word(seed), word(first), units.of_image, drawn, weights)
+        return batch(weights)
+
+    def of_metrics(first: int) -> int:
+        values, objects = of_batch(first)
+        kept = slice(first, min(first + LANES, n))
+        lanes = slice(0, kept.stop - first)
+        metrics[kept] = means(plan, values, objects)[lanes]
+        rows = values[:, list(plan.of_class), lanes]
+        classes[kept] = rows.transpose(2, 1, 0)
+        return kept.stop
+
+    for done in in_order(of_metrics, range(0, n, LANES), threads):
+        progress(done, n)
+    return Replicates(metrics, classes)
+
+
+Batch = Callable[
+    [NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]
+]
+
+
+def means(
+    plan: Plan, values: NDArray[np.float64], n_images: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(L, Q) the metrics, from the readings of the classes.
+
+    Parameters
+    ----------
+    values : (K, S, L), NaN where a class has no object
+    n_images : (K, L), weight of the images with an object of the class
+    """
+    rules = plan.protocol.mean
+    found = np.empty((values.shape[2], len(plan.metrics)))
+    for q, s in enumerate(plan.of_metric):
+        mine = values[:, s][plan.members[q]]
+        images = n_images[plan.members[q]]
+        if rules.undefined != "skip":
+            mine = np.where(np.isnan(mine), 1.0 if rules.undefined == "one" else 0.0, mine)
+        weight = np.where(np.isnan(mine), 0.0, images if rules.weights == "images" else 1.0)
+        total, size = np.zeros((2, values.shape[2]))
+        for of_class, w in zip(np.where(weight > 0, mine, 0.0), weight, strict=True):
+            total += w * of_class
+            size += w
+        found[:, q] = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
+    return found
+
+
+def _grid(plan: Plan) -> kernels.Grid | None:
+    """What lanes need of the integrator; None where they do not know it."""
+    rule = plan.protocol.ap.rule.kernel
+    if rule in (ALL_POINTS, STEP):
+        return kernels.Grid(0, 0.0)
+    points = plan.protocol.ap.points()
+    regular = len(points) > 1 and np.array_equal(points, np.arange(len(points)) * points[1])
+    if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular:
+        return kernels.Grid(len(points), float(points[1]))
+    return None
+
+
+def _lanes(plan: Plan) -> Batch:
+    """The batch of any lanes' weights, all classes in one call."""
+    matches, ranked, readings = plan.matches, plan.ranked(), plan.readings
+    n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
+    n_classes, everything = len(plan.sought), np.arange(len(plan.sought), dtype=np.int32)
+    ap, limit, grid = plan.protocol.ap, plan.protocol.max_dets()[-1], _grid(plan)
+    rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+    first = _first_of_image(plan)
+
+    def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        sought = np.empty((n_classes, n_areas, LANES))
+        kernels.add_lanes(matches.obj_off, matches.obj_image, plan.counts, weights, sought)
+        values = np.empty((n_classes, len(readings.area), LANES))
+        kernels.replicate_classes(
+            everything,
+            ranked,
+            matches.image,
+            weights,
+            limit,
+            sought,
+            rule,
+            grid,
+            readings,
+            kernels.empty_lanes(n_areas, n_thresholds),
+            values,
+        )
+        images = np.empty((n_classes, 1, LANES))
+        kernels.add_lanes(matches.obj_off, matches.obj_image, first, weights, images)
+        return values, images[:, 0]
+
+    return batch
+
+
+def _first_of_image(plan: Plan) -> NDArray[np.float64]:
+    """(G, 1) 1.0 at the first object of each image and class."""
+    matches = plan.matches
+    first = np.ones((len(matches.obj_image), 1))
+    first[1:, 0] = matches.obj_image[1:] != matches.obj_image[:-1]
+    begins = matches.obj_off[:-1]
+    first[begins[begins < len(first)], 0] = 1.0
+    return first
+
+
+def _one_by_one(plan: Plan) -> Batch:
+    """The batch for an integrator that lanes do not know: each replicate by `curves.scores`."""
+    matches, protocol, readings = plan.matches, plan.protocol, plan.readings
+    limits = protocol.max_dets()
+    bits = np.uint64(1) << np.arange(len(protocol.thresholds()), dtype=np.uint64)
+
+    def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        values = np.full((len(plan.sought), len(readings.area), LANES), np.nan)
+        images = np.empty((len(plan.sought), LANES))
+        for lane in range(LANES):
+            weight = np.ascontiguousarray(weights[:, lane])
+            scores = curves.scores(matches, weights=weight, threads=1)
+            images[:, lane] = scores.n_images
+            for s, (a, words, limit) in enumerate(zip(*readings, strict=True)):
+                cells = scores.terms[a].mean(axis=1)
+                if limit >= 0:
+                    cells = scores.recall[limits.index(int(limit)), a]
+                chosen = cells[(words & bits) != 0]
+                values[scores.judged, s, lane] = chosen.mean(axis=0)
+        return values, images
+
+    return batch
