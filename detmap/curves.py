@@ -262,9 +262,9 @@ def _n_objects(matches: Matches, weight: NDArray[np.float64] | None, counted: bo
             for a in range(matches.counted.shape[1])
         ]
     else:
-        columns = [
-            _in_classes(matches.obj_image, matches.obj_off, weight)
-        ] * matches.counted.shape[1]
+        columns = [_in_classes(matches.obj_image, matches.obj_off, weight)] * matches.counted.shape[
+            1
+        ]
     return np.stack(columns, axis=1)
 
 
@@ -314,7 +314,7 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
 
 
 def whole_curve(
-    matches: Matches, k: int, a: int, t: int, limit: int
+    matches: Matches, k: int, a: int, t: int, limit: int, weight: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Recall, precision and score at every rank of one curve, ignored detections left out; not
     interpolated.
@@ -324,8 +324,9 @@ def whole_curve(
     hit, excused = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
     listed = (matches.rank[mine] < limit) & ~excused
     hit, score = hit[listed], matches.score[mine][listed]
-    points = enter(Lists(score, hit, NO_WEIGHT, np.array([0, len(hit)], dtype=np.int64)), "input")
-    n_objects = matches.n_objects()[k, a : a + 1].astype(np.float64)
+    each = NO_WEIGHT if weight is None else weight[matches.image[mine][listed]]
+    points = enter(Lists(score, hit, each, np.array([0, len(hit)], dtype=np.int64)), "input")
+    n_objects = _n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
     return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
 
 

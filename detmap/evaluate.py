@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from detmap import curves, matching
+from numpy.typing import ArrayLike
+
+from detmap import curves, given, matching
 from detmap import protocol as protocols
 from detmap.adapters import read_detections, read_truth, read_truth_for
 from detmap.errors import DataError, ProtocolError
@@ -97,12 +99,25 @@ def read_truth_and_protocol(
     return table, rules
 
 
-def summarize(matches: Matches, *, threads: int | None = None) -> Result:
-    """The result of matches that were made, merged or loaded."""
+def summarize(
+    matches: Matches, *, weights: ArrayLike | None = None, threads: int | None = None
+) -> Result:
+    """The result of matches that were made, merged or loaded.
+
+    Parameters
+    ----------
+    matches : of one protocol
+    weights : (I,) how often each of `matches.image_ids` counts, whole numbers or not; once when
+        left out
+    threads : how many to use; all processors when left out
+    """
     if not isinstance(matches, Matches):
         what = f"a {type(matches).__name__} where matches are needed"
         raise DataError("summarize", what, "give what `match`, `merge` or `Matches.load` returned")
-    return Result(matches, curves.scores(matches, threads=threads))
+    if weights is None:
+        return Result(matches, curves.scores(matches, threads=threads))
+    weight = given.weights("weights", weights, matches.n_images)
+    return Result(matches, curves.scores(matches, weights=weight, threads=threads), weight)
 
 
 def choose_protocol(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,11 @@ from detmap.outlines import outline
 from detmap.protocol import Protocol
 from detmap.report import formats, frames
 from detmap.report.table import Table
-from detmap.signature import environment, signature
+from detmap.signature import digest_of, environment, signature
 from detmap.tables import Note
+
+if TYPE_CHECKING:
+    from detmap.statistics.intervals import Intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +50,12 @@ class Result:
     verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other
         machines
     scores : the integrated curves
+    weights : (I,) float64, how often each image counts; None where each counts once
     """
 
     verdicts: Matches | Overview
     scores: Scores
+    weights: NDArray[np.float64] | None = None
 
     @property
     def protocol(self) -> Protocol:
@@ -84,14 +90,14 @@ class Result:
     def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
         """As `per_class`, with the counts at another IoU threshold of the protocol."""
         counts = aggregation.count(self.scores, self.protocol, iou)
-        rows = self._class_rows()
+        rows = aggregation.class_rows(self.protocol)
         values = {row.name: aggregation.per_class(self.scores, row, self.protocol) for row in rows}
         return [
             {
                 "name": name,
                 "id": int(self.verdicts.categories.ids[k]),
                 **{row: float(column[k]) for row, column in values.items()},
-                **{field: int(getattr(counts, field)[k]) for field in _COUNTS},
+                **{field: _count(getattr(counts, field)[k]) for field in _COUNTS},
             }
             for k, name in enumerate(self.verdicts.categories.names)
         ]
@@ -102,16 +108,19 @@ class Result:
         """
         counts = aggregation.count(self.scores, self.protocol, iou)
         return {
-            "images": self.verdicts.n_images,
+            "images": self.verdicts.n_images
+            if self.weights is None
+            else _count(self.weights.sum()),
             "classes": len(self.verdicts.categories),
             "iou": counts.iou,
-            **{field: int(getattr(counts, field).sum()) for field in _COUNTS},
+            **{field: _count(getattr(counts, field).sum()) for field in _COUNTS},
         }
 
     @cached_property
     def signature(self) -> str:
         """One line that says which rules, which data and which version made these numbers."""
-        return signature(self.protocol, self.overview.digest)
+        line = signature(self.protocol, self.overview.digest)
+        return line if self.weights is None else f"{line}|weights:{digest_of(self.weights)}"
 
     @cached_property
     def overview(self) -> Overview:
@@ -171,7 +180,41 @@ class Result:
                 "curve", f"max_dets {max_dets!r} is no limit", "give a whole number from 1"
             )
         limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
-        return curves.whole_curve(self.matches, k, a, t, limit)
+        return curves.whole_curve(self.matches, k, a, t, limit, self.weights)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        replicates: int = 1000,
+        seed: int = 0,
+        groups: Mapping[Any, Any] | str | Path | None = None,
+        *,
+        method: str = "influence",
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Intervals:
+        """Standard error, bias and confidence interval of every metric and class.
+
+        Parameters and errors are those of `detmap.statistics.intervals.intervals`: `groups` is a
+        mapping from image to group, or a CSV file, where images belong together.
+        """
+        from detmap.statistics import intervals
+
+        if self.weights is not None:
+            raise DetmapError(
+                "intervals", "the images are weighted", "ask the result without weights"
+            )
+        return intervals.intervals(
+            self.matches,
+            self.scores,
+            level=level,
+            replicates=replicates,
+            seed=seed,
+            groups=groups,
+            method=method,
+            threads=threads,
+            progress=progress,
+        )
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
@@ -181,7 +224,7 @@ class Result:
         categories = self.verdicts.categories
         for rule in INTEGRATORS:
             ap = replace(self.protocol.ap, integrator=rule.name)
-            scores = curves.scores(self.matches, ap)
+            scores = curves.scores(self.matches, ap, weights=self.weights)
             shown = replace(self.protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
             table[rule.title] = {
                 row.name: aggregation.mean(scores, row, shown, categories)
@@ -283,21 +326,6 @@ class Result:
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.plain(self.tables()) + notes
 
-    def _class_rows(self) -> list[MetricRow]:
-        """The rows of the per-class table: those of the main subset and the highest limit, mAP as
-        AP; and one of recall.
-        """
-        highest = self.protocol.max_dets()[-1]
-        main = self.protocol.axes().main
-        rows = [
-            replace(row, name=row.name.removeprefix("m"))
-            for row in self.rows
-            if row.subset == main and not row.group and row.max_dets == highest
-        ]
-        if not any(row.kind == "AR" for row in rows):
-            rows.append(MetricRow("AR", "AR", None, main, "", highest))
-        return rows
-
     def _iou_text(self, row: MetricRow) -> str:
         thresholds = self.protocol.thresholds()
         if row.iou is not None or len(thresholds) == 1:
@@ -351,6 +379,11 @@ def _left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
     text = f"metrics are not reported, their IoU or limit is not evaluated: {few(names)}"
     return [Note("metric-left-out", text, len(names))] if names else []
+
+
+def _count(number: Any) -> int | float:
+    """A count, or a weight where that is not whole."""
+    return int(number) if float(number).is_integer() else float(number)
 
 
 def _or_none(value: Any) -> Any:

@@ -155,6 +155,11 @@ def signature(protocol: Protocol, data: str) -> str:
     )
 
 
+def digest_of(numbers: NDArray[np.float64]) -> str:
+    """Twelve hexadecimal digits over an array."""
+    return hashlib.sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:12]
+
+
 def environment() -> dict[str, str]:
     """Versions that could matter to a number."""
     from importlib.metadata import version

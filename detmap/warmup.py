@@ -18,7 +18,7 @@ from detmap.adapters.coco_scan import skip_nothing
 from detmap.adapters.voc_scan import read_nothing
 from detmap.curves import coco_arrays
 from detmap.errors import DetmapError
-from detmap.evaluate import evaluate
+from detmap.evaluate import evaluate, summarize
 from detmap.matching import match
 from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
@@ -71,6 +71,20 @@ def evaluate_next_to_no_shapes() -> None:
     for name in ("coco-bbox", "voc2012", "lvis"):
         for scope in (None, lists):
             match(replace(truth, scope=scope), detections, load(name), taken=True)
+
+
+def doubt_next_to_nothing() -> None:
+    """Weights and intervals under each integrator."""
+    truth, detections = tables()
+    many = {"iou.thresholds": [round(0.1 + i / 100, 2) for i in range(17)]}
+    for name in ("voc2007", "coco-bbox"):
+        for settings in ({}, many):
+            result = evaluate(truth, detections, name, settings=settings)
+            for row in integrators.INTEGRATORS:
+                rules = result.protocol.override({"ap.integrator": row.name})
+                one = summarize(replace(result.matches, protocol=rules))
+                one.intervals(replicates=1)
+                summarize(one.matches, weights=[1.0, 2.0])
 
 
 def integrate_next_to_nothing() -> None:
@@ -135,6 +149,7 @@ STEPS = (
     read_nothing,
     evaluate_next_to_nothing,
     evaluate_next_to_no_shapes,
+    doubt_next_to_nothing,
     integrate_next_to_nothing,
     rank_next_to_nothing,
     stand_in_for_pycocotools,

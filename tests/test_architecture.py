@@ -39,6 +39,7 @@ LAYERS = (
     ("matching", "parts"),
     ("curves",),
     ("aggregation",),
+    ("statistics",),
     ("result", "ranking"),
     ("evaluate",),
     ("evaluator", "distributed"),

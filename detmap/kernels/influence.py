@@ -91,7 +91,9 @@ def influence_of_class(
 
     n_objects (A,) float64; readings: `replicates.Readings`; curves: scratch of
     `find_true_positives`; slopes: `Slopes`; below (S,) is scratch space; out: values (S,), the
-    readings; influence (S, I), zero before. An area without objects is left alone. Source: Hampel 1974, the influence curve; as `find_slopes`.
+    readings; influence (S, I), zero before. An area without objects is left alone.
+
+    Source: Hampel 1974, the influence curve; as `find_slopes`.
     """
     find_true_positives(k, ranked, limit, curves)
     n_areas, n_thresholds = curves.n_tp.shape
@@ -114,8 +116,6 @@ def influence_of_class(
     below[:] = 0.0  # the sum of the falls of a reading's thresholds, here
     for back in range(ranked.off[k + 1] - ranked.off[k]):
         r = ranked.off[k + 1] - 1 - back
-        if ranked.rank[r] >= limit:
-            continue
         i = image[r]
         for a in range(n_areas):
             if n_objects[a] <= 0.0:

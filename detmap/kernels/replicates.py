@@ -72,7 +72,7 @@ def word(seed: Any, tag: Any, b: Any, j: Any) -> Any:
 @kernel
 def draw_words(seed: Any, tag: Any, first: Any, words: Any) -> None:
     """Words 0, 1 ... of the streams from `first` on; seed, tag, first (1,) uint64; out: words (n,
-    m) uint64. Source: `word`.
+    m) uint64. Source: none; a loop over `word`.
     """
     for b in range(words.shape[0]):
         for j in range(words.shape[1]):
@@ -84,8 +84,10 @@ def draw_lanes(seed: Any, first: Any, of_image: Any, drawn: Any, weights: Any) -
     """How often each image is in each of the replicates from `first` on.
 
     seed, first (1,) uint64; of_image (I,) int32, the unit of each image; drawn (U, L) float64 is
-    scratch space; out: weights (I, L) float64. U units are drawn with replacement. Source: Efron
-    1979, the bootstrap; the draw is the upper half of a word times U, over 2^32 (Lemire 2019).
+    scratch space; out: weights (I, L) float64. U units are drawn with replacement.
+
+    Source: Efron 1979, the bootstrap; the draw is the upper half of a word times U, over 2^32
+    (Lemire 2019).
     """
     n_units = np.uint64(drawn.shape[0])
     drawn[:] = 0.0
@@ -116,7 +118,7 @@ def add_lanes(off: Any, image: Any, counts: Any, weights: Any, totals: Any) -> N
 
 
 @kernel
-def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, limit: Any, state: Any) -> None:
+def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, state: Any) -> None:
     """Weights of all true and false positives of a class, in every cell.
 
     Source: as `find_weighted`, lane by lane.
@@ -129,8 +131,6 @@ def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, limit: Any, state
     fp[:] = 0.0
     tp[:] = 0.0
     for r in range(ranked.off[k], ranked.off[k + 1]):
-        if ranked.rank[r] >= limit:
-            continue
         i = image[r]
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
@@ -149,9 +149,7 @@ def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, limit: Any, state
 
 
 @kernel
-def rise_lanes(
-    tp: Any, plain: Any, fp: Any, weight: Any, epsilon: float, total: Any
-) -> None:
+def rise_lanes(tp: Any, plain: Any, fp: Any, weight: Any, epsilon: float, total: Any) -> None:
     """Add the precisions of a run of true positives of whole weight, all arrays (L,).
 
     Source: the definition of average precision, as `weighted.rise`.
@@ -215,7 +213,10 @@ def points_lanes(
 
 @kernel
 def start_lanes(tp: Any, n_objects: Any, grid: Any, reached: Any) -> None:
-    """Recall points that the last true positive reaches, all arrays (L,). Source: `points_lanes`."""
+    """Recall points that the last true positive reaches, all arrays (L,).
+
+    Source: as `points_lanes`.
+    """
     last, step = float(grid.n_points - 1), grid.step
     for lane in range(LANES):
         recall = tp[lane] / max(n_objects[lane], 1e-300)
@@ -228,20 +229,13 @@ def start_lanes(tp: Any, n_objects: Any, grid: Any, reached: Any) -> None:
 
 @kernel
 def integrate_lanes(
-    k: Any,
-    ranked: Any,
-    image: Any,
-    weights: Any,
-    limit: Any,
-    n_objects: Any,
-    rule: Any,
-    grid: Any,
-    state: Any,
+    k: Any, ranked: Any, image: Any, weights: Any, n_objects: Any, rule: Any, grid: Any, state: Any
 ) -> None:
     """AP of every cell of a class, from the state that `count_lanes` left; it is in state.total.
 
-    n_objects (A, L), at least 1; AP of an area without objects means nothing. Source: as
-    `score_weighted_classes`, lane by lane.
+    n_objects (A, L), at least 1; AP of an area without objects means nothing.
+
+    Source: as `score_weighted_classes`, lane by lane.
     """
     n_areas, n_thresholds = state.tp.shape[0], state.tp.shape[1]
     zero = np.uint64(0)
@@ -254,8 +248,6 @@ def integrate_lanes(
                 start_lanes(state.tp[a, t], n_objects[a], grid, state.reached[a, t])
     for back in range(ranked.off[k + 1] - ranked.off[k]):
         r = ranked.off[k + 1] - 1 - back
-        if ranked.rank[r] >= limit:
-            continue
         weight = weights[image[r]]
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
@@ -284,9 +276,7 @@ def integrate_lanes(
                             total,
                         )
                     elif rule.code == ALL_POINTS:
-                        area_lanes(
-                            tp, plain, fp, weight, rule.epsilon, state.envelope[a, t], total
-                        )
+                        area_lanes(tp, plain, fp, weight, rule.epsilon, state.envelope[a, t], total)
                     elif rule.code == STEP:
                         rise_lanes(tp, plain, fp, weight, rule.epsilon, total)
                     for lane in range(LANES):
@@ -307,7 +297,8 @@ def recall_lanes(
 ) -> None:
     """Recall of a class in L replicates, averaged over the thresholds of each reading of recall.
 
-    As `replicate_classes`, values (S, L). Source: COCOeval.accumulate, ``recall[t,k,a,m] = rc[-1]``.
+    As `replicate_classes`, values (S, L). Source: COCOeval.accumulate, ``recall[t,k,a,m] =
+    rc[-1]``.
     """
     for s in range(readings.area.size):
         if readings.limit[s] < 0:
@@ -338,7 +329,6 @@ def replicate_classes(
     ranked: Any,
     image: Any,
     weights: Any,
-    limit: Any,
     n_objects: Any,
     rule: Any,
     grid: Any,
@@ -354,8 +344,8 @@ def replicate_classes(
     for c in range(classes.size):
         k = classes[c]
         recall_lanes(k, ranked, image, weights, n_objects[k], readings, values[k])
-        count_lanes(k, ranked, image, weights, limit, state)
-        integrate_lanes(k, ranked, image, weights, limit, n_objects[k], rule, grid, state)
+        count_lanes(k, ranked, image, weights, state)
+        integrate_lanes(k, ranked, image, weights, n_objects[k], rule, grid, state)
         for s in range(readings.area.size):
             if readings.limit[s] >= 0:
                 continue

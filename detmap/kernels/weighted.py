@@ -38,9 +38,9 @@ class WeightedSummary(NamedTuple):
 
     place: NDArray[np.int64]
     terms: NDArray[np.float64]
-    n_tp: NDArray[np.float64]
-    n_fp: NDArray[np.float64]
-    n_within: NDArray[np.float64]
+    n_tp: NDArray[Any]
+    n_fp: NDArray[Any]
+    n_within: NDArray[Any]
 
 
 def empty_weighted(n_areas: int, n_thresholds: int, most: int) -> WeightedPositives:
@@ -57,7 +57,7 @@ def empty_weighted(n_areas: int, n_thresholds: int, most: int) -> WeightedPositi
 
 
 @kernel
-def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, limit: Any, curves: Any) -> None:
+def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, curves: Any) -> None:
     """`find_true_positives` where the rows of an image weigh as it does.
 
     image (D,) int32; weight (I,) float64. Rows without weight are not there. Source:
@@ -73,7 +73,7 @@ def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, limit: Any, curv
     curves.n_always_fp[:] = 0.0
     for r in range(ranked.off[k], ranked.off[k + 1]):
         w = weight[image[r]]
-        if w == 0.0 or ranked.rank[r] >= limit:
+        if w == 0.0:
             continue
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
@@ -97,9 +97,7 @@ def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, limit: Any, curv
 
 
 @kernel
-def weigh_within(
-    k: Any, ranked: Any, image: Any, weight: Any, limits: Any, n_within: Any
-) -> None:
+def weigh_within(k: Any, ranked: Any, image: Any, weight: Any, limits: Any, n_within: Any) -> None:
     """Weight of the true positives of a class within each detection limit.
 
     limits (M,) int64, ascending; out: n_within (M, A, T) float64. Source: COCOeval.accumulate,
@@ -185,7 +183,7 @@ def score_weighted_classes(
     """
     for c in range(classes.size):
         k = classes[c]
-        find_weighted(k, ranked, image, weight, limits[limits.size - 1], curves)
+        find_weighted(k, ranked, image, weight, curves)
         place = summary.place[k]
         if place >= 0:
             weigh_within(k, ranked, image, weight, limits, summary.n_within[place])
@@ -207,9 +205,5 @@ def score_weighted_classes(
                         true_at[i], false_before[i], n_objects[k, a], rule.epsilon
                     )
                 integrate(
-                    rule.code,
-                    recall[:n],
-                    precision[:n],
-                    rule.points,
-                    summary.terms[place, a, t],
+                    rule.code, recall[:n], precision[:n], rule.points, summary.terms[place, a, t]
                 )

@@ -1,0 +1,1 @@
+"""What numbers are worth: their uncertainty, their differences, what ties do to them."""

@@ -84,9 +84,9 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
         )
         sought = np.maximum(plan.sought[k], 1.0)[:, None]
         leverage = np.maximum(1.0 - per_area / sought, LEAST_LEVERAGE)
-        present = np.bincount(
-            units.of_image[np.unique(image)], minlength=units.n
-        ).astype(np.float64)
+        present = np.bincount(units.of_image[np.unique(image)], minlength=units.n).astype(
+            np.float64
+        )
         return OfClass(
             units.gathered(raw),
             leverage[readings.area],

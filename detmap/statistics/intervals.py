@@ -123,7 +123,7 @@ def intervals(
     groups: Mapping[Any, Any] | str | Path | None = None,
     method: str = "influence",
     threads: int | None = None,
-    progress: drawing.Progress = drawing.silent,
+    progress: drawing.Progress | None = None,
 ) -> Intervals:
     """The interval of every metric and of every row of the per-class table.
 
@@ -154,12 +154,10 @@ def intervals(
     sample = None
     if replicates:
         sample = drawing.replicates(
-            planned, drawn, replicates, seed, threads=threads, progress=progress
+            planned, drawn, replicates, seed, threads=threads, progress=progress or drawing.silent
         )
     categories = matches.categories
-    metric_values = [
-        aggregation.mean(scores, row, matches.protocol, categories) for row in rows
-    ]
+    metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
     made = _Maker(planned, moved, sample, drawn, level, method)
     metrics = {row.name: made.of_metric(q, metric_values[q]) for q, row in enumerate(rows)}

@@ -1,4 +1,6 @@
-"""Quantiles of the normal and of Student's distribution, at any level and real degrees of freedom."""
+"""Quantiles of the normal and of Student's distribution, at any level and real degrees of
+freedom.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,7 @@ def student(p: float, df: float) -> float:
     while _upper_tail(high, df) > 1 - p:
         low, high = high, 2 * high
     t = (low + high) / 2
-    log_density = (
-        math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
-    )
+    log_density = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     for _ in range(200):
         excess = _upper_tail(t, df) - (1 - p)
         low, high = (t, high) if excess > 0 else (low, t)
@@ -61,11 +61,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1.0 - incomplete_beta(b, a, 1.0 - x)
     front = math.exp(
-        math.lgamma(a + b)
-        - math.lgamma(a)
-        - math.lgamma(b)
-        + a * math.log(x)
-        + b * math.log1p(-x)
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1))
     fraction = d

@@ -66,7 +66,8 @@ class Plan:
         if self.protocol.mean.weights == "images":
             weight = weight * self.n_images
         total = weight.sum(axis=1, keepdims=True)
-        return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+        shares: NDArray[np.float64] = np.where(total > 0, weight / np.maximum(total, 1e-300), 0.0)
+        return shares
 
 
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:

@@ -1,5 +1,6 @@
 """Replicates of a result: the units drawn with replacement, and every number taken anew, without
-matching anything again."""
+matching anything again.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +46,14 @@ def random_words(seed: int, tag: int, first: int, shape: tuple[int, int]) -> NDA
 def draws(seed: int, b: int, n_units: int) -> NDArray[np.int64]:
     """(U,) the units that replicate b draws, in their order."""
     upper = random_words(seed, BOOTSTRAP, b, (1, n_units))[0] >> np.uint64(32)
-    return ((upper * np.uint64(n_units)) >> np.uint64(32)).astype(np.int64)
+    drawn: NDArray[np.int64] = ((upper * np.uint64(n_units)) >> np.uint64(32)).astype(np.int64)
+    return drawn
 
 
 def swaps(seed: int, b: int, n_units: int) -> NDArray[np.bool_]:
     """(U,) the units whose two detectors permutation b exchanges."""
-    return (random_words(seed, SWAP, b, (1, n_units))[0] >> np.uint64(63)).astype(bool)
+    exchanged: NDArray[np.bool_] = random_words(seed, SWAP, b, (1, n_units))[0] >= 1 << 63
+    return exchanged
 
 
 def check(replicates: int, seed: int) -> None:
@@ -121,9 +124,7 @@ def replicates(
     return Replicates(metrics, classes)
 
 
-Batch = Callable[
-    [NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]
-]
+Batch = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def means(
@@ -169,7 +170,7 @@ def _lanes(plan: Plan) -> Batch:
     matches, ranked, readings = plan.matches, plan.ranked(), plan.readings
     n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
     n_classes, everything = len(plan.sought), np.arange(len(plan.sought), dtype=np.int32)
-    ap, limit, grid = plan.protocol.ap, plan.protocol.max_dets()[-1], _grid(plan)
+    ap, grid = plan.protocol.ap, _grid(plan)
     rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
     first = _first_of_image(plan)
 
@@ -182,7 +183,6 @@ def _lanes(plan: Plan) -> Batch:
             ranked,
             matches.image,
             weights,
-            limit,
             sought,
             rule,
             grid,

@@ -1,5 +1,6 @@
 """What is drawn: images one by one, or groups of them that belong together (frames of a video,
-views of a scene, tiles of a picture)."""
+views of a scene, tiles of a picture).
+"""
 
 from __future__ import annotations
 
@@ -44,12 +45,10 @@ class Units:
             return values
         flat = values.reshape(-1, values.shape[-1])
         sums = [np.bincount(self.of_image, weights=row, minlength=self.n) for row in flat]
-        return np.array(sums).reshape(*values.shape[:-1], self.n)
+        return np.array(sums, np.float64).reshape(*values.shape[:-1], self.n)
 
 
-def units(
-    image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None
-) -> Units:
+def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None) -> Units:
     """Each image by itself, or the groups of a mapping from image id to group, or of a CSV file
     with a line ``image,group`` an image.
 
@@ -85,7 +84,9 @@ def _read(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, row in enumerate(csv.reader(io.StringIO(text)), start=1):
         cells = [cell.strip() for cell in row]
-        if not any(cells) or (number == 1 and [cell.lower() for cell in cells] == ["image", "group"]):
+        if not any(cells) or (
+            number == 1 and [cell.lower() for cell in cells] == ["image", "group"]
+        ):
             continue
         if len(cells) != 2 or not all(cells):
             raise DataError(

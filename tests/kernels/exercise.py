@@ -23,10 +23,12 @@ from detmap.curves import coco_arrays, sample
 from detmap.kernels import curves, grouping, json_scan, json_skip, overlap, state
 from detmap.kernels import voc_scan as kernels
 from detmap.overlaps import boxes
+from detmap.statistics.replicates import random_words
 from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.kernels import test_runs
 from tests.kernels.test_match import draw_case, judged
 from tests.lanes import LANES, write_mutated
+from tests.statistics.drawn import draw
 from tests.tables import read_coco, voc_tables
 
 CROWDED: dict[str, int] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}
@@ -103,7 +105,21 @@ def outcomes() -> list[object]:
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
-    return [*found, n_within.tolist(), *lanes(), *corners(), *cells(), *run_lengths()]
+    return [*found, n_within.tolist(), *lanes(), *corners(), *cells(), *doubts(), *run_lengths()]
+
+
+def doubts() -> list[object]:
+    """Weights, whole and not, and intervals, under each integrator."""
+    found: list[object] = [random_words(2**64 - 1, 2, 0, (2, 3)).tolist()]
+    for seed in range(3):
+        for row in integrators.INTEGRATORS:
+            matches = draw(seed, 12, row.name)
+            result = detmap.summarize(matches)
+            made = result.intervals(replicates=3, seed=2**63 + seed, threads=1)
+            found += [made.signature, {key: one.as_dict() for key, one in made.metrics.items()}]
+            weights = [0.0, 0.75, 1.0, 2.5] * 3
+            found.append(detmap.summarize(matches, weights=weights, threads=1).per_class)
+    return found
 
 
 def cells() -> list[object]:

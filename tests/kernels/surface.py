@@ -87,6 +87,10 @@ def results() -> list[object]:
             for settings in ({}, {"iou.thresholds": MANY}):
                 result = detmap.evaluate(truth, boxes, protocol, settings=settings)
                 found += [result.metrics, result.signature, result.integrators()]
+                weights = rng.random(len(ids))
+                found.append(detmap.summarize(result.matches, weights=weights).metrics)
+                made = result.intervals(replicates=2)
+                found.append({key: one.as_dict() for key, one in made.metrics.items()})
                 curve = result.curve(next(iter(names)), result.protocol.thresholds()[0])
                 found.append([array.tolist() for array in curve])
         evaluator = detmap.Evaluator(classes=names)

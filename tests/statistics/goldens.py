@@ -26,8 +26,8 @@ def protocol(n_thresholds: int, integrator: str = "grid_envelope") -> detmap.Pro
         {
             "iou.thresholds": [0.5 + 0.1 * t for t in range(n_thresholds)],
             "subsets": {"all": {"area": [0, 1e10]}, "small": {"area": [0, 1024]}},
-            "limits.max_dets": [1000],
-            "metrics": ["AP", "AP50", "APs", "AR1000"],
+            "limits.max_dets": [1, 1000],
+            "metrics": ["AP", "AP50", "APs", "AR@1000", "AR@1"],
             "ap.integrator": integrator,
             "ap.epsilon": 0.0,
         }

@@ -1,0 +1,130 @@
+"""Influence functions: the goldens, the slow twin, and what a derivative has to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import curves
+from detmap.aggregation import class_rows
+from detmap.statistics.influence import each_class, influence
+from detmap.statistics.readings import plan
+from detmap.statistics.units import units
+from tests.real.conftest import DATA
+from tests.reference import weighted as twin
+from tests.statistics.drawn import draw, objects_of_cell, rows_of_cell
+from tests.statistics.goldens import as_matches, load
+
+needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
+
+
+def planned(matches: detmap.Matches):
+    return plan(matches, matches.protocol.rows()[0], class_rows(matches.protocol))
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("detector", [0, 1])
+def test_goldens(number: int, detector: int) -> None:
+    case, expected = load(DATA, number)
+    golden = expected["influence_x" if detector == 0 else "influence_y"]
+    matches = as_matches(case["case"], detector)
+    own, each = planned(matches), units(matches.image_ids)
+    moved = influence(own, each)
+    np.testing.assert_allclose(moved.plain[0], golden["mean"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moved.corrected[0], golden["mean_leverage"], rtol=0, atol=1e-12)
+    assert moved.plain_se()[0] == pytest.approx(golden["se"], abs=1e-12)
+    assert moved.se()[0] == pytest.approx(golden["se_leverage"], abs=1e-12)
+    classes = list(each_class(own, each))
+    for k, values in golden["per_class"].items():
+        np.testing.assert_allclose(classes[int(k)].raw[0], values, rtol=0, atol=1e-12)
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+def test_goldens_of_groups_and_pairs(number: int) -> None:
+    case, expected = load(DATA, number)
+    first, second = (planned(as_matches(case["case"], i)) for i in (0, 1))
+    image_ids = first.matches.image_ids
+    groups = dict(enumerate(expected["cluster"]["groups"]))
+    moved = influence(first, units(image_ids, groups))
+    assert moved.plain_se()[0] == pytest.approx(expected["cluster"]["ij_se"], abs=1e-12)
+    each = units(image_ids)
+    apart = influence(second, each).plain[0] - influence(first, each).plain[0]
+    n = len(apart)
+    se = np.sqrt(n / (n - 1) * (apart**2).sum())
+    assert se == pytest.approx(expected["paired_ij_se"], abs=1e-12)
+
+
+@pytest.mark.parametrize("integrator", ["grid_envelope", "all_points", "step"])
+def test_the_slow_twin(integrator: str) -> None:
+    matches = draw(4, integrator=integrator)
+    own = planned(matches)
+    s = own.of_metric[1]  # AP50
+    for k, each in enumerate(each_class(own, units(matches.image_ids))):
+        rows, objects = rows_of_cell(matches, k, 0, 0), objects_of_cell(matches, k, 0)
+        expected = twin.influence(rows, objects, matches.n_images, integrator == "step")
+        np.testing.assert_allclose(each.raw[s], expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("integrator", ["grid_envelope", "all_points", "eleven_point", "step"])
+def test_influence_sums_to_nothing(integrator: str) -> None:
+    for seed in range(5):
+        matches = draw(seed, integrator=integrator)
+        for each in each_class(planned(matches), units(matches.image_ids)):
+            assert np.abs(each.raw.sum(axis=1)).max() < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_central_differences(seed: int) -> None:
+    """AP and recall move as the influence says when one image weighs a little more or less; where
+    two precisions are equal there is a kink, and the two sides differ."""
+    matches = draw(seed, n_images=60, integrator="all_points")
+    own = planned(matches)
+    h, compared = 1e-4, 0
+    for image in range(0, 60, 3):
+        ones = np.ones((3, 60))
+        ones[0, image], ones[2, image] = 1 - h, 1 + h
+        low, middle, high = (curves.scores(matches, weights=w) for w in ones)
+        for k, each in enumerate(each_class(own, units(matches.image_ids))):
+            if k not in low.judged:
+                continue
+            j = low.judged.tolist().index(k)
+            for s, (a, t) in ((own.of_metric[1], (0, 0)),):
+                below, here, above = (x.terms[a, t, 0, j] for x in (low, middle, high))
+                if abs((above - here) - (here - below)) < 1e-8:
+                    assert (above - below) / (2 * h) == pytest.approx(each.raw[s, image], abs=1e-6)
+                    compared += 1
+            recall = own.of_metric[3]
+            below, above = (x.recall[-1, 0, :, j].mean() for x in (low, high))
+            assert (above - below) / (2 * h) == pytest.approx(each.raw[recall, image], abs=1e-6)
+    assert compared > 40
+
+
+def test_a_mean_weighed_by_images_moves_with_them() -> None:
+    matches = draw(1, n_images=60, integrator="all_points")
+    rules = matches.protocol.override({"mean.weights": "images"})
+    from dataclasses import replace
+
+    matches = replace(matches, protocol=rules)
+    moved = influence(planned(matches), units(matches.image_ids))
+    assert abs(moved.plain.sum(axis=1)).max() < 1e-12
+    h, compared = 1e-4, 0
+    for image in range(60):
+        weights = np.ones((3, 60))
+        weights[0, image], weights[2, image] = 1 - h, 1 + h
+        below, here, above = (detmap.summarize(matches, weights=w).metrics["AP50"] for w in weights)
+        if abs((above - here) - (here - below)) < 1e-8:
+            assert (above - below) / (2 * h) == pytest.approx(moved.plain[1, image], abs=1e-6)
+            compared += 1
+    assert compared > 20
+
+
+def test_threads_change_no_bit() -> None:
+    matches = draw(3, n_images=200)
+    bits = {
+        influence(planned(matches), units(matches.image_ids), threads).corrected.tobytes()
+        for threads in (1, 2, 4)
+    }
+    assert len(bits) == 1

@@ -1,0 +1,128 @@
+"""Replicates: the goldens, any number of threads, and each alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.statistics import replicates as drawing
+from detmap.statistics.quantiles import student
+from detmap.statistics.units import units
+from tests.real.conftest import DATA
+from tests.statistics.drawn import draw
+from tests.statistics.goldens import INTEGRATORS, as_matches, load
+from tests.statistics.test_influence import planned
+
+needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+def test_goldens(number: int) -> None:
+    case, expected = load(DATA, number)
+    seed, n = expected["seed"], expected["B"]
+    for b in range(3):
+        assert drawing.draws(seed, b, 12).tolist() == expected["draws_first_3"][b]
+        assert drawing.swaps(seed, b, 12).astype(int).tolist() == expected["swaps_first_3"][b]
+    for short in ("grid", "all"):
+        golden = expected[f"bootstrap_{short}"]
+        sampled = []
+        for detector in (0, 1):
+            own = planned(as_matches(case["case"], detector, INTEGRATORS[short]))
+            each = units(own.matches.image_ids)
+            sampled.append(drawing.replicates(own, each, n, seed).metrics[:, 0])
+        first, second = sampled
+        np.testing.assert_allclose(first, golden["replicates"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(second - first, golden["paired_delta"], rtol=0, atol=1e-12)
+        assert first.std(ddof=1) == pytest.approx(golden["se"], abs=1e-12)
+        bias = first.mean() - expected["metric"][short][0]
+        assert bias == pytest.approx(golden["bias"], abs=1e-12)
+        limits = np.quantile(first, [0.025, 0.975])
+        np.testing.assert_allclose(limits, golden["percentile"], rtol=0, atol=1e-12)
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+def test_goldens_of_groups(number: int) -> None:
+    case, expected = load(DATA, number)
+    golden = expected["cluster"]
+    own = planned(as_matches(case["case"], 0))
+    each = units(own.matches.image_ids, dict(enumerate(golden["groups"])))
+    for b, drawn in enumerate(golden["draws_first_2"]):
+        assert drawing.draws(expected["seed"], b, each.n).tolist() == drawn
+    found = drawing.replicates(own, each, 2, expected["seed"]).metrics[:, 0]
+    np.testing.assert_allclose(found, golden["replicates_grid_first_2"], rtol=0, atol=1e-12)
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+def test_goldens_of_the_jackknife(number: int) -> None:
+    """An image left out is an image of weight 0."""
+    case, expected = load(DATA, number)
+    for short in ("grid", "all"):
+        matches = as_matches(case["case"], 0, INTEGRATORS[short])
+        left_out = 1 - np.eye(matches.n_images)
+        found = [detmap.summarize(matches, weights=w).metrics["AP"] for w in left_out]
+        golden = expected[f"jackknife_{short}"]["values"]
+        np.testing.assert_allclose(found, golden, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+def test_a_replicate_is_a_result_with_weights(integrator: str) -> None:
+    matches = draw(2, integrator=integrator)
+    own, each = planned(matches), units(matches.image_ids)
+    sampled = drawing.replicates(own, each, 20, seed=7)
+    for b in (0, 15, 16, 19):
+        weights = np.bincount(drawing.draws(7, b, each.n), minlength=each.n)
+        alone = detmap.summarize(matches, weights=weights)
+        np.testing.assert_allclose(
+            sampled.metrics[b], list(alone.metrics.values()), rtol=0, atol=1e-13
+        )
+        for c, row in enumerate(own.classes):
+            expected = [each_class[row.name] for each_class in alone.per_class]
+            np.testing.assert_allclose(sampled.classes[b, c], expected, rtol=0, atol=1e-13)
+
+
+def test_an_integrator_that_lanes_do_not_know_is_replicated_one_by_one() -> None:
+    matches = draw(2, integrator="grid_envelope")
+    from dataclasses import replace
+
+    odd = replace(matches, protocol=matches.protocol.override({"ap.grid": [0.1, 0.35, 0.8]}))
+    own, each = planned(odd), units(odd.image_ids)
+    assert drawing._grid(own) is None
+    sampled = drawing.replicates(own, each, 3, seed=7)
+    for b in range(3):
+        weights = np.bincount(drawing.draws(7, b, each.n), minlength=each.n)
+        alone = detmap.summarize(odd, weights=weights)
+        np.testing.assert_allclose(sampled.metrics[b], list(alone.metrics.values()), atol=1e-13)
+
+
+def test_threads_parts_and_more_replicates_change_no_bit() -> None:
+    matches = draw(3, n_images=60)
+    each = units(matches.image_ids)
+    parts = [matches.select(matches.image_ids[i::3]) for i in (2, 0, 1)]
+    merged = parts[0].merge(*parts[1:])
+    whole = drawing.replicates(planned(matches), each, 40, seed=1)
+    for other, threads in ((matches, 1), (matches, 4), (merged, 2)):
+        again = drawing.replicates(planned(other), each, 40, seed=1, threads=threads)
+        assert again.metrics.tobytes() == whole.metrics.tobytes()
+        assert again.classes.tobytes() == whole.classes.tobytes()
+    fewer = drawing.replicates(planned(matches), each, 9, seed=1)
+    assert fewer.metrics.tobytes() == whole.metrics[:9].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("p", "df", "value"),
+    [  # tables of Student's distribution
+        (0.975, 1, 12.706204736432095),
+        (0.975, 4, 2.7764451051977987),
+        (0.975, 30, 2.0422724563012373),
+        (0.95, 10, 1.8124611228107335),
+        (0.995, 2.5, 7.163728138948783),
+        (0.975, 1e9, 1.959963986120195),
+    ],
+)
+def test_quantiles_of_student(p: float, df: float, value: float) -> None:
+    assert student(p, df) == pytest.approx(value, rel=2e-8)
+    assert student(1 - p, df) == -student(p, df)
