@@ -373,12 +373,11 @@ def sample(
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     ap = matches.protocol.ap
     rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
-    sizes = np.diff(
-        matches.off
-    )  # no class has more true positives, even where an object may be found twice
+    sizes = np.diff(matches.off)
+    most = np.minimum(sizes, np.diff(matches.obj_off))  # no object is found twice
 
     def sample_some(classes: NDArray[np.int32]) -> None:
-        scratch = kernels.empty_true_positives(n_areas, shape[0], int(sizes[classes].max()))
+        scratch = kernels.empty_true_positives(n_areas, shape[0], int(most[classes].max()))
         recall, precision = np.empty((2, scratch.row.shape[2]))
         kernels.sample_classes(
             classes,

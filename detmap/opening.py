@@ -129,6 +129,22 @@ def read_bytes(
         os.close(descriptor)
 
 
+def regular(path: str, flags: int) -> int:
+    """An `opener` for Python's own `open`, which then waits for no pipe; its errors stay as they
+    are.
+
+    Raises
+    ------
+    UnreadableError : a pipe, a device or a socket
+    """
+    descriptor = os.open(path, flags | _FLAGS)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return descriptor
+    os.close(descriptor)
+    raise _not_a_file(path, mode)
+
+
 def shown(path: str | Path) -> str:
     """A path as text for every terminal and file: bytes that are not UTF-8 in hexadecimal."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

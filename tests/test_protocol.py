@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+import pickle
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +341,18 @@ def test_a_protocol_checks_itself_whoever_makes_it(key: str, changes: dict[str, 
     with pytest.raises(ProtocolError) as refused:
         replace(protocol.load("coco-bbox"), **changes)
     assert refused.value.where == key
+
+
+def test_a_protocol_that_was_pickled_or_copied_is_checked_like_any() -> None:
+    """Once it was put together again without a look."""
+    make, (kind, *values) = COCO.__reduce__()
+    columns = dict(zip([each.name for each in fields(COCO)], values, strict=True))
+    forged = {**columns, "limits": replace(COCO.limits, max_dets=(-5,))}
+    with pytest.raises(ProtocolError, match=r"limits\.max_dets"):
+        make(kind, *forged.values())
+    again = pickle.loads(pickle.dumps(COCO.override({"limits.max_dets": [7]})))
+    assert again == COCO.override({"limits.max_dets": [7]})
+    assert copy.copy(COCO) is copy.deepcopy(COCO) is COCO
 
 
 @pytest.mark.parametrize("name", protocol.names())

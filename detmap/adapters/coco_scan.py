@@ -53,6 +53,8 @@ class Columns:
     boxes : (n, 4) float64, no side negative, no number above 1e80
     value : (n,) float64, score or area
     seen : (n,) uint8, bits of the keys that each record has
+    whole : whether the text says no more than the columns: no further keys, and no integer where
+        they have float64
     """
 
     image: NDArray[np.int32]
@@ -61,8 +63,10 @@ class Columns:
     boxes: NDArray[np.float64]
     value: NDArray[np.float64]
     seen: NDArray[np.uint8]
+    whole: bool = False
 
 
+ARRAYS = ("image", "category", "number", "boxes", "value", "seen")
 Locate = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -258,7 +262,7 @@ def scan_list(
                 room.seen,
                 room.state,
             )
-        n, last = room.state.tolist()
+        n, last, _ = room.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
         if locate:
@@ -266,16 +270,17 @@ def scan_list(
             room.category[:n] = locate[1](room.category[:n])
         return room, n, begin + end, bool(last)
 
-    filled = [name for name in Columns.__slots__ if name != "number" or wanted & scan.ID]
-    total = 0
+    filled = [name for name in ARRAYS if name != "number" or wanted & scan.ID]
+    total = more = 0
     for room, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
         rows = slice(total, total + n)
         for name in filled:
             getattr(whole, name)[rows] = getattr(room, name)[:n]
         total += n
+        more += int(room.state[scan.MORE])
         rooms.put(room)
         if last:
-            return _cut(whole, total), end
+            return replace(_cut(whole, total), whole=not more), end
     raise HandBack
 
 
@@ -289,7 +294,7 @@ class _Room:
             np.empty(n),
             np.empty(n, dtype=np.uint8),
         )
-        self.state = np.empty(2, dtype=np.int64)
+        self.state = np.empty(3, dtype=np.int64)
 
 
 def _empty(n: int, ids: Any) -> Columns:
@@ -304,7 +309,7 @@ def _empty(n: int, ids: Any) -> Columns:
 
 
 def _cut(columns: Columns, n: int) -> Columns:
-    return Columns(*(getattr(columns, name)[:n] for name in Columns.__slots__))
+    return Columns(*(getattr(columns, name)[:n] for name in ARRAYS))
 
 
 def _all_known(columns: Columns) -> bool:

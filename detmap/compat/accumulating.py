@@ -103,11 +103,14 @@ def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, ND
     whole: dict[str, NDArray[np.float64]] = {}
     for part in parts:
         found = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
-        for name, array in found.items():
+        for name in tuple(found):
+            cells = found.pop(name)  # each is let go before the next is copied
             if part.apart:
-                cells = array.reshape(*array.shape[:-3], *shape)
+                cells = cells.reshape(*cells.shape[:-3], *shape)
             else:
-                cells = array[..., chosen.classes, :, :][..., chosen.areas, :]
+                for axis, places in ((-3, chosen.classes), (-2, chosen.areas)):
+                    if places != list(range(cells.shape[axis])):
+                        cells = cells.take(places, axis)
             dims = counts if name != "recall" else [counts[0], *counts[2:]]
             whole.setdefault(name, np.full(dims, -1.0))[part.where, ..., k, a, m] = cells
     return whole

@@ -9,11 +9,13 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from pycocotools.coco import COCO as Official
 
+from detmap import opening
 from detmap.compat.lazy import Lazy, own_dict
 from detmap.compat.rows import Rows
 from detmap.compat.sources import (
@@ -52,7 +54,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         source = open_instances(annotation_file)
         dataset: Any = None
         if source is None:
-            with open(annotation_file) as file:
+            with open(annotation_file, opener=opening.regular) as file:
                 dataset = json.load(file)
             assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
         print(f"Done (t={time.time() - begin:0.2f}s)")
@@ -122,6 +124,8 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if head is None:
             pass  # pycocotools knows what that means
         elif type(resFile) is str:
+            with suppress(OSError, ValueError):  # pycocotools meets those too
+                open(resFile, opener=opening.regular).close()
             source = open_results(resFile, self.getImgIds(), head)
         elif type(resFile) is np.ndarray:
             source = results_of_array(resFile, self.getImgIds(), head)

@@ -19,6 +19,7 @@ from detmap import opening
 from detmap.adapters import coco_scan
 from detmap.compat.rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError
+from detmap.immutable import own
 from detmap.rows import Positions
 
 Tree = dict[str, Any]
@@ -109,11 +110,18 @@ class Results:
     ----------
     head : of the truth's dataset
     rows : the detections
-    text : of the file; None where the rows are all there is
+    text : of the file; None where the rows say all that there is
+    keys : of a record, in their order
     """
 
-    def __init__(self, head: Head, rows: Rows, text: bytes | None = None) -> None:
-        self.head, self.rows, self.text = head, rows, text
+    def __init__(
+        self,
+        head: Head,
+        rows: Rows,
+        text: bytes | None = None,
+        keys: Sequence[str] = ("image_id", "bbox", "score", "category_id"),
+    ) -> None:
+        self.head, self.rows, self.text, self.keys = head, rows, text, keys
 
     @property
     def images(self) -> Sequence[Tree]:
@@ -153,14 +161,14 @@ class Results:
             np.array(rows.image_ids)[rows.image],
             np.array(rows.category_ids)[rows.category],
         )
-        columns = (
-            image_ids.tolist(),
-            rows.boxes.tolist(),
-            rows.score.tolist(),
-            category_ids.tolist(),
-        )
-        names = "image_id", "bbox", "score", "category_id"
-        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        columns = {
+            "image_id": image_ids.tolist(),
+            "bbox": rows.boxes.tolist(),
+            "score": rows.score.tolist(),
+            "category_id": category_ids.tolist(),
+        }
+        each = zip(*(columns[key] for key in self.keys), strict=True)
+        return [dict(zip(self.keys, values, strict=True)) for values in each]
 
 
 def open_instances(path: Any) -> Instances | None:
@@ -224,7 +232,10 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
-    return Results(head, rows, text)
+    if not columns.whole:
+        return Results(head, rows, text)
+    first = json.loads(text[text.index(b"{") : text.index(b"}") + 1])
+    return Results(head, rows, keys=tuple(first))
 
 
 def results_of_array(
@@ -269,9 +280,9 @@ def _detections(
         _codes(category),
         image,
         category,
-        boxes,
+        own(boxes),  # without a copy, also where tables take them up
         boxes[:, 2] * boxes[:, 3],
-        score,
+        own(score),
         np.zeros(n, dtype=bool),
         np.arange(1, n + 1),
     )

@@ -46,6 +46,8 @@ Floats = NDArray[np.float64]
 IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
     1 << bit for bit in range(9)
 )
+ROWS, LAST, MORE = range(3)
+"""What `state` of `scan_records` says."""
 KEPT = 255  # the bits that `seen` has room for
 """Bits of the keys of a record; CROWD is set beside ISCROWD where the flag is 1."""
 
@@ -131,9 +133,21 @@ def read_integer(text: Bytes, at: int) -> tuple[int, int]:
 
 
 @kernel
-def read_box(text: Bytes, at: int, box: Floats) -> int:
+def is_integer(text: Bytes, at: int, end: int) -> bool:
+    """Whether a legal number from `at` to `end` has neither a point nor an exponent.
+
+    Source: RFC 8259, section 6; Python's `json`, which makes an int of such a number.
+    """
+    for i in range(at, end):
+        if text[i] == POINT or text[i] == LOWER_E or text[i] == UPPER_E:
+            return False
+    return True
+
+
+@kernel
+def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
     """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
-    position after it.
+    position after it. state[MORE] counts the integers.
 
     Source: COCO data format, ``bbox``.
     """
@@ -141,10 +155,13 @@ def read_box(text: Bytes, at: int, box: Floats) -> int:
         return HAND_BACK
     at += 1
     for i in range(4):
-        value, at = read_number(text, skip_space(text, at))
+        begin = skip_space(text, at)
+        value, at = read_number(text, begin)
         if at < 0 or (i >= 2 and value < 0.0):
             return HAND_BACK
         box[i] = value
+        if value == np.floor(value) and is_integer(text, begin, at):
+            state[MORE] += 1
         at = skip_space(text, at)
         if at >= text.size or text[at] != (COMMA if i < 3 else CLOSE_LIST):
             return HAND_BACK
@@ -226,9 +243,10 @@ def scan_records(
 
     text (n,) uint8; wanted: bits of the keys to read, others are passed over; out: image,
     category (N,) int64; number (N,) int64, the record's own id; boxes (N, 4) float64; value (N,)
-    float64, score or area; seen (N,) uint8, bits of the keys that were there; state (2,) int64:
-    rows written, 1 if the list has ended. Returns the position reached (`stop`, or behind the
-    closing bracket), or a negative one where the other lane shall read it.
+    float64, score or area; seen (N,) uint8, bits of the keys that were there; state (3,) int64:
+    rows written, 1 if the list has ended, how often the text says more than the columns: further
+    keys, and integers where the columns have float64. Returns the position reached (`stop`, or
+    behind the closing bracket), or a negative one where the other lane shall read it.
 
     Source: RFC 8259, section 5; COCO data format, object detection and results.
     """
@@ -252,12 +270,16 @@ def scan_records(
             at = skip_space(text, at + 1)
             if key & wanted == 0:
                 at = skip_value(text, at)
+                state[MORE] += 1
             elif key & keys:
                 return HAND_BACK
             elif key == BBOX:
-                at = read_box(text, at, boxes[row])
+                at = read_box(text, at, boxes[row], state)
             elif key in (SCORE, AREA):
-                value[row], at = read_number(text, at)
+                begin = at
+                value[row], at = read_number(text, begin)
+                if value[row] == np.floor(value[row]) and is_integer(text, begin, at):
+                    state[MORE] += 1
             elif key == IMAGE_ID:
                 image[row], at = read_integer(text, at)
             elif key == CATEGORY_ID:
@@ -290,11 +312,11 @@ def scan_records(
         if at >= text.size:
             return HAND_BACK
         if text[at] == CLOSE_LIST:
-            state[0], state[1] = row, 1
+            state[ROWS], state[LAST] = row, 1
             return at + 1
         if text[at] != COMMA:
             return HAND_BACK
         at = skip_space(text, at + 1)
         if at >= stop:
-            state[0], state[1] = row, 0
+            state[ROWS], state[LAST] = row, 0
             return at if at == stop else HAND_BACK

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from detmap import metrics
 from detmap.errors import ProtocolError
 from detmap.grids import Grid
+from detmap.immutable import Immutable
 from detmap.metrics import NO_LIMIT, Axes, MetricRow
 from detmap.outlines import outline
 from detmap.protocol.checks import (
@@ -40,7 +41,7 @@ from detmap.protocol.rules import (
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Immutable):
     """All that decides the number, beside the data.
 
     Parameters

@@ -17,6 +17,7 @@ import pytest
 
 from detmap.compat import COCO, sources
 from detmap.compat.lazy import own_dict
+from detmap.errors import DataError
 from tests.compat.both import (
     OFFICIAL,
     OURS,
@@ -324,6 +325,48 @@ def test_a_file_that_was_rewritten_in_place_still_gives_its_dicts(name: str, fol
             (folder / name).write_text(text)
 
     assert same(*map(list, run_both(script)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders here")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_refused_at_once(kind: str, folder: Path) -> None:
+    """A pipe without a writer: once it waited for ever."""
+    place = folder / "no.json" if kind == "pipe" else Path("/dev/zero")
+    if kind == "pipe":
+        os.mkfifo(place)
+    truth, _ = run(lambda classes: pair(classes, folder), OURS).value
+    for read in (OURS.coco, truth.loadRes):
+        with pytest.raises(DataError, match=f"a {kind}, not a file"):
+            read(str(place))
+
+
+def test_a_folder_and_a_missing_file_are_errors_of_pycocotools(folder: Path) -> None:
+    def script(classes: Classes, name: str) -> Any:
+        return classes.coco(str(folder / name))
+
+    def results(classes: Classes, name: str) -> Any:
+        return pair(classes, folder)[0].loadRes(str(folder / name))
+
+    for name in (".", "missing.json", "a\0b"):
+        for read in (script, results):
+            run_both(lambda classes, read=read, name=name: read(classes, name))
+
+
+def test_results_that_say_no_more_than_columns_keep_no_text(folder: Path) -> None:
+    """The whole text of a large file once stayed in memory."""
+    rows = json.loads((folder / "results.json").read_text())
+    for row in rows:
+        row.update(bbox=list(map(float, row["bbox"])), score=float(row["score"]))
+    (folder / "results.json").write_text(json.dumps(rows))
+    source = run(lambda classes: pair(classes, folder)[1], OURS).value._source
+    assert source.text is None
+    (folder / "results.json").write_text("[]")
+    assert source._records() == rows
+    assert [list(row) for row in source._records()] == [list(row) for row in rows]
+    rows[3]["score"] = 1  # Python's json makes an int of it
+    (folder / "results.json").write_text(json.dumps(rows))
+    source = run(lambda classes: pair(classes, folder)[1], OURS).value._source
+    assert source.text is not None
 
 
 def test_no_file_stays_open(folder: Path) -> None:

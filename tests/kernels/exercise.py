@@ -202,7 +202,7 @@ def corners() -> list[int]:
         b'{"a": 1} x',
         b'{"a": 1',
     ):
-        state = np.zeros(2, dtype=np.int64)
+        state = np.zeros(3, dtype=np.int64)
         found.append(
             json_scan.scan_records(
                 np.frombuffer(text, dtype=np.uint8),
