@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from detmap.tables import Detections, Truth
 
@@ -166,4 +166,37 @@ def predictions(detections: Detections, file: Path, first: int) -> Path:
         for row in rows(detections)
     ]
     file.write_text(json.dumps(found))
+    return file
+
+
+def columns(table: Truth | Detections, names: str, box_format: str) -> dict[str, list[Any]]:
+    """Named columns: an image, a class, four numbers, and a score of detections."""
+    found = list(rows(table))
+    boxes = [BOXES[box_format](row) for row in found]
+    image, label, *sides = names.split()
+    written: dict[str, list[Any]] = {
+        image: [f"{row.stem}.jpg" for row in found],
+        label: [row.name for row in found],
+    }
+    for i, side in enumerate(sides[:4]):
+        written[side] = [box[i] for box in boxes]
+    if isinstance(table, Detections):
+        written["score"] = [row.score for row in found]
+    else:
+        written["difficult"] = [int(row.difficult) for row in found]
+        for stem in set(table.images.stems) - {row.stem for row in found}:
+            for column in written.values():  # an image without objects
+                column.append(f"{stem}.jpg" if column is written[image] else None)
+    return written
+
+
+def csv(found: dict[str, list[Any]], file: Path, delimiter: str = ",") -> Path:
+    """Columns as a CSV file."""
+    lines = [found, *zip(*found.values(), strict=True)]
+    file.write_text(
+        "".join(
+            f"{delimiter.join('' if cell is None else str(cell) for cell in line)}\n"
+            for line in lines
+        )
+    )
     return file

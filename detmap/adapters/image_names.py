@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,13 @@ def stem(name: str) -> str:
     return os.path.splitext(last)[0] if is_image(last) else last
 
 
+def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
+    """Names as whole numbers; None unless every one is spelled as its number is."""
+    if names and all(map(_PLAIN.fullmatch, names)):
+        return np.array(list(map(int, names)), dtype=np.int64)
+    return None
+
+
 def table(
     where: str, paths: Sequence[str], sizes: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> tuple[Images, NDArray[np.int32]]:
@@ -63,9 +71,9 @@ def table(
                 what = f"two images are called {name!r}: {seen[name]} and {path}"
                 raise DataError(where, what, "give each image a stem of its own")
             seen[name] = path
-    ids = checks.id_array(f"{where}: images", names) if names else np.zeros(0, dtype=np.int64)
-    if names and all(map(_PLAIN.fullmatch, names)):
-        ids = np.array(list(map(int, names)), dtype=np.int64)
+    ids = plain_numbers(names)
+    if ids is None:
+        ids = checks.id_array(f"{where}: images", names) if names else np.zeros(0, dtype=np.int64)
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)

@@ -24,6 +24,12 @@ LYING = (5, 6, 7, 8)
 MOST = 1e6  # pixels of a side
 
 
+def listed(path: Path) -> list[str]:
+    """The images that a file of sizes names, each once."""
+    sheet = sheets.read_csv(path)
+    return list(dict.fromkeys(sheet.texts(sheet.find(sheets.IMAGE, "image"))))
+
+
 def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     """The size of each image from a file with columns image, width and height.
 

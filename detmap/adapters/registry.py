@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, old_text, scores, voc, voc_cls, yolo
+from detmap.adapters import coco_shapes, columns, old_text, scores, voc, voc_cls, yolo
 from detmap.classified import Classified
 from detmap.errors import DataError
 from detmap.opening import shown
@@ -119,6 +119,26 @@ FORMATS: tuple[Format, ...] = (
         yolo.read_truth,
         yolo.read_detections,
         options=("split", "image_sizes"),
+    ),
+    Format(
+        "csv",
+        "a file",
+        columns.csv_looks,
+        columns.csv_looks,
+        columns.read_csv_truth,
+        columns.read_csv_detections,
+        options=("box_format", "image_sizes"),
+        detection_options=("box_format",),
+    ),
+    Format(
+        "parquet",
+        "a file",
+        columns.parquet_looks,
+        columns.parquet_looks,
+        columns.read_parquet_truth,
+        columns.read_parquet_detections,
+        options=("box_format", "image_sizes"),
+        detection_options=("box_format",),
     ),
     *(
         Format(

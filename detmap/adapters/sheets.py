@@ -55,7 +55,7 @@ class Sheet:
         """Where a row is, for messages."""
         if len(self.lines):
             return f"{self.source}: line {self.lines[row]}"
-        return f"{self.source}[{row}]" if "/" not in self.source else f"{self.source}: row {row}"
+        return f"{self.source}: row {row}"
 
     def named(self, names: Sequence[str]) -> str | None:
         """The column that has the first of these names that any has; None for none.
@@ -133,7 +133,7 @@ class Sheet:
                 return None
             found = given.ids(f"{self.source}: column {column}", values)
             return found if found.dtype.kind == "i" else None
-        if not all(map(_WHOLE.fullmatch, set(values))):
+        if not values or not all(map(_WHOLE.fullmatch, set(values))):
             return None
         return np.array(list(map(int, values)), dtype=np.int64)
 

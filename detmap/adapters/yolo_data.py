@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from detmap import opening
-from detmap.adapters import image_names, label_files, sheets, text
+from detmap.adapters import image_names, label_files, text
+from detmap.adapters import image_sizes as sizes
 from detmap.errors import DataError, few
 from detmap.opening import shown
 from detmap.tables import Note
@@ -259,8 +260,7 @@ def _listed(file: Path, root: Path, name: str) -> Path:
 
 def _sized(image_sizes: Path) -> list[str]:
     """The images of a file of sizes, by file name."""
-    sheet = sheets.read_csv(image_sizes)
-    names = sheet.texts(sheet.find(sheets.IMAGE, "image"))
+    names = sizes.listed(image_sizes)
     last = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in names]
     return [name if image_names.is_image(name) else f"{name}.jpg" for name in last]
 
