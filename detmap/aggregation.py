@@ -151,8 +151,8 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
 
 
 def classes_without_truth(scores: Scores, categories: Categories, protocol: Protocol) -> list[Note]:
-    """A note that names the classes without an object to find, and says what they do to the
-    mean.
+    """A note that names the classes without an object
+    to find, and says what they do to the mean.
     """
     a = protocol.subset()
     missing = [

@@ -316,8 +316,8 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
 def whole_curve(
     matches: Matches, k: int, a: int, t: int, limit: int, weight: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Recall, precision and score at every rank of one curve, ignored detections left out; not
-    interpolated.
+    """Recall, precision and score at every rank of one
+    curve, ignored detections left out; not interpolated.
     """
     mine = slice(matches.off[k], matches.off[k + 1])
     bit = matches.tp.dtype.type(1 << t)

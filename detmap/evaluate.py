@@ -123,8 +123,8 @@ def summarize(
 def choose_protocol(
     wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None
 ) -> Protocol:
-    """The wanted protocol, or the one that the benchmark of this truth uses, with `settings`
-    applied.
+    """The wanted protocol, or the one that the benchmark
+    of this truth uses, with `settings` applied.
 
     The default is ``coco-bbox`` for COCO truth, ``lvis`` where that is annotated for some classes
     only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees.

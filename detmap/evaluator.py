@@ -1,5 +1,5 @@
-"""An evaluation that is fed batch by batch: in a training loop, on several ranks, over several
-runs.
+"""An evaluation that is fed batch by batch: in a
+training loop, on several ranks, over several runs.
 """
 
 from __future__ import annotations
@@ -276,8 +276,8 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def sync(self, group: Any = None) -> Evaluator:
-        """Take in the images of all ranks of a torch.distributed group, on every rank; returns
-        itself.
+        """Take in the images of all ranks of a torch.distributed
+        group, on every rank; returns itself.
 
         Every rank has to call it, those without images too. Without torch.distributed there is one
         rank, and nothing to do. After it, `reset` comes before the next round.

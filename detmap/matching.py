@@ -193,8 +193,8 @@ def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
     """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and
     comparison applied.
 
-    ``overlap > t`` is ``overlap >=`` the next larger number, so the kernels know one comparison
-    only.
+    ``overlap > t`` is ``overlap >=`` the next larger
+    number, so the kernels know one comparison only.
     """
     thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
     return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds

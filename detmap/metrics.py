@@ -1,5 +1,5 @@
-"""Metric rows: the named numbers of a result, and the small language in which a protocol asks for
-them.
+"""Metric rows: the named numbers of a result, and the
+small language in which a protocol asks for them.
 
 A row is written ``AP`` or ``AR``, then an IoU in percent, then a subset or a group of classes,
 then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A subset is

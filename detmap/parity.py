@@ -43,8 +43,8 @@ class Official:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parity:
-    """A comparison: whether every number is equal (``==``), the differences and times as tables,
-    remarks.
+    """A comparison: whether every number is equal (``==``),
+    the differences and times as tables, remarks.
     """
 
     equal: bool

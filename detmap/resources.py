@@ -1,7 +1,7 @@
 """Where the files that travel with detmap are: the protocols and the sample set.
 
-An installed wheel carries them inside the package; a checkout (editable install) has them beside
-it.
+An installed wheel carries them inside the package;
+a checkout (editable install) has them beside it.
 """
 
 from __future__ import annotations

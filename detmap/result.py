@@ -299,8 +299,8 @@ class Result:
         return tables
 
     def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
-        """One of the tables as a `pandas.DataFrame`, numbers as they are; its ``attrs`` hold the
-        signature.
+        """One of the tables as a `pandas.DataFrame`, numbers
+        as they are; its ``attrs`` hold the signature.
 
         Parameters
         ----------

@@ -15,8 +15,8 @@ def group(
     n_classes: int,
     some: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, then (unless None) by image, then in input order; and where each class
-    begins.
+    """Rows by class, then (unless None) by image, then
+    in input order; and where each class begins.
 
     some : (n,) rows, ascending, where not all are wanted
     """
@@ -91,8 +91,8 @@ def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
 
 
 def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(n,) the place of each row among those of its class and image, for rows by class, then by
-    image.
+    """(n,) the place of each row among those of its
+    class and image, for rows by class, then by image.
     """
     if not len(image):
         return np.zeros(0, dtype=np.int32)

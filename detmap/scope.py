@@ -90,8 +90,8 @@ def _rank(
     grouped: tuple[NDArray[np.int32], NDArray[np.int64]],
     threads: int | None,
 ) -> NDArray[np.int32]:
-    """(D,) place of each detection in its image, or in its image and class, by score or as
-    given.
+    """(D,) place of each detection in its image, or
+    in its image and class, by score or as given.
     """
     from detmap.kernels import scope as kernels
     from detmap.kernels.grouping import sorter

@@ -1,5 +1,5 @@
-"""Digests of protocol and data, and the one line under every result that makes two numbers
-comparable.
+"""Digests of protocol and data, and the one line under
+every result that makes two numbers comparable.
 
 ``coco-bbox.2|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
@@ -137,8 +137,8 @@ def protocol_digest(protocol: Protocol) -> str:
 
 
 def signature(protocol: Protocol, data: str) -> str:
-    """Protocol and version, what differs from the stock protocol, both digests, detmap's
-    version.
+    """Protocol and version, what differs from the
+    stock protocol, both digests, detmap's version.
     """
     if protocol.changes:
         state = ";".join(f"{key}={value}" for key, value in protocol.changes)

@@ -185,8 +185,8 @@ def _word(bits: NDArray[np.bool_]) -> np.uint64:
 
 
 def _enough(truth: Truth, protocol: Protocol) -> Floats:
-    """(G,) see `ObjectWords`. Source: ILSVRC2014 eval_detection.m: min(0.5, w h / ((w + 10)(h +
-    10))).
+    """(G,) see `ObjectWords`. Source: ILSVRC2014
+    eval_detection.m: min(0.5, w h / ((w + 10)(h + 10))).
     """
     tolerance = protocol.iou.tolerance
     if tolerance == 0:

@@ -26,7 +26,7 @@ LAYERS = (
     ("given",),
     ("catalog", "protocol"),
     ("tables",),
-    ("classified", "overview"),
+    ("overview",),
     ("signature", "taken", "subsets"),
     ("overlaps",),
     ("adapters",),

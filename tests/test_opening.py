@@ -11,7 +11,8 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError, opening
-from detmap.adapters import coco, read_detections, read_images, read_truth, scores, voc
+from detmap.adapters import coco, read_detections, read_images, read_truth, voc
+from detmap.ranking import csv_scores
 from tests import builders as make
 from tests.running import run
 
@@ -82,7 +83,7 @@ def read_list(path: Path) -> None:
 
 
 def read_csv(path: Path) -> None:
-    scores._sheet(path)
+    csv_scores._sheet(path)
 
 
 def read_xml(path: Path) -> None:

@@ -512,7 +512,7 @@ def test_refused_paths(files: tuple[Path, Path], tmp_path: Path) -> None:
         ((tmp_path / "no.csv", files[1]), "no such file"),
         ((tmp_path, files[1]), "not a folder, while"),
         ((files[0], tmp_path), "not a file, while"),
-        ((*files, "--split", "test"), "a CSV file holds one split"),
+        ((*files, "--split", "test"), "a CSV file has no choice of split"),
         ((tmp_path / "latin.csv", files[1]), "not UTF-8"),
         ((tmp_path, tmp_path), "no folder ImageSets/Main"),
         ((*files, "--percent", "--format", "json"), "JSON holds fractions"),

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import geometry, joining, registry, text
-from detmap.classified import Classified
 from detmap.errors import DataError
-from detmap.opening import shown
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
 from detmap.subsets import named_columns
@@ -55,7 +53,7 @@ def read_truth(
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
     path = registry.as_path(path)
-    with _readable(path):
+    with readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
         told = registry.told(
             row.name,
@@ -116,35 +114,10 @@ def read_detections(
         what = f"a {type(truth).__name__} where the truth is needed"
         raise DataError("read_detections: truth", what, "give what `read_truth` returned")
     path = registry.as_path(path)
-    with _readable(path):
+    with readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         return row.read_detections(path, truth, **told)
-
-
-def read_scores(truth: str | Path, scores: str | Path, *, split: str | None = None) -> Classified:
-    """What an image-level classifier is judged by, from files.
-
-    Parameters
-    ----------
-    truth, scores : two CSV files; or a VOC folder (``VOCdevkit/VOC2007``) and a folder of
-        ``comp1_cls_<split>_<class>.txt``
-    split : of a VOC folder; ``test`` where present, else ``val``, when left out
-
-    Raises
-    ------
-    DataError : what is wrong, in which file, line and column, and how to fix it
-    """
-    truth, scores = registry.as_path(truth), registry.as_path(scores)
-    with _readable(truth):
-        row = registry.choose(registry.SCORE_FORMATS, truth, lambda row: row.looks)
-        if truth.is_dir() != scores.is_dir():
-            raise DataError(
-                shown(scores),
-                f"not {row.place}, while {shown(truth)} is one",
-                "give two CSV files, or two folders of the VOC kind",
-            )
-        return row.read(truth, scores, **registry.told(row.name, row.options, truth, split=split))
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
@@ -176,7 +149,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """What the system refuses to read is bad input."""
     try:
         yield

@@ -87,8 +87,8 @@ def identify(
     numbered_before: bool | None,
     known: bool,
 ) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
-    """(B,) ascending ids, where among them each image stands, and whether they are numbers of
-    arrival.
+    """(B,) ascending ids, where among them each image
+    stands, and whether they are numbers of arrival.
 
     Parameters
     ----------

@@ -109,18 +109,18 @@ def identifier(where: str, image: Fields) -> int | str | None:
     value = image.get("image_id")
     if value is None or type(value) is int or type(value) is str:
         return value
-    plain = (
+    given = (
         value
         if isinstance(value, str)
         else np.asarray(as_array(f"{where}.image_id", value)).ravel().tolist()
     )
-    if isinstance(plain, list) and len(plain) == 1:
-        plain = plain[0]
-    if isinstance(plain, bool) or not isinstance(plain, int | str):
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    if isinstance(given, bool) or not isinstance(given, int | str):
         raise DataError(
             f"{where}.image_id", f"{value!r}", "an image id is one whole number or one string"
         )
-    return plain
+    return given
 
 
 def read_rows(

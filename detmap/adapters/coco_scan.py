@@ -231,22 +231,21 @@ def scan_list(
 
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
-    most = (file.size - at) // SHORTEST_RECORD + 1
-    whole = _empty(
-        most, np.int32 if locate else np.int64
-    )  # memory that is never touched costs nothing
+    capacity = (file.size - at) // SHORTEST_RECORD + 1
+    # Memory that is never touched costs nothing.
+    whole = _empty(capacity, np.int32 if locate else np.int64)
     if byte == ord("]"):
         return _cut(whole, 0), at + 1
-    rooms: SimpleQueue[_Room] = SimpleQueue()  # those of pieces that have been copied
+    free: SimpleQueue[_Piece] = SimpleQueue()  # those of pieces that have been copied
 
-    def scan_piece(begin: int) -> tuple[_Room, int, int, bool]:
+    def scan_piece(begin: int) -> tuple[_Piece, int, int, bool]:
         text = file.read(begin, PIECE + OVERLAP)
         first = 0 if begin == at else scan.find_record(text, 0)
         stop = scan.find_record(text, PIECE) if begin + PIECE < file.size else len(text)
         if first < 0:
             raise HandBack
-        room = _Room(len(text) // SHORTEST_RECORD + 1) if rooms.empty() else rooms.get()
-        room.state[:] = 0
+        buffer = _Piece(len(text) // SHORTEST_RECORD + 1) if free.empty() else free.get()
+        buffer.state[:] = 0
         end = stop
         if first != stop:
             end = scan.scan_records(
@@ -254,37 +253,37 @@ def scan_list(
                 first,
                 stop if stop >= 0 else len(text),
                 wanted,
-                room.image,
-                room.category,
-                room.number,
-                room.boxes,
-                room.value,
-                room.seen,
-                room.state,
+                buffer.image,
+                buffer.category,
+                buffer.number,
+                buffer.boxes,
+                buffer.value,
+                buffer.seen,
+                buffer.state,
             )
-        n, last, _ = room.state.tolist()
+        n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
         if locate:
-            room.image[:n] = locate[0](room.image[:n])
-            room.category[:n] = locate[1](room.category[:n])
-        return room, n, begin + end, bool(last)
+            buffer.image[:n] = locate[0](buffer.image[:n])
+            buffer.category[:n] = locate[1](buffer.category[:n])
+        return buffer, n, begin + end, bool(last)
 
     filled = [name for name in ARRAYS if name != "number" or wanted & scan.ID]
     total = more = 0
-    for room, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
+    for buffer, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
         rows = slice(total, total + n)
         for name in filled:
-            getattr(whole, name)[rows] = getattr(room, name)[:n]
+            getattr(whole, name)[rows] = getattr(buffer, name)[:n]
         total += n
-        more += int(room.state[scan.MORE])
-        rooms.put(room)
+        more += int(buffer.state[scan.MORE])
+        free.put(buffer)
         if last:
             return replace(_cut(whole, total), whole=not more), end
     raise HandBack
 
 
-class _Room:
+class _Piece:
     """Columns for the records of one piece, ids not yet looked up."""
 
     def __init__(self, n: int) -> None:
@@ -336,20 +335,20 @@ def skip_nothing() -> None:
     from detmap.kernels import json_scan as scan
     from detmap.kernels import json_skip as skip
 
-    text, room = np.empty(0, dtype=np.uint8), _Room(0)
-    room.state[:] = 0
+    text, buffer = np.empty(0, dtype=np.uint8), _Piece(0)
+    buffer.state[:] = 0
     scan.scan_records(
         text,
         0,
         0,
         0,
-        room.image,
-        room.category,
-        room.number,
-        room.boxes,
-        room.value,
-        room.seen,
-        room.state,
+        buffer.image,
+        buffer.category,
+        buffer.number,
+        buffer.boxes,
+        buffer.value,
+        buffer.seen,
+        buffer.state,
     )
     for kernel in (scan.find_record, skip.skip_space, skip.skip_string, skip.skip_value):
         kernel(text, 0)

@@ -1,5 +1,5 @@
-"""How the images and classes that detections name are found in the truth, also across families of
-files.
+"""How the images and classes that detections name are
+found in the truth, also across families of files.
 
 Images are joined by id or by file stem, classes by id or by name:
 
@@ -55,8 +55,8 @@ def joined(
 ) -> Detections:
     """Detections from positions in the truth, -1 where it has no such image or class.
 
-    Unknown images are an error; rows of unknown classes are dropped, as pycocotools does, and
-    counted.
+    Unknown images are an error; rows of unknown classes
+    are dropped, as pycocotools does, and counted.
     """
     lost = np.flatnonzero(image < 0).tolist()
     if lost:

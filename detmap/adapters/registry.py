@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, columns, old_text, scores, voc, voc_cls, yolo
-from detmap.classified import Classified
+from detmap.adapters import coco_shapes, columns, old_text, voc, yolo
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Detections, Truth
@@ -64,17 +63,6 @@ class Format:
     read_detections: Callable[..., Detections]
     options: tuple[str, ...] = ()
     detection_options: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreFormat:
-    """A format of image-level classifiers: truth and scores, which are read together."""
-
-    name: str
-    place: Place
-    looks: Looks
-    read: Callable[..., Classified]
-    options: tuple[str, ...] = ()
 
 
 def _file(path: Path) -> int:
@@ -153,10 +141,6 @@ FORMATS: tuple[Format, ...] = (
         )
         for tool in (old_text.CARTUCHO, old_text.RAFAELPADILLA)
     ),
-)
-SCORE_FORMATS: tuple[ScoreFormat, ...] = (
-    ScoreFormat("csv", "a file", _file, scores.read),
-    ScoreFormat("voc", "a folder", _folder_with("ImageSets"), voc_cls.read, options=("split",)),
 )
 
 

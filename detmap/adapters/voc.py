@@ -189,8 +189,8 @@ def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Det
 def folder_with(
     path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007"
 ) -> Path:
-    """The folder that holds `content`: the given one, or the only year inside a VOCdevkit
-    folder.
+    """The folder that holds `content`: the given one,
+    or the only year inside a VOCdevkit folder.
     """
     if (path / content).is_dir():
         return path
@@ -271,8 +271,8 @@ def _readable(file: Path) -> Path:
 
 
 def _year(root: Path, folder: str) -> int:
-    """The year in the folder's name, or in the annotations' own folder field; 0 where neither
-    says.
+    """The year in the folder's name, or in the
+    annotations' own folder field; 0 where neither says.
     """
     for name in (root.absolute().name, root.resolve().name, folder):
         found = re.fullmatch(r"VOC([0-9]{4})", name)

@@ -62,18 +62,18 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
     data = b"".join(texts)
     text = np.frombuffer(data, dtype=np.uint8)
     off = np.concatenate([[0], np.cumsum([len(page) for page in texts])]).astype(np.int64)
-    most = len(data) // SHORTEST_OBJECT + 1
+    capacity = len(data) // SHORTEST_OBJECT + 1
     pages = scan.Pages(
         np.empty((len(files), 2)),
-        np.empty(most, dtype=np.int32),
-        np.empty((most, 2), dtype=np.int64),
-        np.empty((most, 4)),
-        np.empty(most, dtype=np.int8),
+        np.empty(capacity, dtype=np.int32),
+        np.empty((capacity, 2), dtype=np.int64),
+        np.empty((capacity, 4)),
+        np.empty(capacity, dtype=np.int8),
     )
-    room = scan.PageRoom(
+    open_tags = scan.OpenTags(
         np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
     )
-    n = scan.scan_pages(text, off, pages, room)
+    n = scan.scan_pages(text, off, pages, open_tags)
     if n < 0 or not _good(pages.box[:n]):
         return None
     name = [data[begin:end].decode("ascii") for begin, end in pages.name[:n].tolist()]
@@ -106,8 +106,12 @@ def scan_lines(
         data = opening.read_bytes(file)
     except opening.UnreadableError:
         return None
-    most = len(data) // SHORTEST_LINE + 1
-    image, score, boxes = np.empty(most, dtype=np.int32), np.empty(most), np.empty((most, 4))
+    capacity = len(data) // SHORTEST_LINE + 1
+    image, score, boxes = (
+        np.empty(capacity, dtype=np.int32),
+        np.empty(capacity),
+        np.empty((capacity, 4)),
+    )
     n = scan.scan_lines(np.frombuffer(data, dtype=np.uint8), stems, image, score, boxes)
     if n < 0 or not _good(boxes[:n]):
         return None
@@ -139,7 +143,7 @@ def read_nothing() -> None:
         np.empty((0, 4)),
         np.empty(0, dtype=np.int8),
     )
-    room = scan.PageRoom(
+    open_tags = scan.OpenTags(
         np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
     )
-    scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, room)
+    scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, open_tags)

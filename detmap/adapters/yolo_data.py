@@ -186,8 +186,8 @@ def _keypoints(path: Path, data: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]:
-    """The folder that the paths of a data.yaml begin at, and a note where it is not the given
-    one.
+    """The folder that the paths of a data.yaml begin
+    at, and a note where it is not the given one.
     """
     beside = path.absolute().parent
     if given is None or given == "":

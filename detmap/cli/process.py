@@ -81,8 +81,8 @@ def _wait(reader: int) -> None:
 
 
 def _leave() -> None:
-    """End without a further step of what was under way; drafts of files go, files stay as they
-    were.
+    """End without a further step of what was under way;
+    drafts of files go, files stay as they were.
     """
     try:
         # Halfway through its import the module has no such function yet, and no drafts either.

@@ -92,8 +92,8 @@ def _places(wanted: Any, known: Any) -> list[int]:
 
 
 def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
-    """The arrays precision and scores (T, R, K, A, M), recall (T, K, A, M), -1 where nothing is
-    defined.
+    """The arrays precision and scores (T, R, K, A, M),
+    recall (T, K, A, M), -1 where nothing is defined.
 
     parts : of an evaluation, or of `chosen` alone, its area ranges being classes of their own
     counts : T, R, K, A, M; what is chosen fills the first places of each axis

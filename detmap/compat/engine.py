@@ -1,5 +1,5 @@
-"""Columns and parameters to pycocotools' numbers, by way of detmap's tables, matching and
-curves.
+"""Columns and parameters to pycocotools' numbers,
+by way of detmap's tables, matching and curves.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ LATER = ("evalImgs", "ious", "_gts", "_dts")
 
 @stands_in_for(Official)
 class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
-    """Detections held against annotations; see `detmap.compat` for what is inherited and what is
-    not.
+    """Detections held against annotations; see
+    `detmap.compat` for what is inherited and what is not.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ def _copied(params: Any) -> Any:
 
 
 def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
-    """The annotations as columns: as they were read, or of the dicts that pycocotools would look
-    up.
+    """The annotations as columns: as they were read,
+    or of the dicts that pycocotools would look up.
     """
     replaced = _replaced(coco, LOOKUPS)
     if rules.kind == "bbox" and not replaced:

@@ -36,8 +36,8 @@ Key = tuple[object, ...]
 
 
 class Kernel(Generic[P, R]):
-    """A loop that is compiled for the types of its first arguments, and for further ones as they
-    come.
+    """A loop that is compiled for the types of its first
+    arguments, and for further ones as they come.
 
     From Python its arguments are C-contiguous arrays, named tuples of them, and numbers, all by
     position; inside another kernel it is called like any function.

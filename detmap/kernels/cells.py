@@ -48,8 +48,8 @@ class ObjectColumns(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """The output: rows by class, best score first; tp and ignored are words, bit t for threshold
-    t.
+    """The output: rows by class, best score first; tp
+    and ignored are words, bit t for threshold t.
     """
 
     off: NDArray[np.int64]  # (K + 1,)

@@ -23,8 +23,8 @@ def pair_masks(
     cursor: NDArray[np.int64],
     pairs: Pairs,
 ) -> int:
-    """Pairs of the cells from the cursor on, until all are done or the buffer is full; of how many
-    detections.
+    """Pairs of the cells from the cursor on, until all are
+    done or the buffer is full; of how many detections.
 
     found, truth: masks of the detections and of the truth, by row; position: the row of the
     detections of each row of the verdicts; cursor (2,): the next cell, n_cells at the end, and its

@@ -32,8 +32,8 @@ def shared_area(
     """The area that a box, as `edges_of` gives it, has in common with the g-th of (n, 5) edges;
     -1.0 where they have none, not even one too small for a number.
 
-    Source: bbIou of pycocotools' maskApi.c, and VOCevaldet.m, whose order of operations is the
-    same.
+    Source: bbIou of pycocotools' maskApi.c, and
+    VOCevaldet.m, whose order of operations is the same.
     """
     width = min(box[2], edges[g, 2]) - max(box[0], edges[g, 0]) + pixel
     if width <= 0:

@@ -105,8 +105,8 @@ def pair_boxes(
     pairs: Pairs,
     scratch: Edges,
 ) -> int:
-    """Pairs of the cells from the cursor on, until all are done or the buffer is full; of how many
-    detections.
+    """Pairs of the cells from the cursor on, until all are
+    done or the buffer is full; of how many detections.
 
     cursor (3,): the next cell, n_cells at the end; its next member, 0 where the cell is not laid
     out; and, where an overlap is 0/0, that member's row of the verdicts, else -1. The buffer has

@@ -93,8 +93,8 @@ def curves_of_lists(
 
 @kernel
 def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
-    """Area under the ROC curve of each list: trapezoids between thresholds, so equal scores count
-    half.
+    """Area under the ROC curve of each list: trapezoids
+    between thresholds, so equal scores count half.
 
     tp, fp (P,) and off (L + 1,) as from `count_lists`; out: area (L,) float64, NaN without
     positives or negatives. Doubled areas are summed before the one division: whole weights give
@@ -111,8 +111,8 @@ def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
 
 @kernel
 def top_of_lists(positive: Any, order: Any, off: Any, k: int, n_hits: Any, precisions: Any) -> None:
-    """Positives among the first k rows of each ranked list, and the precision at each of them,
-    summed.
+    """Positives among the first k rows of each ranked
+    list, and the precision at each of them, summed.
 
     positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_hits,
     precisions (L,) float64. Source: average precision at k of retrieval, twin in

@@ -52,8 +52,8 @@ def read_runs(
     run_off: NDArray[np.int64],
     counts: NDArray[np.uint32],
 ) -> int:
-    """Read n texts of run lengths; the first whose runs do not fill the pixels of its mask, -1 for
-    none.
+    """Read n texts of run lengths; the first whose runs
+    do not fill the pixels of its mask, -1 for none.
 
     text, off, run_off: see `count_runs`; pixels (n,); out: counts. Source: rleFrString of
     pycocotools' maskApi.c, which follows a text without looking where it ends: a number is
@@ -171,8 +171,8 @@ def fold_runs(masks: Runs, digest: NDArray[np.uint64]) -> None:
 
 @kernel
 def meet_runs(a: Runs, i: int, b: Runs, j: int) -> tuple[np.int64, np.int64]:
-    """How many pixels mask i of `a` and mask j of `b`, of the same size, share, and how many are in
-    either.
+    """How many pixels mask i of `a` and mask j of `b`, of
+    the same size, share, and how many are in either.
 
     Source: rleIou of pycocotools' maskApi.c. Where runs of no pixels begin in both at once, it ends
     there, and so does this.

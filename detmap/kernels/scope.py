@@ -80,8 +80,8 @@ def judge_pairs(
     stamps: NDArray[np.int32],
     kinds: NDArray[np.uint8],
 ) -> None:
-    """Whether the class of each detection of some images is judged there, or not listed, or judged
-    leniently.
+    """Whether the class of each detection of some images
+    is judged there, or not listed, or judged leniently.
 
     Source: lvis/eval.py, _prepare and evaluate_img: a class is listed on an image that has an
     object of it or names it among those known to be absent; where it is among those that are not

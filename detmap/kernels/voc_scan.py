@@ -196,8 +196,8 @@ class Pages(NamedTuple):
     difficult: NDArray[np.int8]
 
 
-class PageRoom(NamedTuple):
-    """Room for one page: begin and end (MAX_DEPTH, 2) and kind (MAX_DEPTH,) of the open tags."""
+class OpenTags(NamedTuple):
+    """The stack of a page's open tags: begin and end (MAX_DEPTH, 2), kind (MAX_DEPTH,)."""
 
     tag: NDArray[np.int64]
     kind: NDArray[np.int64]
@@ -217,7 +217,7 @@ def strip(text: Bytes, begin: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
+def scan_pages(text: Bytes, off: Ints, pages: Pages, open_tags: OpenTags) -> int:
     """Annotation files, one after the other in text (n,) uint8, each from off[p] to off[p + 1].
 
     Returns the number of objects, or a negative number where the other lane shall read them: an
@@ -232,10 +232,8 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
         # that the name of a part is not taken for that of its object.
         at, stop = off[p], off[p + 1]
         depth, seen, size_seen, done = 0, 0, 0, False
-        text_begin, leaf = (
-            at,
-            False,
-        )  # where the text of the innermost tag begins, and whether it has no tag inside
+        # Where the text of the innermost tag begins, and whether it has no tag inside.
+        text_begin, leaf = at, False
         pages.size[p, 0], pages.size[p, 1] = np.nan, np.nan
         while at < stop:
             c = text[at]
@@ -271,7 +269,11 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
                 kind = name_tag(text, begin, end)
                 if depth == MAX_DEPTH or done or (depth == 0 and kind != ANNOTATION):
                     return HAND_BACK
-                room.tag[depth, 0], room.tag[depth, 1], room.kind[depth] = begin, end, kind
+                open_tags.tag[depth, 0], open_tags.tag[depth, 1], open_tags.kind[depth] = (
+                    begin,
+                    end,
+                    kind,
+                )
                 if depth == 1 and kind == OBJECT:
                     if n_objects == pages.page.size:
                         return HAND_BACK
@@ -281,7 +283,7 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
                     if size_seen & HAS_SIZE:
                         return HAND_BACK
                     size_seen |= HAS_SIZE
-                if depth == 2 and kind == BNDBOX and room.kind[1] == OBJECT:
+                if depth == 2 and kind == BNDBOX and open_tags.kind[1] == OBJECT:
                     if seen & HAS_BOX:
                         return HAND_BACK
                     seen |= HAS_BOX
@@ -291,13 +293,13 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
             if depth == 0:
                 return HAND_BACK
             depth -= 1
-            opened = room.tag[depth, 0]
-            if room.tag[depth, 1] - opened != end - begin or not equals(
-                text, begin, text[opened : room.tag[depth, 1]]
+            opened = open_tags.tag[depth, 0]
+            if open_tags.tag[depth, 1] - opened != end - begin or not equals(
+                text, begin, text[opened : open_tags.tag[depth, 1]]
             ):
                 return HAND_BACK
-            kind = room.kind[depth]
-            if depth == 2 and room.kind[1] == SIZE and kind in (WIDTH, HEIGHT):
+            kind = open_tags.kind[depth]
+            if depth == 2 and open_tags.kind[1] == SIZE and kind in (WIDTH, HEIGHT):
                 bit = HAS_WIDTH if kind == WIDTH else HAS_HEIGHT
                 first, last = strip(text, text_begin, text_end)
                 value, after = read_number(text, first)
@@ -305,7 +307,7 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
                     return HAND_BACK
                 size_seen |= bit
                 pages.size[p, kind - WIDTH] = value
-            elif depth == 2 and room.kind[1] == OBJECT and kind == NAME:
+            elif depth == 2 and open_tags.kind[1] == OBJECT and kind == NAME:
                 first, last = strip(text, text_begin, text_end)
                 if not leaf or seen & HAS_NAME or first == last:
                     return HAND_BACK
@@ -314,7 +316,7 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
                         return HAND_BACK
                 seen |= HAS_NAME
                 pages.name[n_objects, 0], pages.name[n_objects, 1] = first, last
-            elif depth == 2 and room.kind[1] == OBJECT and kind == DIFFICULT:
+            elif depth == 2 and open_tags.kind[1] == OBJECT and kind == DIFFICULT:
                 first, last = strip(text, text_begin, text_end)
                 if (
                     not leaf
@@ -325,7 +327,12 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, room: PageRoom) -> int:
                     return HAND_BACK
                 seen |= HAS_DIFFICULT
                 pages.difficult[n_objects] = text[first] - ZERO
-            elif depth == 3 and room.kind[2] == BNDBOX and room.kind[1] == OBJECT and kind >= XMIN:
+            elif (
+                depth == 3
+                and open_tags.kind[2] == BNDBOX
+                and open_tags.kind[1] == OBJECT
+                and kind >= XMIN
+            ):
                 bit = HAS_SIDE << (kind - XMIN)
                 first, last = strip(text, text_begin, text_end)
                 value, after = read_number(text, first)

@@ -1,5 +1,5 @@
-"""Ranking metrics for image-level classifiers and retrieval, on the curves and integrators of
-detection.
+"""Ranking metrics for image-level classifiers and
+retrieval, on the curves and integrators of detection.
 
 Defaults are scikit-learn's wherever it has an answer: samples of equal score enter a threshold
 together, AP is the step sum, AUC counts equal scores half, arrays of curves have its order and its
@@ -18,7 +18,6 @@ end points. The differences:
 0.8333...
 """
 
-from detmap.adapters import read_scores as read
 from detmap.ranking.inputs import from_arrays
 from detmap.ranking.metrics import (
     AVERAGES,
@@ -32,6 +31,7 @@ from detmap.ranking.metrics import (
     precision_recall_curve,
     roc_curve,
 )
+from detmap.ranking.reading import read
 from detmap.ranking.result import RankingResult, evaluate
 from detmap.ranking.retrieval import (
     average_precision_at_k,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.classified import Classified
 from detmap.curves import NO_WEIGHT, Lists
 from detmap.errors import DataError, few
 from detmap.outlines import outlined
+from detmap.ranking.classified import Classified
 from detmap.tables import MAX_ROWS
 
 BLOCK = 1 << 17  # cells of a matrix that one job of row-wise work takes
@@ -89,8 +89,8 @@ def _lists(
 
 
 def _fresh(column: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """The kind of array that the kernels are compiled for; the same one where it is of that kind
-    already.
+    """The kind of array that the kernels are compiled
+    for; the same one where it is of that kind already.
     """
     return np.require(column, dtype, ["C", "A"])
 

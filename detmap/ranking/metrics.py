@@ -102,8 +102,8 @@ def precision_recall_curve(
     ------
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ
 
-    Source: the definitions; the order of the arrays and the last point (1, 0) are those of
-    scikit-learn.
+    Source: the definitions; the order of the arrays and
+    the last point (1, 0) are those of scikit-learn.
     """
     choice("ties", ties, TIES)
 
@@ -320,8 +320,8 @@ def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:
 def mean(
     values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64] | None = None
 ) -> float:
-    """Mean of the defined values; where there is none, or none weighs anything, the policy's own
-    value.
+    """Mean of the defined values; where there is none,
+    or none weighs anything, the policy's own value.
     """
     values = fill(values, undefined)
     defined = ~np.isnan(values)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import curves
-from detmap.classified import Classified
 from detmap.errors import DataError, few
 from detmap.outlines import outline
 from detmap.ranking import display, rules
+from detmap.ranking.classified import Classified
 from detmap.ranking.display import RATES
 from detmap.ranking.inputs import Samples, samples_of
 from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of_classes, positives
@@ -139,8 +139,8 @@ class RankingResult:
 
     @cached_property
     def signature(self) -> str:
-        """One line that says which rules, which data and which version made AP, AUC and their
-        averages.
+        """One line that says which rules, which data and
+        which version made AP, AUC and their averages.
 
         Cuts at k and the threshold add metrics that carry them in their names, so they are not
         in it.

@@ -1,5 +1,5 @@
-"""Retrieval: each row is a query, its scores rank the documents (columns), its labels say which are
-relevant.
+"""Retrieval: each row is a query, its scores rank the
+documents (columns), its labels say which are relevant.
 
 A list is cut after k ranks, so equal scores need an order: the earlier column ranks first. A
 query with a prediction for no document (every score -inf) has no list, and one without a

@@ -1,5 +1,5 @@
-"""Counts and rates at a threshold, and the thresholds that are best at something. Shapes as in
-`detmap.ranking.metrics`.
+"""Counts and rates at a threshold, and the thresholds that are
+best at something. Shapes as in `detmap.ranking.metrics`.
 """
 
 from __future__ import annotations
@@ -284,8 +284,8 @@ def _operating_points(
     choose: Callable[[OperatingPoint], int | None],
     threads: int | None,
 ) -> OperatingPoint:
-    """For each class the point that `choose` picks among those of all thresholds, best score
-    first.
+    """For each class the point that `choose` picks
+    among those of all thresholds, best score first.
     """
     chosen = np.full((4, checked.shape[1]), np.nan)
 

@@ -15,17 +15,8 @@ import numpy as np
 import pytest
 
 from detmap import DataError, opening, read_detections, read_truth
-from detmap.adapters import (
-    coco,
-    coco_scan,
-    joining,
-    read_images,
-    scores,
-    text,
-    voc,
-    voc_cls,
-    voc_scan,
-)
+from detmap.adapters import coco, coco_scan, joining, read_images, text, voc, voc_scan
+from detmap.ranking import csv_scores, voc_scores
 from tests import builders as make
 from tests.running import run
 
@@ -104,7 +95,7 @@ def test_numbers_of_voc_text(column: int, word: str, tmp_path: Path) -> None:
 def test_numbers_of_csv(word: str, tmp_path: Path) -> None:
     path = make.write(tmp_path / "scores.csv", f'id,cat\na,0.5\nb,"{word}"\n')
     with pytest.raises(DataError, match="is not a number") as refused:
-        scores._sheet(path)
+        csv_scores._sheet(path)
     assert refused.value.where == f"{path}: line 3, column cat"
 
 
@@ -112,7 +103,7 @@ def test_numbers_of_csv(word: str, tmp_path: Path) -> None:
 def test_numbers_of_classification_results(word: str, tmp_path: Path) -> None:
     path = make.write(tmp_path / "comp1_cls_test_cat.txt", f"000001 {word}\n")
     with pytest.raises(DataError, match="is not a score"):
-        voc_cls._scores(path, ["000001"], tmp_path)
+        voc_scores._scores(path, ["000001"], tmp_path)
 
 
 @pytest.mark.parametrize("strange", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029"])

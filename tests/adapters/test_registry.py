@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from detmap import DataError, read_detections, read_truth
-from detmap.adapters import FORMATS, coco, read_images, read_scores, registry
+from detmap import DataError, ranking, read_detections, read_truth
+from detmap.adapters import FORMATS, coco, read_images, registry
 from tests import builders as make
 from tests.running import run
 
@@ -68,7 +68,7 @@ def test_what_is_no_path(path: Any, tmp_path: Path) -> None:
         lambda: read_truth(path),
         lambda: read_detections(path, truth),
         lambda: read_images(path, truth),
-        lambda: read_scores(path, tmp_path),
+        lambda: ranking.read(path, tmp_path),
     ):
         with pytest.raises(DataError, match="is not a path"):
             read()
@@ -93,7 +93,7 @@ def test_a_pipe_in_place_of_any_path_is_refused_at_once(tmp_path: Path) -> None:
         lambda: read_truth(tmp_path / "pipe"),
         lambda: read_detections(tmp_path / "pipe", truth),
         lambda: read_images(tmp_path / "pipe", truth),
-        lambda: read_scores(tmp_path / "pipe", tmp_path / "pipe"),
+        lambda: ranking.read(tmp_path / "pipe", tmp_path / "pipe"),
     ):
         with pytest.raises(DataError, match="a pipe, not a file"):
             read()

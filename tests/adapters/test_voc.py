@@ -313,8 +313,8 @@ def test_the_format_may_be_said_but_not_against_the_path(tmp_path: Path) -> None
     assert len(detmap.read_truth(root, format="voc")) == 1
     with pytest.raises(DataError, match="format coco is a file, this is a folder"):
         detmap.read_truth(root, format="coco")
-    with pytest.raises(DataError, match="no format 'yolo'"):
-        detmap.read_truth(root, format="yolo")
+    with pytest.raises(DataError, match="no format 'nope'"):
+        detmap.read_truth(root, format="nope")
 
 
 @pytest.mark.parametrize(

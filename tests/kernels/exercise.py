@@ -224,7 +224,7 @@ def corners() -> list[int]:
                 np.frombuffer(b"7 1 1 1 2 2\n299 1 1 1 2 2\n", dtype=np.uint8), stems, *columns
             )
         )
-    room = kernels.PageRoom(np.empty((8, 2), dtype=np.int64), np.empty(8, dtype=np.int64))
+    open_tags = kernels.OpenTags(np.empty((8, 2), dtype=np.int64), np.empty(8, dtype=np.int64))
     pages = kernels.Pages(
         np.empty((1, 2)),
         np.empty(0, dtype=np.int32),
@@ -251,7 +251,7 @@ def corners() -> list[int]:
         )
         found.append(
             kernels.scan_pages(
-                np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, room
+                np.frombuffer(text, dtype=np.uint8), np.array([0, len(text)]), some, open_tags
             )
         )
     return found

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text, voc
-from detmap.classified import Classified
 from detmap.errors import DataError, few
 from detmap.opening import shown
+from detmap.ranking.classified import Classified
 from detmap.tables import Note
 
 FLAGS = {"1": 1, "+1": 1, "0": 0, "-1": -1}
@@ -144,8 +144,8 @@ def _list(file: Path) -> dict[str, int]:
 
 
 def _from_xml(root: Path, split: str) -> tuple[list[str], dict[str, NDArray[np.int8]]]:
-    """The same flags from the objects: 1 for an ordinary one, else 0 for a difficult one, else
-    -1.
+    """The same flags from the objects: 1 for an ordinary
+    one, else 0 for a difficult one, else -1.
     """
     truth = voc.read_truth(root, split)
     flag = np.full((len(truth.images), len(truth.categories)), -1, dtype=np.int8)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text
-from detmap.classified import Classified
 from detmap.errors import DataError, few
 from detmap.opening import shown
+from detmap.ranking.classified import Classified
 
 
 def read(truth: Path, scores: Path) -> Classified:
