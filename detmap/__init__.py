@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from detmap import distributed, ranking
     from detmap.adapters import read_detections, read_truth
     from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
+    from detmap.diagnosis import Diagnosis, diagnose
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
     from detmap.evaluate import evaluate, match, summarize
     from detmap.evaluator import Evaluator
@@ -35,6 +36,7 @@ __all__ = [
     "DataError",
     "Detections",
     "DetmapError",
+    "Diagnosis",
     "Evaluator",
     "Images",
     "Matches",
@@ -46,6 +48,7 @@ __all__ = [
     "Truth",
     "__version__",
     "detections_from_arrays",
+    "diagnose",
     "distributed",
     "evaluate",
     "load_protocol",
@@ -60,6 +63,7 @@ __all__ = [
 _HOMES = {
     "adapters": ("read_detections", "read_truth"),
     "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "diagnosis": ("Diagnosis", "diagnose"),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "evaluate": ("match", "summarize"),
     "evaluator": ("Evaluator",),

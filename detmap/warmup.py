@@ -17,6 +17,8 @@ from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.adapters.coco_scan import skip_nothing
 from detmap.adapters.voc_scan import read_nothing
 from detmap.curves import coco_arrays
+from detmap.diagnosis import diagnose
+from detmap.diagnosis.summary import summary
 from detmap.errors import DetmapError
 from detmap.evaluate import evaluate, summarize
 from detmap.matching import match
@@ -87,6 +89,12 @@ def doubt_next_to_nothing() -> None:
                 summarize(one.matches, weights=[1.0, 2.0])
 
 
+def diagnose_next_to_nothing() -> None:
+    """What a detection overlaps, and all that follows from it."""
+    for name in ("coco-bbox", "voc2012"):
+        summary(diagnose(*tables(), name))
+
+
 def integrate_next_to_nothing() -> None:
     """The integrators by themselves."""
     recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])
@@ -150,6 +158,7 @@ STEPS = (
     evaluate_next_to_nothing,
     evaluate_next_to_no_shapes,
     doubt_next_to_nothing,
+    diagnose_next_to_nothing,
     integrate_next_to_nothing,
     rank_next_to_nothing,
     stand_in_for_pycocotools,

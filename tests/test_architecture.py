@@ -42,6 +42,7 @@ LAYERS = (
     ("statistics",),
     ("result", "ranking"),
     ("evaluate",),
+    ("diagnosis",),
     ("evaluator", "distributed"),
     ("parity", "compat"),
     ("warmup",),

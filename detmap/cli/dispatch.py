@@ -22,6 +22,7 @@ LONGEST = 400  # characters of what is wrong
 
 COMMANDS = {
     "eval": "evaluate detections against ground truth",
+    "diagnose": "say what limits the number",
     "match": "match a part of the images, for `merge`",
     "merge": "put parts together and print the result",
     "rank": "judge the scores of an image-level classifier",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import options, output, reading, streams
+from detmap.cli import diagnose, options, output, reading, streams
 from detmap.evaluate import evaluate
 
 EXAMPLES = (
@@ -23,15 +23,25 @@ def add(command: argparse.ArgumentParser) -> None:
     reading.add(command)
     options.add_threads(command)
     options.add_details(command)
+    command.add_argument(
+        "--errors",
+        type=options.new_file,
+        metavar="FILE",
+        help="also write CSV: a row a false positive and a missed object, with its kind",
+    )
     options.add_outputs(command, *output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
-    options.refuse_to_overwrite(arguments.output, inputs)
+    options.refuse_one_place(arguments.output, arguments.errors)
+    for each in (arguments.output, arguments.errors):
+        options.refuse_to_overwrite(each, inputs)
     truth, detections, rules = reading.read(arguments)
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)
+    if arguments.errors is not None:
+        diagnose.write_errors(truth, detections, rules, arguments)
     return output.write_result(result, arguments)

@@ -1,0 +1,196 @@
+"""Calibration: whether a score says how often a detection is right.
+
+Source: Guo et al., ICML 2017 (ECE); Küppers et al., CVPR Workshops 2020 (D-ECE); netcal 1.4.0,
+Miscalibration.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.errors import DataError
+from detmap.tables import boxes_as
+
+POSITION, SIZE = ("cx", "cy"), ("w", "h")
+FEATURES = ("cx", "cy", "w", "h")
+"""Centre and size of a box as fractions of its image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Detections whose score lies in [low, high).
+
+    Parameters
+    ----------
+    score, precision : mean score and share of true positives; NaN where there is none
+    """
+
+    low: float
+    high: float
+    n: int
+    score: float
+    precision: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How far scores are from precision; NaN where nothing is defined.
+
+    Parameters
+    ----------
+    ece : expected calibration error: mean over detections of the bins' |precision - mean score|
+    mce : the largest deviation of a bin
+    ace : the mean deviation of the bins that are not empty
+    d_ece : as `ece`, over bins of score, centre and size together
+    d_ece_position, d_ece_size : over score and centre, over score and size
+    bins : the reliability table
+    n : detections
+    """
+
+    ece: float
+    mce: float
+    ace: float
+    d_ece: float
+    d_ece_position: float
+    d_ece_size: float
+    bins: tuple[Bin, ...]
+    n: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, None for NaN."""
+        values: dict[str, Any] = {
+            name: _or_none(getattr(self, name)) for name in self.__slots__ if name != "bins"
+        }
+        values["bins"] = [
+            {name: _or_none(getattr(each, name)) for name in each.__slots__} for each in self.bins
+        ]
+        return values
+
+
+def calibration(
+    diagnosis: Diagnosis,
+    *,
+    n_bins: int = 20,
+    box_bins: tuple[int, int] = (8, 5),
+    least: int = 8,
+    min_score: float = -np.inf,
+) -> Calibration:
+    """How far scores are from precision at the diagnosis's IoU; ignored detections are left out.
+
+    Parameters
+    ----------
+    n_bins : bins of the score for `Calibration.ece`
+    box_bins : bins a dimension with two features of the box, and with all four
+    least : a bin of fewer detections counts as without deviation in D-ECE
+    min_score : leave out detections below
+
+    Raises
+    ------
+    DataError : scores outside [0, 1]; no bins
+    """
+    if n_bins < 1 or min(box_bins) < 1:
+        raise DataError("calibration", "no bins", "give at least one")
+    rows = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
+    rows &= diagnosis.detections.score >= min_score
+    score, right = diagnosis.detections.score[rows], diagnosis.kind[rows] == TP
+    if len(score) and (score.min() < 0 or score.max() > 1):
+        what = f"scores from {score.min():g} to {score.max():g} are no probabilities"
+        raise DataError(diagnosis.detections.source, what, "give scores from 0 to 1")
+    table = _table(score, right, n_bins)
+    filled = [each for each in table if each.n]
+    deviation = [abs(each.precision - each.score) for each in filled]
+    boxes = _features(diagnosis, rows)
+    few, many = box_bins
+
+    def over(names: Sequence[str], bins: int) -> float:
+        columns = [boxes[name] for name in names]
+        if any(np.isnan(column).any() for column in columns):
+            return float("nan")  # the truth does not say how large an image is
+        return deviation_in_bins(score, right, columns, bins, least)
+
+    nan = float("nan")
+    return Calibration(
+        sum(each.n / len(score) * gap for each, gap in zip(filled, deviation, strict=True))
+        if filled
+        else nan,
+        max(deviation, default=nan),
+        float(np.mean(deviation)) if deviation else nan,
+        over(FEATURES, many),
+        over(POSITION, few),
+        over(SIZE, few),
+        tuple(table),
+        len(score),
+    )
+
+
+def deviation_in_bins(
+    score: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    features: Sequence[NDArray[np.float64]],
+    bins: int,
+    least: int,
+) -> float:
+    """Mean over n detections of |precision - mean score| in their bin of score and features.
+
+    Parameters
+    ----------
+    score, right : (n,); features : (n,) each, in [0, 1]
+    bins : a dimension; least : a bin of fewer detections counts as without deviation
+
+    Source: netcal 1.4.0, Miscalibration.py, with detection=True.
+    """
+    if not len(score):
+        return float("nan")
+    clipped = _clipped(score)
+    cell = np.zeros(len(score), dtype=np.int64)
+    for column in (clipped, *features):
+        cell = cell * bins + _places(column, bins)
+    _, place, n = np.unique(cell, return_inverse=True, return_counts=True)
+    gap = np.abs(np.bincount(place, right) - np.bincount(place, clipped))
+    return float(gap[n >= least].sum() / len(score))
+
+
+def _table(score: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int) -> list[Bin]:
+    clipped, edges = _clipped(score), np.linspace(0, 1, n_bins + 1)
+    place = _places(clipped, n_bins)
+    n = np.bincount(place, minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, clipped, n_bins) / n
+        precision = np.bincount(place, right, n_bins) / n
+    columns = (edges[:-1], edges[1:], n, mean, precision)
+    return [Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _clipped(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    epsilon = np.finfo(np.float32).eps
+    return np.clip(score, epsilon, 1 - epsilon)
+
+
+def _places(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """(n,) the half-open bin of each; the last one has its upper edge too."""
+    edges = np.linspace(0, 1, bins + 1)
+    return np.clip(np.searchsorted(edges, column, "right") - 1, 0, bins - 1)
+
+
+def _features(diagnosis: Diagnosis, rows: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    """Centre and size of boxes as fractions of their image, NaN where that has no known size."""
+    detections, images = diagnosis.detections, diagnosis.truth.images
+    boxes = boxes_as(detections.boxes, detections.box_format, "xywh")[rows]
+    image = detections.image[rows]
+    width, height = images.width[image], images.height[image]
+    return {
+        "cx": (boxes[:, 0] + boxes[:, 2] / 2) / width,
+        "cy": (boxes[:, 1] + boxes[:, 3] / 2) / height,
+        "w": boxes[:, 2] / width,
+        "h": boxes[:, 3] / height,
+    }
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value

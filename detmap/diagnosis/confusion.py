@@ -1,0 +1,216 @@
+"""The confusion matrix: which class is taken for which, with a row and a column of background.
+
+Five codes have five rules, and give five matrices of the same files; the default is none of them,
+since all count what a benchmark ignores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.diagnosis.operating import best_f1
+from detmap.diagnosis.pairs import pairs
+from detmap.diagnosis.passing import BEYOND, Diagnosis
+from detmap.errors import DataError
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confusion:
+    """(K + 1, K + 1) counts: a row a true class, a column a predicted one, background last.
+
+    Parameters
+    ----------
+    matrix : int64; rows sum to the objects, columns to the detections, but by mmdet's rule, which
+        counts a pair whenever it overlaps
+    classes : K names
+    rule : whose rule it is
+    confidence, iou : the thresholds; -inf where there is no best F1
+    """
+
+    matrix: NDArray[np.int64]
+    classes: tuple[str, ...]
+    rule: str
+    confidence: float
+    iou: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "classes": [*self.classes, "background"],
+            "matrix": self.matrix.tolist(),
+            "rows": "true",
+            "columns": "predicted",
+            "rule": self.rule,
+            "confidence": None if np.isinf(self.confidence) else self.confidence,
+            "iou": self.iou,
+        }
+
+    def confused(self, n: int = 10) -> list[tuple[str, str, int]]:
+        """True class, predicted class and count of the pairs that are most often confused."""
+        inner = self.matrix[:-1, :-1].copy()
+        np.fill_diagonal(inner, 0)
+        order = np.argsort(-inner, axis=None, kind="stable")[:n]
+        at = [np.unravel_index(place, inner.shape) for place in order.tolist()]
+        return [(self.classes[i], self.classes[j], int(inner[i, j])) for i, j in at if inner[i, j]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table of rules.
+
+    Parameters
+    ----------
+    confidence, iou : thresholds where none are given; None for the best F1 and the diagnosis's
+    strict : whether a score, an overlap has to be above its threshold
+    taking : from pairs to those that count
+    source : where it is from
+    """
+
+    confidence: float | None
+    iou: float | None
+    strict: tuple[bool, bool]
+    taking: Callable[[Diagnosis, Pairs], Pairs]
+    source: str
+
+
+def confusion(
+    diagnosis: Diagnosis,
+    *,
+    rule: str = "detmap",
+    confidence: float | None = None,
+    iou: float | None = None,
+) -> Confusion:
+    """Which class is taken for which.
+
+    Parameters
+    ----------
+    rule : ``detmap``: one to one, pairs of the same class first, then by overlap; what the protocol
+        ignores is left out. The others of `RULES` count every detection, and leave out objects
+        that are neutral.
+    confidence : only detections from this score on; the rule's own when left out, and for
+        ``detmap`` that of the best F1 over all classes
+    iou : the overlap that counts; the rule's own when left out
+
+    Raises
+    ------
+    DataError : an unknown rule, a threshold that is no number
+
+    Source: supervision 0.31.2, detection.py; ultralytics 8.0.200 and 8.4.190, metrics.py; mmdet
+    3.3.0, tools/analysis_tools/confusion_matrix.py.
+    """
+    if rule not in RULES:
+        raise DataError("confusion: rule", repr(rule), f"the rules are {', '.join(RULES)}")
+    how = RULES[rule]
+    own = rule == "detmap"
+    chosen = how.confidence if confidence is None else confidence
+    if chosen is None:
+        best = best_f1(diagnosis).score
+        chosen = -np.inf if np.isnan(best) else best
+    least = (diagnosis.iou if how.iou is None else how.iou) if iou is None else iou
+    for name, value in (("confidence", chosen), ("iou", least)):
+        if not isinstance(value, int | float) or isinstance(value, bool) or np.isnan(value):
+            raise DataError(f"confusion: {name}", repr(value), "give a number")
+    score = diagnosis.detections.score
+    listed = score > chosen if how.strict[0] else score >= chosen
+    if own:
+        listed &= ~diagnosis.ignored & (diagnosis.kind != BEYOND)
+    truth, detections = diagnosis.truth, diagnosis.detections
+    objects = np.flatnonzero(diagnosis.to_find)
+    objects = objects[np.argsort(truth.image[objects], kind="stable")]
+    order = diagnosis.order().astype(np.int64)
+    rows = order[listed[order]]
+    inclusive = own and diagnosis.protocol.boxes.extent == "inclusive"
+    met = pairs(
+        truth,
+        detections,
+        rows,
+        objects,
+        inclusive=inclusive,
+        least=least,
+        strict=how.strict[1],
+        single=rule == "ultralytics-8.0",
+    )
+    det, obj, _ = how.taking(diagnosis, met)
+    found, hit = np.zeros(len(truth), dtype=bool), np.zeros(len(detections), dtype=bool)
+    hit[det] = True
+    n = len(truth.categories)
+    if rule == "mmdet":
+        right = truth.label[obj] == detections.label[det]
+        found[obj[right]] = True
+    else:
+        found[obj] = True
+    if rule == "ultralytics-8.0":  # where nothing was paired, detections are not counted
+        paired = np.zeros(len(truth.images), dtype=bool)
+        paired[detections.image[det]] = True
+        rows = rows[paired[detections.image[rows]]]
+    false, missed = rows[~hit[rows]], objects[~found[objects]]
+    matrix = np.zeros((n + 1, n + 1), dtype=np.int64)
+    np.add.at(matrix, (truth.label[obj], detections.label[det]), 1)
+    np.add.at(matrix, (np.full(len(false), n), detections.label[false]), 1)
+    np.add.at(matrix, (truth.label[missed], np.full(len(missed), n)), 1)
+    return Confusion(matrix, truth.categories.names, rule, float(chosen), float(least))
+
+
+def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+    """One to one: pairs of the same class first, then by overlap."""
+    det, obj, overlap = met
+    other = diagnosis.truth.label[obj] != diagnosis.detections.label[det]
+    return _one_to_one(met, np.lexsort((-overlap, other)))
+
+
+def _by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+    """One to one: by score, then by overlap, of any classes."""
+    det, _, overlap = met
+    return _one_to_one(met, np.lexsort((-overlap, -diagnosis.detections.score[det])))
+
+
+def _one_to_one(met: Pairs, order: NDArray[np.int64]) -> Pairs:
+    """The pairs, in an order, whose detection and object are both still free."""
+    det, obj, overlap = met
+    free_det, free_obj = (np.ones(each.max(initial=-1) + 1, dtype=bool) for each in (det, obj))
+    taken = []
+    for place, d, g in zip(order.tolist(), det[order].tolist(), obj[order].tolist(), strict=True):
+        if free_det[d] and free_obj[g]:
+            free_det[d] = free_obj[g] = False
+            taken.append(place)
+    return det[taken], obj[taken], overlap[taken]
+
+
+def _best_of_each(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+    """Of each detection its best object, then of each object its best detection, an image at a
+    time. Equal overlaps are in the order of NumPy's unstable sort, as there.
+    """
+    det, obj, overlap = met
+    kept = [np.zeros(0, dtype=np.int64)]
+    image = diagnosis.detections.image[det]
+    place = np.cumsum(np.append(0, np.diff(det) != 0))[: len(det)]  # of the detection, by score
+    for places in np.split(np.arange(len(det)), np.flatnonzero(np.diff(image)) + 1):
+        places = places[np.lexsort((places, obj[places]))]  # torch.where: by object
+        if len(places) > 1:
+            for side in (place, obj):
+                places = places[np.argsort(overlap[places])[::-1]]
+                places = places[np.unique(side[places], return_index=True)[1]]
+        kept.append(places)
+    whole = np.concatenate(kept)
+    return det[whole], obj[whole], overlap[whole]
+
+
+def _all(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+    """Every pair counts."""
+    return met
+
+
+RULES = {
+    "detmap": Rule(None, None, (False, False), _class_first, "detmap"),
+    "supervision": Rule(0.3, 0.5, (False, True), _class_first, "supervision 0.31.2"),
+    "ultralytics-8.0": Rule(0.25, 0.45, (True, True), _best_of_each, "ultralytics 8.0.200"),
+    "ultralytics-8.4": Rule(0.25, 0.45, (True, True), _by_score, "ultralytics 8.4.190"),
+    "mmdet": Rule(0.3, 0.5, (False, False), _all, "mmdet 3.3.0, confusion_matrix.py"),
+}

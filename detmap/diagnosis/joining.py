@@ -1,0 +1,97 @@
+"""Tables of disjoint sets of images as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import MergeError
+from detmap.tables import Detections, Images, Scope, Truth
+
+Table = TypeVar("Table", Truth, Detections)
+
+
+def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
+    """One table, and its rows in terms of the parts' rows one after the other: by image, in the
+    order of the images' ids, and as given within an image.
+
+    Raises
+    ------
+    MergeError : parts that share an image, or tables of different kinds
+    """
+    first = parts[0]
+    if len({part.box_format for part in parts}) > 1:
+        raise MergeError("merge", "boxes in different conventions", "read all parts alike")
+    images, place = _images([part.images for part in parts])
+    image = np.concatenate([place[k][part.image] for k, part in enumerate(parts)])
+    order = np.argsort(image, kind="stable")
+    columns: dict[str, Any] = {
+        "images": images,
+        "image": image[order].astype(np.int32),
+        "notes": tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        "shapes": None,
+    }
+    for name in ("label", "boxes") + (("score",) if isinstance(first, Detections) else ()):
+        columns[name] = np.concatenate([getattr(part, name) for part in parts])[order]
+    if isinstance(first, Truth):
+        truths = [part for part in parts if isinstance(part, Truth)]
+        columns["roles"] = {
+            name: np.concatenate([part.role(name) for part in truths])[order]
+            for name in sorted({name for part in truths for name in part.roles})
+        }
+        columns["attributes"] = {
+            name: np.concatenate([_attribute(part, name) for part in truths])[order]
+            for name in sorted({name for part in truths for name in part.attributes})
+        }
+        columns["scope"] = _scope(truths, place)
+    return replace(first, **columns), order
+
+
+def _images(parts: Sequence[Images]) -> tuple[Images, list[NDArray[np.int64]]]:
+    """All images by ascending id, and where each part's images are among them."""
+    ids = np.concatenate([part.ids for part in parts])
+    order = np.argsort(ids, kind="stable")
+    twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(twice):
+        what = f"image {ids[order][twice[0]]!r} is in two parts"
+        raise MergeError("merge", what, "give parts of disjoint sets of images")
+    stems = [stem for part in parts for stem in part.stems]
+    images = Images(
+        ids[order],
+        tuple(stems[i] for i in order.tolist()),
+        np.concatenate([part.width for part in parts])[order],
+        np.concatenate([part.height for part in parts])[order],
+    )
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return images, np.split(place, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _attribute(part: Truth, name: str) -> NDArray[np.float64]:
+    """A column of numbers; NaN where the part does not have it."""
+    return part.attributes[name] if name in part.attributes else np.full(len(part), np.nan)
+
+
+def _scope(parts: Sequence[Truth], place: Sequence[NDArray[np.int64]]) -> Scope | None:
+    """The pairs of image and class of all parts."""
+    known = [part.scope for part in parts if part.scope is not None]
+    if not known:
+        return None
+    if len(known) < len(parts):
+        what = "some parts say which classes are annotated, and some do not"
+        raise MergeError("merge", what, "read all parts alike")
+    image = np.concatenate(
+        [np.repeat(at, np.diff(scope.off)) for at, scope in zip(place, known, strict=True)]
+    )
+    order = np.argsort(image, kind="stable")
+    n_images = sum(len(part.images) for part in parts)
+    off = np.concatenate([[0], np.cumsum(np.bincount(image, minlength=n_images))])
+    return Scope(
+        off.astype(np.int64),
+        np.concatenate([scope.label for scope in known])[order],
+        np.concatenate([scope.kind for scope in known])[order],
+    )

@@ -1,0 +1,221 @@
+"""The mistakes themselves: errors a row, images by how much is wrong on them, doubtful labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.diagnosis.operating import best_f1
+from detmap.diagnosis.passing import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
+from detmap.tables import Detections, Truth
+
+TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
+TWICE = 0.9  # IoU of two objects that may be one
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A false positive, a missed object, or a doubtful label.
+
+    Parameters
+    ----------
+    kind : of `KINDS`, ``Miss``, or of `SUSPECTS`
+    image : id; category : name of the class
+    box : four numbers in the convention of the table
+    score : of the detection, NaN for an object
+    overlap : best overlap with an object (of a detection), with a detection of the class (of a
+        missed object), or with the other object
+    other : name of the class that is there instead; "" for none
+    row : of the detections, or of the truth
+    """
+
+    kind: str
+    image: int | str
+    category: str
+    box: tuple[float, float, float, float]
+    score: float
+    overlap: float
+    other: str
+    row: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, None for NaN."""
+        return {
+            "kind": self.kind,
+            "image": self.image,
+            "class": self.category,
+            "x": self.box[0],
+            "y": self.box[1],
+            "w": self.box[2],
+            "h": self.box[3],
+            "score": None if np.isnan(self.score) else self.score,
+            "overlap": None if np.isnan(self.overlap) else self.overlap,
+            "other": self.other,
+            "row": self.row,
+        }
+
+
+SUSPECTS = ("missing label", "wrong label", "label twice", "odd box")
+
+
+def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]:
+    """Every false positive from a score on, surest first, then every object that nothing found.
+
+    Ignored detections and those beyond the limit are no errors.
+    """
+    wrong = ~diagnosis.ignored & (diagnosis.kind != TP) & (diagnosis.kind != BEYOND)
+    wrong &= diagnosis.detections.score >= min_score
+    rows = np.flatnonzero(wrong)
+    rows = rows[np.argsort(-diagnosis.detections.score[rows], kind="stable")]
+    missed = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
+    names = [KINDS[kind] for kind in diagnosis.kind[rows].tolist()]
+    return [
+        *_of_detections(diagnosis, rows, names),
+        *_of_objects(diagnosis, missed, "Miss", diagnosis.reach[missed]),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageErrors:
+    """What is wrong on an image, at one threshold of the score.
+
+    Parameters
+    ----------
+    image : id; objects : to find
+    tp, fp, missed : counts; an object that only a detection below the threshold found is missed
+    """
+
+    image: int | str
+    objects: int
+    tp: int
+    fp: int
+    missed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def images(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[ImageErrors]:
+    """Every image, most errors (false positives and missed objects) first, then by id.
+
+    confidence : only detections from this score on; that of the best F1 when left out
+    """
+    least = best_f1(diagnosis).score if confidence is None else confidence
+    score, n = diagnosis.detections.score, len(diagnosis.truth.images)
+    listed = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
+    listed &= score >= least if least == least else True
+    right = diagnosis.kind == TP
+    image = diagnosis.detections.image
+    tp, fp = (np.bincount(image[rows], minlength=n) for rows in (listed & right, listed & ~right))
+    objects = np.bincount(diagnosis.truth.image[diagnosis.to_find], minlength=n)
+    order = np.argsort(-(fp + objects - tp), kind="stable")
+    columns = (diagnosis.truth.images.ids, objects, tp, fp, objects - tp)
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
+    return [ImageErrors(*row) for row in rows]
+
+
+def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Mistake]:
+    """Objects of the truth, or places without one, that a human should look at again; by kind of
+    `SUSPECTS`, surest first.
+
+    ``missing label``: a confident detection on nothing. ``wrong label``: one on an object of
+    another class. ``label twice``: two objects of a class in one place. ``odd box``: smaller than 2
+    pixels, nearly the whole image, or 20 times longer than wide.
+
+    confidence : what is confident; the score of the best F1 when left out
+    """
+    least = best_f1(diagnosis).score if confidence is None else confidence
+    score, truth = diagnosis.detections.score, diagnosis.truth
+    found: list[Mistake] = []
+    for name, kind in zip(SUSPECTS, (BKG, CLS), strict=False):
+        rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored & (score >= least))
+        rows = rows[diagnosis.twin[rows] < diagnosis.iou]  # the surest of several says it
+        rows = rows[np.argsort(-score[rows], kind="stable")]
+        found += _of_detections(diagnosis, rows, [name] * len(rows))
+    twice = _twice(diagnosis)
+    found += _of_objects(diagnosis, twice, SUSPECTS[2], diagnosis.near[twice])
+    odd = np.flatnonzero(_odd(truth) & diagnosis.to_find)
+    found += _of_objects(diagnosis, odd, SUSPECTS[3], np.full(len(odd), np.nan))
+    return found
+
+
+def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
+    """Rows of objects that have another one of their class in their place."""
+    from detmap.diagnosis.pairs import edges, overlaps
+
+    truth = diagnosis.truth
+    rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
+    rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
+    boxes = edges(truth, inclusive=diagnosis.protocol.boxes.extent == "inclusive")
+    again = np.zeros(len(truth), dtype=bool)
+    for step in range(1, 4):  # neighbours of the same class; more than four in one place are rare
+        one, other = rows[:-step], rows[step:]
+        same = (truth.image[one] == truth.image[other]) & (truth.label[one] == truth.label[other])
+        same &= overlaps(boxes[one], boxes[other]) >= TWICE
+        again[one[same]] = again[other[same]] = True
+    return rows[again[rows]]
+
+
+def _odd(truth: Truth) -> NDArray[np.bool_]:
+    boxes = _xywh(truth)
+    short, long = boxes[:, 2:].min(axis=1), boxes[:, 2:].max(axis=1)
+    with np.errstate(invalid="ignore"):
+        whole = (truth.images.width * truth.images.height)[truth.image]
+        nearly_all = boxes[:, 2] * boxes[:, 3] >= NEARLY_ALL * whole
+    return np.asarray((short < TINY) | (long > LONG * np.maximum(short, 1e-9)) | nearly_all)
+
+
+def _of_detections(
+    diagnosis: Diagnosis, rows: NDArray[np.int64], kinds: list[str]
+) -> list[Mistake]:
+    same, other = diagnosis.same[rows], diagnosis.other[rows]
+    names, label = diagnosis.truth.categories.names, diagnosis.truth.label
+    there = diagnosis.other_object[rows]
+    overlap = np.maximum(same, other)
+    of_other = (other > same) & (other > diagnosis.background)
+    shown = [
+        names[label[g]] if is_other else ""
+        for g, is_other in zip(there.tolist(), of_other.tolist(), strict=True)
+    ]
+    score = diagnosis.detections.score[rows]
+    return _rows(diagnosis.detections, rows, kinds, score, overlap, shown)
+
+
+def _of_objects(
+    diagnosis: Diagnosis, rows: NDArray[np.int64], kind: str, overlap: NDArray[Any]
+) -> list[Mistake]:
+    none = np.full(len(rows), np.nan)
+    return _rows(diagnosis.truth, rows, [kind] * len(rows), none, overlap, [""] * len(rows))
+
+
+def _rows(
+    table: Truth | Detections,
+    rows: NDArray[np.int64],
+    kinds: list[str],
+    score: NDArray[np.float64],
+    overlap: NDArray[Any],
+    other: list[str],
+) -> list[Mistake]:
+    names = table.categories.names
+    columns = zip(
+        kinds,
+        table.images.ids[table.image[rows]].tolist(),
+        (names[k] for k in table.label[rows].tolist()),
+        map(tuple, _xywh(table)[rows].tolist()),
+        score.tolist(),
+        overlap.astype(np.float64).tolist(),
+        other,
+        rows.tolist(),
+        strict=True,
+    )
+    return [Mistake(*row) for row in columns]
+
+
+def _xywh(table: Truth | Detections) -> NDArray[np.float64]:
+    from detmap.tables import boxes_as
+
+    return boxes_as(table.boxes, table.box_format, "xywh")

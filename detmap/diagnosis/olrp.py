@@ -1,0 +1,123 @@
+"""oLRP: localisation, false positives and misses in one error, at the best threshold of each class.
+
+Source: Oksuz et al., One Metric to Measure Them All, TPAMI 2021; LRP-Error, cocoeval.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.diagnosis.pairs import edges, overlaps
+from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.grids import Grid
+
+LRP_GRID = Grid("0:0.01:1")
+"""The scores that LRP-Error looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lrp:
+    """The least error over the thresholds, and its parts there; fractions, 0 is perfect.
+
+    Parameters
+    ----------
+    olrp : (sum of (1 - overlap) / (1 - iou) over true positives + FP + missed) / (TP + FP + missed)
+    loc : mean of 1 - overlap of the true positives; NaN without any
+    fp : 1 - precision; NaN without detections
+    fn : 1 - recall
+    score : the threshold; NaN for a mean of classes
+    """
+
+    olrp: float
+    loc: float
+    fp: float
+    fn: float
+    score: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, None for NaN."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+
+def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
+    """OLRP of each class with objects by its name, and their mean as ``""``.
+
+    Parameters
+    ----------
+    grid : thresholds to choose from; every score that occurs when left out. `LRP_GRID` gives the
+        numbers of LRP-Error.
+    """
+    detections, truth = diagnosis.detections, diagnosis.truth
+    n_classes = len(truth.categories)
+    listed = np.flatnonzero(~diagnosis.ignored & (diagnosis.kind != BEYOND))
+    error = np.zeros(len(detections))
+    right = np.flatnonzero(diagnosis.kind == TP)
+    error[right] = 1 - overlap_taken(diagnosis, right)
+    n_objects = np.bincount(truth.label[diagnosis.to_find], minlength=n_classes)
+    label = detections.label[listed]
+    listed = listed[np.argsort(label, kind="stable")]
+    ends = np.cumsum(np.bincount(label, minlength=n_classes))
+    points = None if grid is None else grid.values()
+    found: dict[str, Lrp] = {}
+    for k, rows in enumerate(np.split(listed, ends[:-1])):
+        if n_objects[k]:
+            found[truth.categories.names[k]] = _least(
+                detections.score[rows],
+                diagnosis.kind[rows] == TP,
+                error[rows],
+                int(n_objects[k]),
+                1 - diagnosis.iou,
+                points,
+            )
+    return {"": _mean(list(found.values())), **found}
+
+
+def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n,) overlap of some detections with the object that each took."""
+    inclusive = diagnosis.protocol.boxes.extent == "inclusive"
+    objects = edges(diagnosis.truth, inclusive=inclusive)[diagnosis.took[rows]]
+    return overlaps(edges(diagnosis.detections, inclusive=inclusive)[rows], objects)
+
+
+def _least(
+    score: NDArray[np.float64],
+    right: NDArray[np.bool_],
+    error: NDArray[np.float64],
+    n_objects: int,
+    span: float,
+    points: NDArray[np.float64] | None,
+) -> Lrp:
+    """The least error of a class; of equal ones that of the lowest threshold."""
+    order = np.argsort(-score, kind="stable")
+    score, right, error = score[order], right[order], error[order]
+    if points is None:
+        points = np.unique(score)
+    within = np.searchsorted(-score, -points, "right")  # detections at or above each threshold
+    total = np.concatenate([[0.0], np.cumsum(error)])[within]
+    tp = np.concatenate([[0], np.cumsum(right)])[within]
+    if not len(points):
+        return Lrp(1.0, float("nan"), float("nan"), 1.0, float("nan"))
+    value = (total / span + (within - tp) + (n_objects - tp)) / (within - tp + n_objects)
+    best = int(np.argmin(value))
+    nan = float("nan")
+    return Lrp(
+        float(value[best]),
+        float(total[best] / tp[best]) if tp[best] else nan,
+        float(1 - tp[best] / within[best]) if within[best] else nan,
+        float(1 - tp[best] / n_objects),
+        float(points[best]),
+    )
+
+
+def _mean(classes: list[Lrp]) -> Lrp:
+    def mean(name: str) -> float:
+        values = np.array([getattr(each, name) for each in classes])
+        values = values[~np.isnan(values)]
+        return float(values.mean()) if len(values) else float("nan")
+
+    return Lrp(mean("olrp"), mean("loc"), mean("fp"), mean("fn"), float("nan"))

@@ -1,0 +1,111 @@
+"""Everything that a diagnosis says, as one tree of plain values, and in five sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from detmap.diagnosis.calibration import calibration
+from detmap.diagnosis.confusion import confusion
+from detmap.diagnosis.mistakes import SUSPECTS, images, suspects
+from detmap.diagnosis.olrp import olrp
+from detmap.diagnosis.operating import operating_points
+from detmap.diagnosis.passing import Diagnosis
+from detmap.diagnosis.slices import Slice, slices
+from detmap.diagnosis.tide import ERRORS, Tide, tide, tidecv
+from detmap.errors import DataError
+
+MEANING = {
+    "Cls": "right place, wrong class",
+    "Loc": "right class, badly placed",
+    "Both": "wrong class and badly placed",
+    "Dupe": "second detection of an object",
+    "Bkg": "detection of nothing",
+    "Miss": "object without any detection",
+}
+ENOUGH = 20  # objects of a slice that a sentence is about
+
+
+def summary(diagnosis: Diagnosis) -> dict[str, Any]:
+    """All parts as plain values, None where nothing is defined: the content of the JSON output.
+
+    ``tide`` is tidecv's, ``tide_protocol`` the same by the protocol's own rules.
+    """
+    own = olrp(diagnosis)
+    try:
+        calibrated: dict[str, Any] | None = calibration(diagnosis).as_dict()
+    except DataError:  # scores that are no probabilities
+        calibrated = None
+    return {
+        "sentences": sentences(diagnosis),
+        "counts": diagnosis.counts(),
+        "tide": tidecv(
+            diagnosis.truth,
+            diagnosis.detections,
+            iou=diagnosis.iou,
+            background=diagnosis.background,
+        ).as_dict(),
+        "tide_protocol": tide(diagnosis).as_dict(),
+        "confusion": confusion(diagnosis).as_dict(),
+        "calibration": calibrated,
+        "olrp": {
+            **own[""].as_dict(),
+            "per_class": {name: each.as_dict() for name, each in own.items() if name},
+        },
+        "operating_points": [point.as_dict() for point in operating_points(diagnosis)],
+        "slices": [each.as_dict() for each in slices(diagnosis)],
+        "images": [each.as_dict() for each in images(diagnosis)],
+        "suspects": [each.as_dict() for each in suspects(diagnosis)],
+    }
+
+
+def sentences(diagnosis: Diagnosis) -> list[str]:
+    """What stands out: what costs most, at which score to run, where it works least, what is
+    confused, which labels to look at.
+    """
+    found = [_of_tide(tide(diagnosis))]
+    micro = operating_points(diagnosis)[0]
+    if micro.f1 == micro.f1:
+        found.append(
+            f"The best F1 is {micro.f1:.3f}, at score {micro.score:.4g}: precision "
+            f"{micro.precision:.3f}, recall {micro.recall:.3f} ({micro.fp} false, {micro.missed} "
+            "missed)."
+        )
+    found += _of_slices(slices(diagnosis))
+    pairs = confusion(diagnosis).confused(1)
+    if pairs:
+        true, predicted, n = pairs[0]
+        found.append(f"Most confused: {true} taken for {predicted}, {n} times at that score.")
+    listed = suspects(diagnosis)
+    counts = {kind: sum(each.kind == kind for each in listed) for kind in SUSPECTS}
+    some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
+    if some:
+        found.append(f"Labels to look at again: {some}.")
+    return found
+
+
+def _of_tide(costs: Tide) -> str:
+    worst = max(ERRORS, key=lambda name: costs.gain[name])
+    if np.isnan(costs.ap):
+        return "No class has an object to find: nothing is defined."
+    return (
+        f"AP at IoU {costs.iou:g} is {costs.ap:.2f}; what costs most is {worst} "
+        f"({MEANING[worst]}): {costs.gain[worst]:.2f} points, {costs.counts[worst]} cases."
+    )
+
+
+def _of_slices(found: list[Slice]) -> list[str]:
+    whole = [each for each in found if each.objects >= ENOUGH and each.by != "objects of the class"]
+    if not whole:
+        return []
+    worst = min(whole, key=lambda each: each.recall)
+    others = [each for each in found if each.by == worst.by and each is not worst]
+    if not others:
+        return []
+    n = sum(each.objects for each in others)
+    rest = sum(each.found for each in others) / n
+    return [
+        f"Fewest are found by {worst.by}, {worst.name}: {worst.found} of {worst.objects} objects "
+        f"({worst.recall:.0%}; of the others {rest:.0%})."
+    ]

@@ -1,0 +1,186 @@
+"""One pass over the images: what each detection overlaps, and what kind of error it is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.overlap import edges_of, shared_area
+
+Floats = NDArray[np.float64]
+TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
+"""Kinds of detections: right; in place but of another class; of the class but badly placed; both;
+the object was taken already; nothing there; beyond the limit."""
+
+
+class Boxes(NamedTuple):
+    """Rows of a table by image, best score first of detections and in input order of objects."""
+
+    off: NDArray[np.int64]  # (I + 1,) where each image begins
+    order: NDArray[np.int32]  # (n,) rows of the table
+    label: NDArray[np.int32]  # (n,) by row of the table, as all that follow
+    boxes: Floats  # (n, 4)
+    counts: NDArray[np.bool_]  # (n,) within the limit; an object to find
+
+
+class Seen(NamedTuple):
+    """What the pass finds, by row of the tables."""
+
+    same: Floats  # (D,) best overlap with an object to find of its class; 0.0 where there is none
+    same_object: NDArray[np.int32]  # (D,) that object, the first of equals; -1
+    other: Floats  # (D,) the same with an object of another class
+    other_object: NDArray[np.int32]  # (D,)
+    twin: NDArray[np.float32]  # (D,) best overlap with a better detection of its class
+    kind: NDArray[np.uint8]  # (D,) one of the kinds; TP where it was when the pass began
+    near: NDArray[np.float32]  # (G,) best overlap with another object to find, of any class
+    reach: NDArray[np.float32]  # (G,) best overlap of a detection of its class
+
+
+class Edges(NamedTuple):
+    """Scratch arrays for the objects and the detections of an image, and for K classes."""
+
+    objects: Floats  # (most objects, 5)
+    row: NDArray[np.int32]  # (most objects,)
+    detections: Floats  # (most detections, 5)
+    before: NDArray[np.int32]  # (most detections,) the better one of its class that is next to it
+    last: NDArray[np.int32]  # (K,) the last detection of each class; -1 between calls
+
+
+def edges(n_objects: int, n_detections: int, n_classes: int) -> Edges:
+    """Scratch arrays for images of up to so many rows."""
+    return Edges(
+        np.empty((n_objects, 5)),
+        np.empty(n_objects, np.int32),
+        np.empty((n_detections, 5)),
+        np.empty(n_detections, np.int32),
+        np.full(n_classes, -1, np.int32),
+    )
+
+
+@kernel
+def diagnose_images(
+    images: NDArray[np.int32],
+    detections: Boxes,
+    objects: Boxes,
+    taken: NDArray[np.bool_],
+    pixel: float,
+    epsilon: float,
+    iou: float,
+    background: float,
+    seen: Seen,
+    scratch: Edges,
+) -> None:
+    """Overlaps and kinds of the detections of some images.
+
+    images (m,) positions; taken (G,) the objects that a detection took; pixel of `edges_of`;
+    epsilon is added to the union; iou, background: the two thresholds.
+    Source: the kinds and their order are those of tidecv 1.0.1, quantify.py, _eval_image.
+    """
+    for i in images:
+        n = lay_objects(i, objects, pixel, scratch)
+        crowding(n, objects, pixel, epsilon, seen, scratch)
+        begin, end = detections.off[i], detections.off[i + 1]
+        for place in range(end - begin):
+            row = detections.order[begin + place]
+            seen.same_object[row], seen.other_object[row] = -1, -1
+            seen.same[row], seen.other[row], seen.twin[row] = 0.0, 0.0, 0.0
+            if not detections.counts[row]:
+                seen.kind[row] = BEYOND
+                continue
+            label = detections.label[row]
+            box = edges_of(detections.boxes, row, pixel)
+            for side in range(5):
+                scratch.detections[place, side] = box[side]
+            best_taken = -1.0
+            for g in range(n):
+                there = scratch.row[g]
+                overlap = over_union(box, scratch.objects, g, pixel, epsilon)
+                if objects.label[there] == label:
+                    if seen.same_object[row] < 0 or overlap > seen.same[row]:
+                        seen.same[row], seen.same_object[row] = overlap, there
+                    if taken[there]:
+                        best_taken = max(best_taken, overlap)
+                    seen.reach[there] = max(seen.reach[there], overlap)
+                elif seen.other_object[row] < 0 or overlap > seen.other[row]:
+                    seen.other[row], seen.other_object[row] = overlap, there
+            other = scratch.last[label]
+            scratch.before[place], scratch.last[label] = other, place
+            while other >= 0:
+                overlap = over_union(box, scratch.detections, other, pixel, epsilon)
+                seen.twin[row] = max(seen.twin[row], overlap)
+                other = scratch.before[other]
+            if seen.kind[row] != TP:
+                same, of_other = seen.same[row], seen.other[row]
+                if n == 0:
+                    kind = BKG
+                elif seen.same_object[row] >= 0 and background <= same <= iou:
+                    kind = LOC
+                elif seen.other_object[row] >= 0 and of_other >= iou:
+                    kind = CLS
+                elif best_taken >= iou:
+                    kind = DUPE
+                elif max(same, of_other) <= background:
+                    kind = BKG
+                else:
+                    kind = BOTH
+                seen.kind[row] = kind
+        for place in range(end - begin):
+            scratch.last[detections.label[detections.order[begin + place]]] = -1
+
+
+@kernel
+def lay_objects(image: int, objects: Boxes, pixel: float, scratch: Edges) -> int:
+    """Lay out the objects to find of an image; how many there are.
+
+    Source: none; the rule is that of `edges_of`.
+    """
+    n = 0
+    for at in range(objects.off[image], objects.off[image + 1]):
+        row = objects.order[at]
+        if objects.counts[row]:
+            box = edges_of(objects.boxes, row, pixel)
+            for side in range(5):
+                scratch.objects[n, side] = box[side]
+            scratch.row[n] = row
+            n += 1
+    return n
+
+
+@kernel
+def crowding(
+    n: int, objects: Boxes, pixel: float, epsilon: float, seen: Seen, scratch: Edges
+) -> None:
+    """The best overlap of each of the n objects that were laid out with another one.
+
+    Source: none; what crowding is measured by.
+    """
+    for g in range(n):
+        box = edges_of(objects.boxes, scratch.row[g], pixel)
+        for h in range(g):
+            overlap = over_union(box, scratch.objects, h, pixel, epsilon)
+            if overlap > seen.near[scratch.row[g]]:
+                seen.near[scratch.row[g]] = overlap
+            if overlap > seen.near[scratch.row[h]]:
+                seen.near[scratch.row[h]] = overlap
+
+
+@kernel
+def over_union(
+    box: tuple[float, float, float, float, float],
+    edges: Floats,
+    g: int,
+    pixel: float,
+    epsilon: float,
+) -> float:
+    """Intersection over union of a box and the g-th of (n, 5) edges; 0.0 where they share nothing.
+
+    Source: bbIou in pycocotools' maskApi.c, as `detmap.kernels.pairs.pair_boxes`.
+    """
+    shared = shared_area(box, edges, g, pixel)
+    if shared < 0.0:
+        return 0.0
+    overlap = shared / (box[4] + edges[g, 4] - shared + epsilon)
+    return overlap if overlap == overlap else 0.0

@@ -1,0 +1,177 @@
+"""What follows from a diagnosis: laws that hold for any tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.diagnosis import diagnose
+from detmap.diagnosis.calibration import calibration
+from detmap.diagnosis.confusion import RULES, confusion
+from detmap.diagnosis.mistakes import errors, images, suspects
+from detmap.diagnosis.olrp import olrp
+from detmap.diagnosis.operating import operating_points, sweep, sweeps
+from detmap.diagnosis.slices import slices
+from detmap.diagnosis.summary import summary
+from detmap.errors import DataError
+from tests.diagnosis.drawing import tables
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_confusion_matrix_sums_to_objects_and_detections(seed: int) -> None:
+    truth, detections = tables(seed)
+    found = diagnose(truth, detections, "coco-bbox")
+    n = len(truth.categories)
+    for rule in RULES:
+        matrix = confusion(found, rule=rule, confidence=0.3, iou=0.5).matrix
+        assert matrix[n, n] == 0
+        objects = np.bincount(truth.label[found.to_find], minlength=n)
+        if rule not in ("mmdet",):  # there an object counts as often as it is overlapped
+            assert np.array_equal(matrix[:n].sum(axis=1), objects)
+        if rule in ("supervision", "ultralytics-8.4", "detmap"):
+            some = detections.score > 0.3
+            if rule == "detmap":
+                some &= ~found.ignored & (found.kind != 6)
+            counts = np.bincount(detections.label[some], minlength=n)
+            assert np.array_equal(matrix[:, :n].sum(axis=0), counts)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_best_f1_is_the_best_of_all_thresholds(seed: int) -> None:
+    found = diagnose(*tables(seed), "coco-bbox")
+    listed = ~found.ignored & (found.kind != 6)
+    right, score = found.kind[listed] == 0, found.detections.score[listed]
+    n = int(found.to_find.sum())
+    best = sweep(found).best()
+    every = {
+        float(t): (int(right[score >= t].sum()), int((~right[score >= t]).sum())) for t in score
+    }
+    if not every or not n:
+        assert np.isnan(best.score)
+        return
+    f1 = {t: 2 * tp / (tp + fp + n) for t, (tp, fp) in every.items()}
+    assert best.f1 == max(f1.values())
+    assert best.score == max(t for t, value in f1.items() if value == best.f1)
+    assert (best.tp, best.fp) == every[best.score]
+    assert sum(each.n_objects for each in sweeps(found)) == n
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_slices_of_a_property_share_out_the_objects(seed: int) -> None:
+    found = diagnose(*tables(seed), "coco-bbox")
+    total: Counter[str] = Counter()
+    for each in slices(found):
+        total[each.by] += each.objects
+        assert 0 <= each.recall <= 1
+    assert set(total.values()) <= {int(found.to_find.sum())}
+
+
+def test_a_slice_of_everything_has_the_ap_of_the_evaluation() -> None:
+    for seed in SEEDS:
+        truth, detections = tables(seed)
+        found = diagnose(truth, detections, "coco-bbox")
+        wanted = detmap.evaluate(truth, detections, "coco-bbox").metrics["AP50"]
+        whole = [each for each in slices(found) if each.by == "objects of the class"]
+        if len(whole) == 1:  # all classes are as frequent, those without objects are in no mean
+            assert whole[0].ap == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_errors_are_all_false_positives_and_missed_objects(seed: int) -> None:
+    truth, detections = tables(seed)
+    found = diagnose(truth, detections, "coco-bbox")
+    rows, counts = errors(found), found.counts()
+    kinds = Counter(row.kind for row in rows)
+    assert kinds == Counter({k: n for k, n in counts.items() if n and k in kinds})
+    assert kinds.total() == sum(
+        counts[kind] for kind in ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
+    )
+    totals = images(found, confidence=-1.0)
+    assert sum(each.fp for each in totals) + counts["Miss"] == kinds.total()
+    assert sum(each.tp for each in totals) == counts["TP"]
+    assert len(totals) == len(truth.images)
+
+
+def test_attributes_are_slices() -> None:
+    truth = detmap.truth_from_arrays(
+        [1, 1, 2], [1, 1, 1], [[0, 0, 9, 9], [20, 0, 9, 9], [0, 0, 9, 9]]
+    )
+    occluded = {**truth.attributes, "occluded": np.array([0.0, 1.0, np.nan])}
+    truth = dataclasses.replace(truth, attributes=occluded)
+    detections = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    found = [each for each in slices(diagnose(truth, detections)) if each.by == "occluded"]
+    assert [(each.name, each.objects, each.recall, round(each.ap, 9)) for each in found] == [
+        ("0", 1, 1.0, 1.0),
+        ("1", 1, 0.0, 0.0),
+    ]
+
+
+def test_suspects_of_every_kind() -> None:
+    truth = detmap.truth_from_arrays(
+        [1, 1, 1, 1],
+        [1, 1, 2, 2],
+        [[0, 0, 20, 20], [0, 0, 20, 20], [50, 50, 20, 20], [80, 10, 60, 1]],
+    )
+    detections = detmap.detections_from_arrays(
+        truth,
+        [1, 1, 1, 1],
+        [1, 1, 1, 1],
+        [[0, 0, 20, 20], [50, 50, 20, 20], [200, 200, 30, 30], [201, 200, 30, 30]],
+        [0.9, 0.8, 0.95, 0.7],
+    )
+    found = suspects(diagnose(truth, detections), confidence=0.5)
+    assert [(each.kind, each.row) for each in found] == [
+        ("missing label", 2),
+        ("wrong label", 1),
+        ("label twice", 0),
+        ("label twice", 1),
+        ("odd box", 3),
+    ]
+    assert found[1].other == "2"
+
+
+def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    logits = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [3.5])
+    found = diagnose(truth, logits)
+    with pytest.raises(DataError, match="no probabilities"):
+        calibration(found)
+    assert summary(found)["calibration"] is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_summary_is_plain(seed: int) -> None:
+    content = summary(diagnose(*tables(seed), "coco-bbox"))
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    assert set(content["tide"]) >= {
+        *("AP50", "Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "FalsePos", "FalseNeg", "counts")
+    }
+    assert set(content["olrp"]) >= {"olrp", "loc", "fp", "fn"}
+    assert content["calibration"] is None or set(content["calibration"]) >= {"ece", "d_ece"}
+
+
+def test_a_perfect_detector_has_no_error() -> None:
+    truth = detmap.truth_from_arrays([1, 2], [1, 2], [[0, 0, 9, 9], [3, 3, 9, 9]])
+    detections = detmap.detections_from_arrays(
+        truth, [1, 2], [1, 2], [[0, 0, 9, 9], [3, 3, 9, 9]], [1.0, 1.0]
+    )
+    found = diagnose(truth, detections)
+    assert olrp(found)[""].olrp == 0
+    assert errors(found) == []
+    assert [point.f1 for point in operating_points(found)] == [1.0] * 4
+    assert np.array_equal(np.diag(confusion(found).matrix), [1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("rule", "confidence", "words"), [("coco", None, "rule"), ("detmap", "sure", "confidence")]
+)
+def test_a_confusion_that_makes_no_sense(rule: str, confidence: object, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        confusion(diagnose(*tables(1)), rule=rule, confidence=confidence)  # type: ignore[arg-type]

@@ -1,0 +1,61 @@
+"""The pass of a diagnosis and tidecv's numbers, slowly and as they are told in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from detmap.tables import Detections, Truth
+
+
+def iou(a: Any, b: Any, crowd: bool = False) -> float:
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    shared = width * height
+    union = a[2] * a[3] if crowd else a[2] * a[3] + b[2] * b[3] - shared
+    return float(shared / union)
+
+
+def tide_counts(
+    truth: Truth, detections: Detections, pos: float = 0.5, bg: float = 0.1
+) -> dict[str, int]:
+    """Errors of each kind; the rules of tidecv 1.0.1, box by box."""
+    counts = dict.fromkeys(("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss"), 0)
+    for i in range(len(truth.images)):
+        rows = [d for d in range(len(detections)) if detections.image[d] == i]
+        rows = sorted(rows, key=lambda d: -detections.score[d])[:100]
+        objects = [g for g in range(len(truth)) if truth.image[g] == i and not truth.crowd[g]]
+        used: set[int] = set()
+        wrong = []
+        for d in rows:
+            mine = [g for g in objects if truth.label[g] == detections.label[d] and g not in used]
+            overlaps = [iou(detections.boxes[d], truth.boxes[g]) for g in mine]
+            if overlaps and max(overlaps) >= pos:
+                used.add(mine[int(np.argmax(overlaps))])
+            else:
+                wrong.append(d)
+        usable: set[int] = set()
+        for d in wrong:
+            overlap = {g: iou(detections.boxes[d], truth.boxes[g]) for g in objects}
+            same = {g: o for g, o in overlap.items() if truth.label[g] == detections.label[d]}
+            other = {g: o for g, o in overlap.items() if g not in same}
+            taken = [o for g, o in same.items() if g in used]
+            if not objects:
+                counts["Bkg"] += 1
+            elif same and bg <= max(same.values()) <= pos:
+                counts["Loc"] += 1
+                usable.add(max(same, key=lambda g, same=same: (same[g], -g)))
+            elif other and max(other.values()) >= pos:
+                counts["Cls"] += 1
+                usable.add(max(other, key=lambda g, other=other: (other[g], -g)))
+            elif taken and max(taken) >= pos:
+                counts["Dupe"] += 1
+            elif max(overlap.values()) <= bg:
+                counts["Bkg"] += 1
+            else:
+                counts["Both"] += 1
+        counts["Miss"] += len([g for g in objects if g not in used and g not in usable])
+    return counts
