@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,28 @@ class Note:
 
     def __str__(self) -> str:
         return f"{self.count} {shown(self.text)}"
+
+
+DROPPED = ("class-unknown", "image-unknown")
+"""Codes of notes about detections that were left out because the truth lacks what they name."""
+
+
+def n_dropped(notes: Iterable[Note]) -> int:
+    """How many detections such notes count."""
+    return sum(note.count for note in notes if note.code in DROPPED)
+
+
+def summed(notes: Iterable[Note]) -> list[Note]:
+    """The notes, those about dropped detections added up where they differ in their source alone:
+    those of an evaluator name the batch.
+    """
+    found: dict[Any, Note] = {}
+    for note in notes:
+        key = (note.code, note.text) if note.code in DROPPED else note
+        before = found.get(key)
+        count = note.count + before.count if before else 0
+        found[key] = Note(note.code, note.text, count) if before else note
+    return list(found.values())
 
 
 @outlined

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from detmap import curves
 from detmap.adapters import read_detections, read_truth_for
+from detmap.catalog import n_dropped
 from detmap.curves import Scores
 from detmap.errors import DataError, require
 from detmap.evaluate import prepare
@@ -225,7 +226,9 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
         int(images.beyond.sum()),
         sum(group.n_tied for group in groups),
         int(images.unjudged.sum()),
-        data_digest(images.categories, images.image_ids, images.digest, order),
+        data_digest(
+            images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)
+        ),
         images.notes,
     )
     return overview, curves.join(

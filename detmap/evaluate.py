@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from detmap import curves, given, matching
 from detmap import protocol as protocols
-from detmap.adapters import read_detections, read_truth, read_truth_for
+from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.errors import DataError, ProtocolError
 from detmap.matches import Matches
 from detmap.protocol import Protocol
@@ -25,6 +25,8 @@ def evaluate(
     *,
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
 ) -> Result:
     """Evaluate a detector's output under a protocol.
 
@@ -37,13 +39,23 @@ def evaluate(
         left out
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
     threads : how many to use; all processors when left out. The result does not depend on it.
+    unknown, class_names : where `detections` is a path, as in `read_detections`: what becomes of
+        images and classes that the truth lacks, and what class ids stand for
 
     Raises
     ------
     DataError : the input is not what it should be
     ProtocolError : an unknown protocol, key or value
     """
-    matches = match(truth, detections, protocol, settings=settings, threads=threads)
+    matches = match(
+        truth,
+        detections,
+        protocol,
+        settings=settings,
+        threads=threads,
+        unknown=unknown,
+        class_names=class_names,
+    )
     return summarize(matches, threads=threads)
 
 
@@ -55,13 +67,15 @@ def match(
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
     taken: bool = False,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
 ) -> Matches:
     """Judge every detection in every subset and at every threshold of a protocol; `summarize`
     makes the result.
 
     Parameters
     ----------
-    truth, detections, protocol, settings, threads : as in `evaluate`
+    truth, detections, protocol, settings, threads, unknown, class_names : as in `evaluate`
     taken : whether to keep who took what, `Matches.taken`
 
     Raises
@@ -74,7 +88,10 @@ def match(
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth)
+        detections = read_detections(detections, truth, unknown=unknown, class_names=class_names)
+    elif class_names is not None or unknown != "error":
+        what = "given for detections that have been read"
+        raise DataError("evaluate: unknown, class_names", what, "give them to `read_detections`")
     return matching.match(truth, detections, rules, threads=threads, taken=taken)
 
 

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import batches, read_truth_for
-from detmap.adapters.batch_tables import Known, Reader, identify, read_classes
+from detmap.adapters import ClassNames, batches, read_truth_for
+from detmap.adapters.batch_tables import Known, Reader, identify, pair, read_classes
+from detmap.adapters.unknown import policy
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
 from detmap.evaluate import prepare, summarize
 from detmap.locks import Locked, one_at_a_time
-from detmap.matches import Matches, read
+from detmap.matches import Matches, distinct, read
 from detmap.matching import match
 from detmap.outlines import outline
 from detmap.overlaps import kind_of
+from detmap.parts import numbered_on
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.subsets import named_columns
@@ -55,6 +57,8 @@ class Evaluator(Locked):
         xyxy`` and so on in fractions of the image, whose ``orig_size`` (height, width) comes with
         it; ``voc``: first and last pixel, counted from 1, both inside the box
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
+    unknown, class_names : what becomes of predictions of other classes and on other images, and
+        what labels stand for that are not the ids of `truth`; as in `detmap.read_detections`
 
     Raises
     ------
@@ -90,21 +94,17 @@ class Evaluator(Locked):
         truth: Truth | str | Path | None = None,
         box_format: str = "xyxy",
         settings: Mapping[str, Any] | None = None,
+        unknown: str = "error",
+        class_names: ClassNames | None = None,
     ) -> None:
         if not isinstance(box_format, str) or box_format not in batches.FORMATS:
-            raise DataError(
-                "box_format",
-                f"no format {box_format!r}",
-                f"the formats are {', '.join(batches.FORMATS)}",
-            )
+            fix = f"the formats are {', '.join(batches.FORMATS)}"
+            raise DataError("box_format", f"no format {box_format!r}", fix)
         if isinstance(truth, Detections):
             raise DataError("truth", "these are detections", "give the truth, or its path")
         if (classes is None) == (truth is None):
-            raise DataError(
-                "Evaluator",
-                "needs classes or truth, one of the two",
-                'give classes=["cat", "dog"], or truth=',
-            )
+            fix = 'give classes=["cat", "dog"], or truth='
+            raise DataError("Evaluator", "needs classes or truth, one of the two", fix)
         self.protocol = prepare(protocol, settings)
         self.box_format = box_format
         self.truth = None
@@ -115,7 +115,8 @@ class Evaluator(Locked):
         self.categories = (
             read_classes(classes) if self.truth is None else self.truth.table.categories
         )
-        self._reader = Reader(self.categories, box_format, *named_columns(self.protocol))
+        more = (*named_columns(self.protocol), policy(unknown, class_names), self.truth)
+        self._reader = Reader(self.categories, box_format, *more)
         self.reset()
 
     @one_at_a_time
@@ -165,39 +166,22 @@ class Evaluator(Locked):
                 f"compares {self.protocol.iou.of}, and batches have boxes alone",
                 "write them to COCO files, and give these to detmap.evaluate or `detmap match`",
             )
-        found = batches.batch("predictions", predictions)
-        if self.truth is None:
-            if targets is None:
-                raise DataError(
-                    "targets", "missing", "give the targets, or the evaluator its truth= up front"
-                )
-            sought = batches.batch("targets", targets)
-            if len(sought) != len(found):
-                raise DataError(
-                    "targets",
-                    f"{len(sought)} images, but {len(found)} in predictions",
-                    "give one of each an image",
-                )
-        else:
-            if targets is not None:
-                raise DataError(
-                    "targets", "given, but the evaluator has its truth", "leave them out, or truth="
-                )
-            sought = [{}] * len(found)
-        if self.truth is None and self.box_format.startswith("normalized"):
-            batches.require_same_sizes(found, sought)
+        known = self.truth is not None
+        found, sought = pair(predictions, targets, known, self.box_format)
         if not found:
             return
-        ids, place, numbered = identify(
-            found, sought, self._seen, self._numbered, known=self.truth is not None
-        )
+        ids, place, numbered = identify(found, sought, self._seen, self._numbered, known)
+        notes: tuple[Note, ...] = ()
         if self.truth is None:
             truth = self._reader.targets(ids, place, sought)
         else:
-            truth = self.truth.on(ids)
-        predicted = self._reader.predictions(truth, place, found)
-        part = match(truth, predicted, self.protocol, threads=1)
-        self._parts.append(replace(part, position=np.zeros_like(part.position)))
+            truth, place, found, notes = self._reader.known(self.truth, ids, place, found)
+        part = Matches.empty(self.protocol, self.categories)
+        if found:
+            predicted = self._reader.predictions(truth, place, found)
+            part = match(truth, predicted, self.protocol, threads=1)
+        notes = distinct(part.notes, notes)
+        self._parts.append(replace(part, position=np.zeros_like(part.position), notes=notes))
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
 
@@ -267,7 +251,7 @@ class Evaluator(Locked):
         parts, n_images = [self.matches], len(self)
         for part, _ in held:
             moves = numbered and part.n_images
-            parts.append(replace(part, image_ids=part.image_ids + n_images) if moves else part)
+            parts.append(numbered_on(part, n_images) if moves else part)
             n_images += part.n_images
         whole = parts[0].merge(*parts[1:])
         self._parts, self._seen = [whole], set(whole.image_ids.tolist())
@@ -340,13 +324,19 @@ class Evaluator(Locked):
         self.matches.save(path, box_format=self.box_format, numbered=self._numbered)
 
     @staticmethod
-    def load(path: str | Path, *, truth: Truth | str | Path | None = None) -> Evaluator:
+    def load(
+        path: str | Path,
+        *,
+        truth: Truth | str | Path | None = None,
+        unknown: str = "error",
+        class_names: ClassNames | None = None,
+    ) -> Evaluator:
         """Read what `save` wrote, or a part that ``detmap match`` wrote.
 
         Parameters
         ----------
         path : of the file
-        truth : as in `Evaluator`, to go on without targets; it is not in the file
+        truth, unknown, class_names : as in `Evaluator`, to go on with; they are not in the file
 
         Raises
         ------
@@ -358,6 +348,8 @@ class Evaluator(Locked):
             classes=None if truth is not None else matches.categories,
             truth=truth,
             box_format=remarks.get("box_format", "xyxy"),
+            unknown=unknown,
+            class_names=class_names,
         )
         numbered = remarks.get("numbered", False if matches.n_images else None)
         if not isinstance(numbered, bool | None) or (numbered is None) != (not matches.n_images):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap import given, saved, verdicts
+from detmap.catalog import n_dropped
 from detmap.errors import DataError, MergeError, few
 from detmap.immutable import Immutable
 from detmap.outlines import outlined
@@ -103,7 +104,8 @@ class Matches(Immutable):
 
     def data_digest(self) -> str:
         """Digest of the data that was matched; independent of how the images were split."""
-        return data_digest(self.categories, self.image_ids, self.digest, self.order_digest())
+        order, dropped = self.order_digest(), n_dropped(self.notes)
+        return data_digest(self.categories, self.image_ids, self.digest, order, dropped)
 
     def order_digest(self) -> NDArray[np.uint64]:
         """Digests of the order of each class's rows, (K,), where the order of the input decides

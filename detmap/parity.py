@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import opening
-from detmap.adapters import read_detections, read_truth
+from detmap.adapters import ClassNames, read_detections, read_truth
 from detmap.curves import coco_arrays
 from detmap.errors import DetmapError, ProtocolError, require
 from detmap.evaluate import choose_protocol, evaluate
@@ -58,13 +58,15 @@ def compare(
     *,
     split: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
 ) -> Parity:
     """Run detmap and pycocotools on the same files and compare their arrays, stats and times.
 
     COCO files are given to pycocotools as they are. Where it cannot read them (a missing iscrowd or
     area, an empty list), or where they are VOC files, it gets the same boxes as dicts. Where
     annotation ids make pycocotools itself wrong, it is run once more with ids from 1, to show that
-    nothing else differs.
+    nothing else differs. `unknown` and `class_names` are those of `read_detections`.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def compare(
         import pycocotools  # noqa: F401
     begin = time.perf_counter()
     truth = read_truth(truth_path, split=split)
-    detections = read_detections(detections_path, truth)
+    detections = read_detections(detections_path, truth, unknown=unknown, class_names=class_names)
     read_seconds = time.perf_counter() - begin
     protocol = choose_protocol("coco-bbox", truth, settings)
     _check_settable(protocol)
@@ -85,7 +87,10 @@ def compare(
     ours = coco_arrays(result.matches)
 
     remarks: list[str] = []
-    instances, results = _as_given(truth, truth_path, detections, detections_path)
+    if class_names is None:
+        instances, results = _as_given(truth, truth_path, detections, detections_path)
+    else:
+        instances, results = as_coco(truth, detections)
     try:
         official = _run(instances, results, protocol)
     except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:

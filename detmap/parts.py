@@ -1,4 +1,4 @@
-"""Files of matches, put together."""
+"""Parts of one evaluation, put together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from detmap.adapters.batch_tables import source_of
 from detmap.errors import DataError, MergeError
 from detmap.matches import Matches, distinct, join_images, read, require_same_kind
 from detmap.tables import Note
@@ -47,3 +48,14 @@ def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
             except MergeError:
                 return first, second
     return 0, len(parts) - 1
+
+
+def numbered_on(part: Matches, by: int) -> Matches:
+    """Match rows whose images are numbered from a later number on, in the notes on batches too."""
+    notes = tuple(
+        replace(note, source=source_of(int(note.source.rpartition(" ")[2]) + by))
+        if note.source.startswith(source_of(""))
+        else note
+        for note in part.notes
+    )
+    return replace(part, image_ids=part.image_ids + by, notes=notes)

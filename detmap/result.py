@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import aggregation, curves
+from detmap.catalog import summed
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError, few
 from detmap.integrators import INTEGRATORS
@@ -144,7 +145,8 @@ class Result:
         undefined = aggregation.classes_without_truth(
             self.scores, self.verdicts.categories, self.protocol
         )
-        return [*self.verdicts.notes, *_notes(self.overview), *undefined, *_left_out(self.protocol)]
+        noted = summed(self.verdicts.notes)
+        return [*noted, *_notes(self.overview), *undefined, *_left_out(self.protocol)]
 
     def curve(
         self,

@@ -115,9 +115,10 @@ def data_digest(
     image_ids: NDArray[Any],
     digest: NDArray[np.uint64],
     order: NDArray[np.uint64],
+    dropped: int = 0,
 ) -> str:
-    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, and the
-    order of rows where it counts.
+    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, the order of
+    rows where it counts, and how many detections were dropped, if any.
     """
     classes = [categories.ids.tolist(), categories.names]
     if categories.groups:
@@ -126,6 +127,8 @@ def data_digest(
     hashed.update(json.dumps(image_ids.tolist()).encode())
     hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
     hashed.update(order.astype("<u8").tobytes())
+    if dropped:
+        hashed.update(f"dropped {dropped}".encode())
     return hashed.hexdigest()[:12]
 
 

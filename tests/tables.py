@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from tests.drawing import VocDetections, VocObjects
 def read_coco(
     instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
 ) -> tuple[Truth, Detections]:
-    """The dicts written as JSON files and read back."""
+    """The dicts written as JSON files and read back; detections of classes that the truth lacks are
+    dropped without a note, as pycocotools does."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "instances.json"), Path(folder, "results.json")
         for file, content in zip(files, (instances, results), strict=True):
             file.write_text(json.dumps(content))
         truth = detmap.read_truth(files[0])
-        return truth, detmap.read_detections(files[1], truth)
+        detections = detmap.read_detections(files[1], truth, unknown="drop")
+        notes = tuple(note for note in detections.notes if note.code != "class-unknown")
+        return truth, replace(detections, notes=notes)
 
 
 def voc_tables(objects: VocObjects, detections: VocDetections) -> tuple[Truth, Detections]:

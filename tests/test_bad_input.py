@@ -350,7 +350,7 @@ def test_results_on_a_truth_without_images() -> None:
 
 
 def test_results_on_a_voc_truth_that_has_no_such_images() -> None:
-    make.write(Path("dt.json"), [make.detection(image_id="img1")])
+    make.write(Path("dt.json"), [make.detection(image_id="img1", category_id="cat")])
     assert_refused(
         run("eval", "VOC2007", "dt.json"),
         "dt.json[0].image_id",
@@ -1268,8 +1268,8 @@ USAGE = {
         "invalid choice: 'xml'",
     ),
     "an unknown format of truth": (
-        ["eval", "gt.json", "dt.json", "--truth-format", "yolo"],
-        "invalid choice: 'yolo'",
+        ["eval", "gt.json", "dt.json", "--truth-format", "yaml"],
+        "invalid choice: 'yaml'",
     ),
     "an IoU that is no number": (
         ["eval", "gt.json", "dt.json", "--iou", "half"],

@@ -589,7 +589,8 @@ def test_the_same_image_in_two_updates_or_two_evaluators() -> None:
 
 def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(4), n_images=3))
-    stream = Evaluator("voc2007", truth=truth, box_format="voc")
+    names = truth.categories
+    stream = Evaluator("voc2007", truth=truth, box_format="voc", class_names=names)
     pairs = per_image(truth, detections)
     for image_id, message in (
         (None, "missing"),
@@ -602,7 +603,7 @@ def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
         stream.update([pairs[0][0]], [pairs[0][1]])
     feed(stream, pairs[:2], [1])
     stream.save(tmp_path / "state.npz")
-    loaded = Evaluator.load(tmp_path / "state.npz", truth=truth)
+    loaded = Evaluator.load(tmp_path / "state.npz", truth=truth, class_names=names)
     assert_equal(feed(loaded, pairs[2:], [1]), truth, detections, "voc2007")
     other = voc_tables({"zebra": {"1": []}}, {"zebra": []})[0]
     with pytest.raises(DataError, match="other classes"):

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import geometry, joining, registry, text
+from detmap.adapters.unknown import UNKNOWN as UNKNOWN
+from detmap.adapters.unknown import ClassNames as ClassNames
+from detmap.adapters.unknown import policy as unknown_policy
 from detmap.errors import DataError
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
@@ -93,7 +96,13 @@ def read_truth_for(
 
 
 def read_detections(
-    path: str | Path, truth: Truth, *, format: str | None = None, box_format: str | None = None
+    path: str | Path,
+    truth: Truth,
+    *,
+    format: str | None = None,
+    box_format: str | None = None,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
 ) -> Detections:
     """A detector's output, joined to the images and classes of its truth.
 
@@ -105,6 +114,11 @@ def read_detections(
     format : one of `FORMATS`, to override what the path looks like
     box_format : what the numbers of a box are, where a format leaves that open: one of
         `BOX_FORMATS`
+    unknown : "error" where detections on images or of classes that the truth lacks are refused,
+        "drop" where they are left out, counted in the notes and in the signature
+    class_names : what class ids stand for, where they are not the truth's own: names of the classes
+        0, 1, 2 ..., a dict from id to name, or a file of either (one name a line, line 1 is class
+        0; or JSON)
 
     Raises
     ------
@@ -113,11 +127,12 @@ def read_detections(
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} where the truth is needed"
         raise DataError("read_detections: truth", what, "give what `read_truth` returned")
+    policy = unknown_policy(unknown, class_names)
     path = registry.as_path(path)
     with readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
-        return row.read_detections(path, truth, **told)
+        return row.read_detections(path, truth, policy=policy, **told)
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:

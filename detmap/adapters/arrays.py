@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import given
 from detmap.adapters import joining
+from detmap.adapters.unknown import ClassNames, policy
 from detmap.errors import DataError
 from detmap.immutable import blank
 from detmap.rows import positions
@@ -123,7 +124,14 @@ def truth_from_arrays(
 
 
 def detections_from_arrays(
-    truth: Truth, image_id: ArrayLike, category_id: ArrayLike, boxes: ArrayLike, score: ArrayLike
+    truth: Truth,
+    image_id: ArrayLike,
+    category_id: ArrayLike,
+    boxes: ArrayLike,
+    score: ArrayLike,
+    *,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
 ) -> Detections:
     """Detections from arrays, boxes as COCO's x, y, width, height.
 
@@ -133,12 +141,15 @@ def detections_from_arrays(
     image_id, category_id : (D,) ids as in the truth
     boxes : (D, 4) pixels: x, y, width, height
     score : (D,) finite numbers
+    unknown, class_names : what becomes of images and classes that the truth lacks, and what class
+        ids stand for; as in `read_detections`
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, images that the truth lacks
+    DataError : shapes that differ, negative or non-finite numbers, what the truth lacks
     """
     where = "detection arrays"
+    told = policy(unknown, class_names)
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} where the truth is needed"
         raise DataError(
@@ -153,9 +164,17 @@ def detections_from_arrays(
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
     given.refuse_first(f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number")
     image = joining.images_by_id(truth, image_ids, f"{where}: image_id[0]")
-    label = joining.classes_by_id(truth, category_ids, where)
-    origin = joining.Origin(where, lambda i: f"{where}: image_id[{i}]", image_ids, category_ids)
-    return joining.joined(truth, image, label, xywh, scores, box_format="xywh", origin=origin)
+    label = joining.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
+    origin = joining.Origin(
+        where,
+        lambda i: f"{where}: image_id[{i}]",
+        image_ids,
+        category_ids,
+        lambda i: f"{where}: category_id[{i}]",
+    )
+    return joining.joined(
+        truth, image, label, xywh, scores, box_format="xywh", origin=origin, policy=told
+    )
 
 
 def _named(

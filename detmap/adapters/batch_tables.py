@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import checks
-from detmap.adapters import batches
+from detmap.adapters import batches, unknown
 from detmap.adapters.batches import Fields
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError, few
 from detmap.rows import Positions, rows_of
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
 
 
 def read_classes(classes: Any) -> Categories:
@@ -54,21 +55,15 @@ class Known:
         self.rows = np.argsort(table.image, kind="stable")
         self.off = np.searchsorted(table.image[self.rows], np.arange(len(table.images) + 1))
 
-    def on(self, ids: NDArray[Any]) -> Truth:
-        """The truth on images by their ids, which ascend."""
-        table = self.table
-        known = ids.dtype.kind == table.images.ids.dtype.kind
-        image = self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
-        if (image < 0).any():
-            strange = ids[image < 0][0].item()
-            example = f", such as {table.images.ids[0].item()!r}" if len(table.images) else ""
-            raise DataError(
-                "predictions.image_id",
-                f"no image {strange!r} in {table.source}",
-                f"the truth has {len(table.images)} images{example}",
-            )
+    def find(self, ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Positions of images by their ids, -1 for one that the truth lacks."""
+        known = ids.dtype.kind == self.table.images.ids.dtype.kind
+        return self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
+
+    def on(self, image: NDArray[np.int64]) -> Truth:
+        """The truth on images by their positions, which ascend."""
         places, _ = rows_of(self.off, image)
-        return table.on(image, self.rows[places])
+        return self.table.on(image, self.rows[places])
 
     def same(self, other: Known) -> bool:
         """Whether both hold the same objects."""
@@ -78,6 +73,39 @@ class Known:
             np.array_equal(one.images.ids, two.images.ids)
             and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
         )
+
+
+def pair(
+    predictions: Any, targets: Any, known: bool, box_format: str
+) -> tuple[list[Fields], list[Fields]]:
+    """The images of a batch, what was predicted and what is there.
+
+    Parameters
+    ----------
+    known : whether the truth is known up front, so that there are no targets
+
+    Raises
+    ------
+    DataError : not lists of images of one length; targets where there should be none, or none
+    """
+    found = batches.batch("predictions", predictions)
+    if known:
+        if targets is not None:
+            raise DataError(
+                "targets", "given, but the evaluator has its truth", "leave them out, or truth="
+            )
+        return found, [{}] * len(found)
+    if targets is None:
+        raise DataError(
+            "targets", "missing", "give the targets, or the evaluator its truth= up front"
+        )
+    sought = batches.batch("targets", targets)
+    if len(sought) != len(found):
+        what = f"{len(sought)} images, but {len(found)} in predictions"
+        raise DataError("targets", what, "give one of each an image")
+    if box_format.startswith("normalized"):
+        batches.require_same_sizes(found, sought)
+    return found, sought
 
 
 def identify(
@@ -165,9 +193,11 @@ class Reader:
 
     Parameters
     ----------
-    categories : whose ids the labels are
+    categories : whose ids the labels of targets are, and of predictions where `truth` is None
     box_format : one of `batches.FORMATS`
     roles, attributes : keys that every target has to have, with flags and with numbers
+    policy : about predictions on images, and of classes, that the truth lacks
+    truth : known up front, or None
     """
 
     def __init__(
@@ -176,10 +206,58 @@ class Reader:
         box_format: str,
         roles: Sequence[str] = (),
         attributes: Sequence[str] = (),
+        policy: Policy = STRICT,
+        truth: Known | None = None,
     ) -> None:
+        if policy.class_names is not None and truth is None:
+            raise DataError("class_names", "given without truth", "give them as classes=")
         self.categories, self.box_format = categories, box_format
         self.roles, self.attributes = tuple(roles), tuple(attributes)
+        self.policy, self.truth = policy, truth
         self._positions = Positions(categories.ids)
+        self._predicted: tuple[Positions, NDArray[np.int32]] | None = None
+
+    def _predicted_label(self, given: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Positions of the classes of predictions; -1 for one that is not there."""
+        if self.truth is None:
+            return self._positions(given).astype(np.int32)
+        if self._predicted is None:
+            ids, labels = self.policy.class_ids(self.truth.table, "predictions.labels")
+            labels = np.arange(len(ids), dtype=np.int32) if labels is None else labels
+            # Behind the last stands what -1 points to.
+            self._predicted = Positions(ids), np.append(labels, np.int32(-1))
+        positions, labels = self._predicted
+        return labels[positions(given)]
+
+    def known(
+        self, truth: Known, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
+    ) -> tuple[Truth, NDArray[np.int32], list[Fields], tuple[Note, ...]]:
+        """The truth on those of B images that it has, where among them each image stands, their
+        predictions, and a note of the predictions on others.
+
+        Raises
+        ------
+        DataError : images that the truth lacks, where these are not dropped
+        """
+        position = truth.find(ids)
+        has = position >= 0
+        if has.all():
+            return truth.on(position), place, list(images), ()
+        lost = [i for i, at in enumerate(place.tolist()) if not has[at]]
+        rows = batches.read_rows(
+            "predictions", [images[i] for i in lost], self.box_format, {"scores": None}
+        )
+        strange = ids[~has].tolist()
+        if self.policy.unknown == "error":
+            where = f"predictions[{lost[0]}].image_id"
+            first = [ids[place[lost[0]]].item(), *strange]
+            count = int(rows.count.sum())
+            raise unknown.refusal(where, "image", first, count, truth.table, "on")
+        text = "detections on images that the truth lacks were dropped"
+        note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
+        left = [i for i, at in enumerate(place.tolist()) if has[at]]
+        moved = (np.cumsum(has) - 1).astype(np.int32)[place[left]]
+        return truth.on(position[has]), moved, [images[i] for i in left], (note,)
 
     def predictions(
         self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
@@ -201,15 +279,29 @@ class Reader:
                 f"{score[bad][0]} is not a finite number",
                 "a score is a number",
             )
+        label = self._predicted_label(rows.label)
+        notes: tuple[Note, ...] = ()
+        lost = label < 0
+        if lost.any():
+            strange = rows.label[lost].tolist()
+            names = self.policy.class_names or {}
+            if self.policy.unknown == "error":
+                i, row = batches.place_of(rows.count, lost)
+                place_of_first = f"{where}[{i}].labels[{row}]"
+                named = [names.get(each, each) for each in strange]
+                raise unknown.refusal(place_of_first, "class", named, len(named), truth, "of")
+            text = "detections of classes that the truth lacks were dropped"
+            notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
         return _by_image(
             Detections(
                 truth.images,
                 truth.categories,
-                np.repeat(place, rows.count),
-                self._label(where, rows),
-                rows.boxes,
-                score,
+                np.repeat(place, rows.count)[~lost],
+                label[~lost],
+                rows.boxes[~lost],
+                score[~lost],
                 batches.table_format(self.box_format),
+                notes=notes,
             )
         )
 
@@ -283,6 +375,13 @@ class Reader:
                 f"the class ids are {few(self.categories.ids.tolist())}",
             )
         return label
+
+
+def source_of(image: Any) -> str:
+    """What a note on a batch gives as its source: no two batches have an image in common, so that
+    notes of several batches add up.
+    """
+    return f"predictions on image {image}"
 
 
 Table = TypeVar("Table", Detections, Truth)

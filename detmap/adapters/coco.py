@@ -7,6 +7,7 @@ not understand.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 
 from detmap.adapters import coco_decode, coco_errors, coco_scan, joining, lvis
 from detmap.adapters.coco_decode import Annotations, Boxes, Category, Image, Instances
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.rows import Positions
@@ -63,17 +65,17 @@ def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
     )
 
 
-def read_detections(path: Path, truth: Truth) -> Detections:
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """A results JSON file: a list of records, or the same list as ``annotations`` of an object.
 
     Source: the COCO results format as pycocotools' loadRes reads it. An empty list is legal.
 
     Raises
     ------
-    DataError : not JSON, a record or field that is missing or of the wrong kind, images that the
-        truth lacks
+    DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
+        lacks
     """
-    return scan_results(path, truth) or decode_results(path, truth)
+    return scan_results(path, truth, policy) or decode_results(path, truth, policy)
 
 
 # --- two lanes ------------------------------------------------------------------------------------
@@ -131,39 +133,40 @@ def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     return coco_decode.instances(path, boxes_are)
 
 
-def scan_results(path: Path, truth: Truth) -> Detections | None:
+def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
     """The fast lane of `read_detections`: None where the other lane shall read the file."""
     if truth.images.ids.dtype.kind != "i":
         return None
-    rows = coco_scan.scan_detections(
-        path, Positions(truth.images.ids), Positions(truth.categories.ids)
-    )
+    ids, labels = policy.class_ids(truth, str(path))
+    rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(ids))
     if rows is None:
         return None
     return joining.joined(
         truth,
         rows.image,
-        rows.category,
+        rows.category if labels is None else labels[rows.category],
         rows.boxes,
         rows.value,
         box_format="xywh",
         origin=joining.Origin(shown(path), str),
+        policy=policy,
     )
 
 
-def decode_results(path: Path, truth: Truth) -> Detections:
+def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """The reference lane of `read_detections`."""
     rows = coco_decode.results(path)
+
+    def place(field: str) -> Callable[[int], str]:
+        return lambda i: f"{coco_errors.place(path, rows.group, i)}.{field}"
+
     origin = joining.Origin(
-        shown(path),
-        lambda i: f"{coco_errors.place(path, rows.group, i)}.image_id",
-        rows.image_ids,
-        rows.category_ids,
+        shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
     )
     image = joining.images_by_id(truth, rows.image_ids, origin.place(0))
-    label = joining.classes_by_id(truth, rows.category_ids, str(path))
+    label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
     return joining.joined(
-        truth, image, label, rows.boxes, rows.score, box_format="xywh", origin=origin
+        truth, image, label, rows.boxes, rows.score, box_format="xywh", origin=origin, policy=policy
     )
 
 

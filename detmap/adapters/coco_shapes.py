@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import coco, coco_columns, coco_decode, coco_errors, joining
 from detmap.adapters.coco_records import Records, objects, results
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.overlaps import KINDS, kind_of
@@ -68,7 +69,7 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
     return reader.complete(truth, shapes, records.values, place)
 
 
-def read_detections(path: Path, truth: Truth) -> Detections:
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """A results file with the masks or keypoints that the truth has, if any.
 
     Source: COCO.loadRes in pycocotools' coco.py. What the first record has decides for all: with a
@@ -81,23 +82,32 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
     if reader is None:
-        found = coco.read_detections(path, truth)
+        found = coco.read_detections(path, truth, policy)
         return replace(found, notes=(*found.notes, *_beside_boxes(path, len(found))))
     given = results(path, ("bbox", reader.field))
     records = given.records
     first = f"{coco_errors.place(path, records.group, 0)}.image_id"
     image = joining.images_by_id(truth, given.image_ids, first)
-    label = joining.classes_by_id(truth, given.category_ids, str(path))
+    class_place = records.place("category_id")
+    first = f"{coco_errors.place(path, records.group, 0)}.category_id"
+    label = joining.classes_by_id(truth, given.category_ids, first, policy)
     origin = joining.Origin(
-        str(path), records.place("image_id"), given.image_ids, given.category_ids
+        str(path), records.place("image_id"), given.image_ids, given.category_ids, class_place
     )
-    no_boxes = np.zeros((len(image), 4))
+    known, dropped = joining.judged(truth, image, label, origin, policy)
     nowhere = joining.joined(
-        truth, image, label, no_boxes, given.score, box_format="xywh", origin=origin
+        truth,
+        image[known],
+        label[known],
+        np.zeros((int(known.sum()), 4)),
+        given.score[known],
+        box_format="xywh",
+        origin=origin,
+        notes=dropped,
     )
     with_boxes = bool(len(image) and records.values["bbox"][0])
     with_shapes = bool(len(image) and records.values[reader.field][0] is not None)
-    records = records.take(np.flatnonzero(label >= 0).tolist())
+    records = records.take(np.flatnonzero(known).tolist())
     values = records.values[reader.field]
     if with_boxes:
         boxes = _boxes(records)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from detmap import checks, given
 from detmap.adapters import box_columns, geometry, image_names, image_sizes, joining, sheets
 from detmap.adapters.sheets import Sheet
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
 
@@ -85,7 +86,9 @@ def read_truth(
     )
 
 
-def read_detections(sheet: Sheet, truth: Truth, box_format: str | None = None) -> Detections:
+def read_detections(
+    sheet: Sheet, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
+) -> Detections:
     """The detections that a sheet holds.
 
     Raises
@@ -102,7 +105,7 @@ def read_detections(sheet: Sheet, truth: Truth, box_format: str | None = None) -
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images = _found_images(sheet, truth)
-    label, classes = _found_classes(sheet, truth)
+    label, classes = _found_classes(sheet, truth, policy)
     written, table_format = geometry.in_table(
         boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place
     )
@@ -114,6 +117,7 @@ def read_detections(sheet: Sheet, truth: Truth, box_format: str | None = None) -
         score,
         box_format=table_format,
         origin=joining.Origin(sheet.source, sheet.place, named_images, classes),
+        policy=policy,
     )
 
 
@@ -260,16 +264,19 @@ def _categories(sheet: Sheet) -> tuple[Categories, NDArray[np.int32]]:
     return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
 
 
-def _found_classes(sheet: Sheet, truth: Truth) -> tuple[NDArray[np.int32], Sequence[Any]]:
+def _found_classes(
+    sheet: Sheet, truth: Truth, policy: Policy
+) -> tuple[NDArray[np.int32], Sequence[Any]]:
     """The class of each row in the truth, by name where the cells are its names, else by id."""
     column, _ = _class_column(sheet)
     numbers = sheet.whole(column)
     if numbers is not None:
         names = set(truth.categories.names)
-        if not set(map(str, np.unique(numbers).tolist())) <= names:
-            return joining.classes_by_id(truth, numbers, sheet.source), numbers.tolist()
+        are_names = set(map(str, np.unique(numbers).tolist())) <= names
+        if policy.class_names is not None or not are_names:
+            return joining.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
     classes = sheet.texts(column)
-    return joining.classes_by_id(truth, classes, sheet.source), classes
+    return joining.classes_by_id(truth, classes, sheet.source, policy), classes
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -292,9 +299,11 @@ def read_csv_truth(
     return read_truth(sheets.read_csv(path), box_format, image_sizes)
 
 
-def read_csv_detections(path: Path, truth: Truth, box_format: str | None = None) -> Detections:
+def read_csv_detections(
+    path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
+) -> Detections:
     """A CSV file of detections; see `read_detections`."""
-    return read_detections(sheets.read_csv(path), truth, box_format)
+    return read_detections(sheets.read_csv(path), truth, box_format, policy)
 
 
 def read_parquet_truth(
@@ -304,6 +313,8 @@ def read_parquet_truth(
     return read_truth(sheets.read_parquet(path), box_format, image_sizes)
 
 
-def read_parquet_detections(path: Path, truth: Truth, box_format: str | None = None) -> Detections:
+def read_parquet_detections(
+    path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
+) -> Detections:
     """A Parquet file of detections; see `read_detections`."""
-    return read_detections(sheets.read_parquet(path), truth, box_format)
+    return read_detections(sheets.read_parquet(path), truth, box_format, policy)

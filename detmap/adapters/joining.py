@@ -4,10 +4,12 @@ found in the truth, also across families of files.
 Images are joined by id or by file stem, classes by id or by name:
 
 - integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers
-  (``000012`` is 12, ``2008_000003`` is 2008000003), and class ids count the class names in
-  alphabetical order from 1
+  (``000012`` is 12, ``2008_000003`` is 2008000003), and class ids are refused unless
+  `detmap.adapters.unknown` is told what they mean, or the classes are VOC's own
 - strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file
   names, or its ids; class names are class names everywhere
+
+What the truth lacks is an error or is dropped, as the `Policy` says: here and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import unknown
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError, few
 from detmap.rows import positions
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
@@ -35,12 +39,14 @@ class Origin(NamedTuple):
     source : the path
     place : the image field of row i (``results.json[1042].image_id``)
     images, classes : what row i names; may be left empty where the truth has them all
+    class_place : the class field of row i; the `place` where left out
     """
 
     source: str
     place: Callable[[int], str]
     images: Sequence[Any] | NDArray[Any] = ()
     classes: Sequence[Any] | NDArray[Any] = ()
+    class_place: Callable[[int], str] | None = None
 
 
 def joined(
@@ -52,31 +58,24 @@ def joined(
     *,
     box_format: BoxFormat,
     origin: Origin,
+    policy: Policy = STRICT,
+    notes: tuple[Note, ...] = (),
 ) -> Detections:
     """Detections from positions in the truth, -1 where it has no such image or class.
 
-    Unknown images are an error; rows of unknown classes
-    are dropped, as pycocotools does, and counted.
+    Parameters
+    ----------
+    policy : whether such rows are an error, or are dropped and counted
+    notes : of the reader, how it found images and classes
+
+    Raises
+    ------
+    DataError : images or classes that the truth lacks
     """
-    lost = np.flatnonzero(image < 0).tolist()
-    if lost:
-        strange = list(dict.fromkeys(_some(origin.images, lost)))
-        example = f" such as {truth.images.ids[0].item()!r}" if len(truth.images) else ""
-        raise DataError(
-            origin.place(lost[0]),
-            f"no image {_short(strange[0])} in {truth.source}; in all {len(lost)} detections are "
-            f"on {len(strange)} images that it lacks: {_shown(strange)}",
-            f"probably they are of another split: the truth has {len(truth.images)} images"
-            f"{example}",
-        )
-    notes: tuple[Note, ...] = ()
-    dropped = np.flatnonzero(label < 0).tolist()
+    known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
-        strange = sorted(set(_some(origin.classes, dropped)))
-        text = f"detections of classes that the truth does not list were dropped: {_shown(strange)}"
-        notes = (Note("class-unknown", text, len(dropped), origin.source),)
-        known = label >= 0
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
+    notes += dropped
     notes += outside(truth, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     return Detections(
         truth.images,
@@ -89,6 +88,33 @@ def joined(
         source=origin.source,
         notes=notes,
     )
+
+
+def judged(
+    truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], origin: Origin, policy: Policy
+) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
+    """Which rows are on an image and of a class of the truth, (n,) bool, and a note for each kind
+    of the others; as `joined`. A row on no image is not counted by its class again.
+    """
+    notes: tuple[Note, ...] = ()
+    kept = image >= 0
+    for kind, plural, things, lacking, names, place in (
+        ("image", "images", "on", ~kept, origin.images, origin.place),
+        ("class", "classes", "of", kept & (label < 0), origin.classes, origin.class_place),
+    ):
+        lost = np.flatnonzero(lacking).tolist()
+        if not lost:
+            continue
+        strange = _some(names, lost)
+        if kind == "class" and policy.class_names is not None:
+            strange = [policy.class_names.get(each, each) for each in strange]
+        if policy.unknown == "error":
+            where = (place or origin.place)(lost[0])
+            raise unknown.refusal(where, kind, strange, len(lost), truth, things)
+        named = few(map(unknown.short, dict.fromkeys(strange)))
+        text = f"detections {things} {plural} that the truth lacks were dropped: {named}"
+        notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
+    return kept & (label >= 0), notes
 
 
 def outside(
@@ -110,15 +136,6 @@ def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
         value.item() if isinstance(value, np.generic) else value
         for value in map(values.__getitem__, rows)
     ]
-
-
-def _shown(values: Sequence[Any]) -> str:
-    return few(map(_short, values))
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.int32]:
@@ -149,9 +166,10 @@ def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> N
             place = positions(numbers[order], given)
             return np.where(place < 0, -1, order[place]).astype(np.int32)
     kinds = {"i": "integers", "U": "strings"}
+    example = unknown.short(np.asarray(given[:1]).tolist()[0])
     raise DataError(
         first,
-        f"image ids are {kinds[kind]} here ({_short(np.asarray(given[:1]).tolist()[0])}) but "
+        f"image ids are {kinds[kind]} here ({example}) but "
         f"{kinds[ids.dtype.kind]} in {truth.source} ({ids[0].item()!r})",
         "write the ids as the truth has them",
     )
@@ -197,21 +215,21 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
 
 
-def classes_by_id(truth: Truth, given: NDArray[Any] | list[str], source: str) -> NDArray[np.int32]:
-    """Positions of classes that a JSON file names by id (integers) or by name (strings); -1
-    where there is no such class.
+def classes_by_id(
+    truth: Truth, given: NDArray[Any] | list[str], source: str, policy: Policy = STRICT
+) -> NDArray[np.int32]:
+    """Positions of classes that are named by id (integers) or by name (strings); -1 where there
+    is no such class.
+
+    Raises
+    ------
+    DataError : nothing says what the ids mean; class names that are not unique
     """
     if not isinstance(given, list) and given.dtype.kind == "i":
-        return positions(truth.categories.ids, given)
-    by_name = {name: place for place, name in enumerate(truth.categories.names)}
-    if len(by_name) < len(truth.categories):
-        raise DataError(
-            source,
-            f"names classes, but the class names of {truth.source} are not unique",
-            "use category ids",
-        )
-    return np.fromiter(
-        (by_name.get(name, -1) for name in np.asarray(given, dtype=object).tolist()),
-        dtype=np.int32,
-        count=len(given),
-    )
+        ids, labels = policy.class_ids(truth, source)
+        place = positions(ids, given)
+        return place if labels is None else np.where(place < 0, -1, labels[place]).astype(np.int32)
+    policy.refuse_class_names(source)
+    by_name = unknown.by_unique_name(truth, source)
+    names = np.asarray(given, dtype=object).tolist()
+    return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from detmap.adapters import geometry, image_sizes, joining, label_files, text
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Categories, Detections, Images, Truth
@@ -106,7 +107,7 @@ class Tool:
         )
 
     def read_detections(
-        self, path: Path, truth: Truth, box_format: str | None = None
+        self, path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
     ) -> Detections:
         """A folder of detections.
 
@@ -128,11 +129,12 @@ class Tool:
         return joining.joined(
             truth,
             image,
-            joining.classes_by_id(truth, names, shown(path)),
+            joining.classes_by_id(truth, names, shown(path), policy),
             boxes,
             np.ascontiguousarray(numbers[:, 0]),
             box_format=table_format,
             origin=joining.Origin(shown(path), lines.place, stems, names),
+            policy=policy,
         )
 
     def _box_format(self, path: Path, given: str | None) -> str:

@@ -51,7 +51,8 @@ class Format:
     place : whether it is kept in a file or in a folder
     truth_looks, detections_look : how a path of it looks
     read_truth : takes the path, and the options by name
-    read_detections : takes the path, the truth, and the options by name
+    read_detections : takes the path, the truth, the ``policy`` about what the truth lacks,
+        and the options by name
     options, detection_options : what `read_truth` and `read_detections` can be told
     """
 

@@ -5,7 +5,6 @@ Boxes stay as they are written: x1, y1, x2, y2 of the first and last pixel, coun
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from dataclasses import replace
@@ -14,7 +13,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import joining, text, voc_scan, voc_xml
+from detmap.adapters import joining, text, unknown, voc_scan, voc_xml
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError, few
 from detmap.opening import shown
 from detmap.parallel import in_order
@@ -79,7 +79,7 @@ def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple
     return tuple(Note(code, text, count, shown(root)) for code, text, count in found if count)
 
 
-def read_detections(path: Path, truth: Truth) -> Detections:
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1
     y1 x2 y2``.
 
@@ -91,8 +91,9 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     DataError : no such files, a class that the truth does not have, a line that is not six columns,
         images that the truth lacks
     """
-    files = _detection_files(path, truth)
-    detections = scan_files(path, files, truth) or decode_files(path, files, truth)
+    policy.refuse_class_names(shown(path))
+    files = _detection_files(path, truth, policy)
+    detections = scan_files(path, files, truth) or decode_files(path, files, truth, policy)
     given = {label for _, label in files}
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
     if not missing:
@@ -134,7 +135,9 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
 
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
     """The fast lane of detection files: None where they are small, or one is handed back."""
-    if truth.family != "voc" or sum(file.stat().st_size for file, _ in files) < voc_scan.LEAST_SIZE:
+    size = sum(file.stat().st_size for file, _ in files)
+    strange = any(label < 0 for _, label in files)
+    if truth.family != "voc" or size < voc_scan.LEAST_SIZE or strange:
         return None
     stems = voc_scan.stems_table(truth.images.stems)
     columns = []
@@ -156,13 +159,16 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
     )
 
 
-def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections:
+def decode_files(
+    path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
+) -> Detections:
     """The reference lane of detection files: every legal file, and every error."""
-    columns, places = [], []
+    columns, places, classes = [], [], []
     for file, label in files:
         lines, names, numbers = _lines(file)
         columns.append((names, np.full(len(names), label, dtype=np.int32), numbers))
         places.append((file, lines))
+        classes += [file.name] * len(names)
     named = [name for names, _, _ in columns for name in names]
     labels = np.concatenate([label for _, label, _ in columns])
     numbers = np.concatenate([values for _, _, values in columns])
@@ -179,7 +185,8 @@ def decode_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Det
         np.ascontiguousarray(numbers[:, 1:]),
         np.ascontiguousarray(numbers[:, 0]),
         box_format="voc",
-        origin=joining.Origin(shown(path), place, named),
+        origin=joining.Origin(shown(path), place, named, classes),
+        policy=policy,
     )
 
 
@@ -284,8 +291,10 @@ def _year(root: Path, folder: str) -> int:
 # --- detections -----------------------------------------------------------------------------------
 
 
-def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
-    """The detection files of the truth's split, with the class that each is about."""
+def _detection_files(path: Path, truth: Truth, policy: Policy = STRICT) -> list[tuple[Path, int]]:
+    """The detection files of the truth's split, with the class that each is about; -1 where the
+    truth lacks it and it shall be dropped.
+    """
     files = sorted(
         _readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name)
     )
@@ -296,16 +305,24 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
             "a folder of VOC detections has one text file a class",
         )
     found: list[tuple[Path, str, int]] = []
+    strange: list[tuple[Path, str]] = []
     for file in files:
         tail = file.name.split("_det_", 1)[1].removesuffix(".txt")
         fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
-        if not fitting:
-            raise _unknown_class(file, truth)
-        cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
-        found.append((file, *max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))))
+        if fitting:
+            cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
+            best = max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))
+            found.append((file, *best))
+            continue
+        own = truth.split and tail.startswith(f"{truth.split}_")
+        split = truth.split if own else tail.partition("_")[0]
+        found.append((file, split, -1))
+        strange.append((file, tail.removeprefix(f"{split}_")))
     splits = sorted({split for _, split, _ in found})
     wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
     chosen = [(file, label) for file, split, label in found if split == wanted]
+    if strange and policy.unknown == "error":
+        raise _unknown_class(strange, truth)
     if not chosen:
         lacking = f", not of {truth.split}" if truth.split else ""
         raise DataError(
@@ -315,7 +332,7 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
         )
     seen: dict[int, Path] = {}
     for file, label in chosen:
-        if label in seen:
+        if label in seen and label >= 0:
             raise DataError(
                 str(file),
                 f"a second file for class {truth.categories.names[label]}, "
@@ -326,16 +343,18 @@ def _detection_files(path: Path, truth: Truth) -> list[tuple[Path, int]]:
     return chosen
 
 
-def _unknown_class(file: Path, truth: Truth) -> DataError:
-    matched = DETECTION_FILE.fullmatch(file.name)
-    name = matched["name"] if matched else file.stem
-    close = difflib.get_close_matches(name, truth.categories.names, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:
+    """The error on files of classes that the truth lacks."""
+    file, name = strange[0]
+    n = len(strange)
+    others = f"; in all {n} files are of classes that it lacks: " if n > 1 else ""
     return DataError(
         str(file),
-        f"class {name!r} is not in {truth.source}",
-        f"{hint}the classes are {few(truth.categories.names)}; remove the file or list the class "
-        "in ImageSets/Main/<class>_<split>.txt",
+        f"class {name!r} is not in {truth.source}"
+        f"{others}{few(name for _, name in strange) if n > 1 else ''}",
+        f"{unknown.nearest(name, truth.categories.names)}the classes are "
+        f"{few(truth.categories.names)}; remove the file, list the class in "
+        f"ImageSets/Main/<class>_<split>.txt, or {unknown.FLAG}",
     )
 
 

@@ -25,6 +25,7 @@ from detmap.adapters import (
     yolo_json,
 )
 from detmap.adapters.label_files import Lines
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Categories, Detections, Note, Truth
@@ -119,7 +120,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     )
 
 
-def read_detections(path: Path, truth: Truth) -> Detections:
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """A folder of labels with confidence (or one with a folder ``labels``), or predictions.json.
 
     Raises
@@ -127,7 +128,7 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     DataError : a file or a row that is not what it should be, images that the truth lacks
     """
     if not path.is_dir():
-        return yolo_json.read_detections(path, truth)
+        return yolo_json.read_detections(path, truth, policy)
     folder = path
     if not any(path.glob("*.txt")) and (path / "labels").is_dir():
         folder = path / "labels"
@@ -147,21 +148,22 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     found = joining.joined(
         truth,
         image,
-        _labels(path, folder, truth, classes),
+        _labels(path, folder, truth, classes, policy),
         boxes,
         scores,
         box_format=table_format,
         origin=joining.Origin(shown(path), lines.place, stems, classes),
+        policy=policy,
     )
     return replace(found, notes=(*found.notes, *_notes(path, lines, kinds)))
 
 
 def _labels(
-    path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64]
+    path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
     """Positions of classes that count from 0; -1 where the truth has none."""
-    if yolo_json.counts_from_zero(truth):
-        return joining.classes_by_id(truth, classes, shown(path))
+    if policy.class_names is not None or yolo_json.counts_from_zero(truth):
+        return joining.classes_by_id(truth, classes, shown(path), policy)
     names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
     if not names_files:
         first = truth.categories.ids[0] if len(truth.categories) else "none"
@@ -169,8 +171,8 @@ def _labels(
             shown(path),
             f"classes count from 0, but those of {truth.source} have ids from {first}: which is "
             "which is not said",
-            "read the truth from the data.yaml, or put the names into classes.txt in this folder, "
-            "one a line",
+            "give --class-names FILE, read the truth from the data.yaml, or put the names into "
+            "classes.txt in this folder, one a line",
         )
     names = yolo_data.names_in(names_files[0])
     place = joining.classes_by_id(truth, list(names), shown(names_files[0]))

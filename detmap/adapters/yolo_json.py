@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from detmap import opening
 from detmap.adapters import coco_shapes
+from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Categories, Detections, Note, Truth
@@ -40,7 +41,7 @@ def counts_from_zero(truth: Truth) -> bool:
     return len(ids) > 0 and bool((ids == np.arange(len(ids))).all())
 
 
-def read_detections(path: Path, truth: Truth) -> Detections:
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """A predictions.json.
 
     Against classes that count from 0, the ids in the file show from where they count: one that is 0
@@ -50,15 +51,15 @@ def read_detections(path: Path, truth: Truth) -> Detections:
     ------
     DataError : not such a file, ids that may count from 0 or from 1
     """
-    if not counts_from_zero(truth):
-        return coco_shapes.read_detections(path, truth)
+    if policy.class_names is not None or not counts_from_zero(truth):
+        return coco_shapes.read_detections(path, truth, policy)
     ids, note = _ids(path, len(truth.categories))
     if note is None:
-        return coco_shapes.read_detections(path, truth)
+        return coco_shapes.read_detections(path, truth, policy)
     order = np.argsort(ids)
     assert (order == np.arange(len(ids))).all()
     shifted = replace(truth, categories=Categories(ids, truth.categories.names))
-    found = coco_shapes.read_detections(path, shifted)
+    found = coco_shapes.read_detections(path, shifted, policy)
     return replace(found, categories=truth.categories, notes=(*found.notes, note))
 
 

@@ -34,7 +34,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
-    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.class_names)
     options.refuse_one_place(arguments.output, arguments.errors)
     for each in (arguments.output, arguments.errors):
         options.refuse_to_overwrite(each, inputs)

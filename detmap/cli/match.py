@@ -24,6 +24,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     options.add_inputs(command)
+    options.add_unknown(command)
     options.add_protocol(command)
     command.add_argument(
         "--images",
@@ -44,7 +45,13 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match some images, save."""
-    inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.images)
+    inputs = (
+        arguments.truth,
+        arguments.detections,
+        arguments.protocol,
+        arguments.images,
+        arguments.class_names,
+    )
     options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress(f"reading {arguments.truth}")
     settings = options.settings(arguments.set)
@@ -54,7 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     streams.progress(f"reading {arguments.detections}")
-    detections = read_detections(arguments.detections, truth)
+    detections = read_detections(
+        arguments.detections, truth, unknown=arguments.unknown, class_names=arguments.class_names
+    )
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))

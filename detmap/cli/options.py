@@ -71,6 +71,26 @@ def add_formats(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_unknown(command: argparse.ArgumentParser) -> None:
+    """--unknown and --class-names."""
+    from detmap.adapters import UNKNOWN  # other commands need not wait for the readers
+
+    command.add_argument(
+        "--unknown",
+        choices=UNKNOWN,
+        default="error",
+        help="detections on images or of classes that the truth lacks: refuse them, or drop and "
+        "count them (default: error)",
+    )
+    command.add_argument(
+        "--class-names",
+        type=path,
+        metavar="FILE",
+        help="names of the class ids in DETECTIONS: one a line, line 1 is class 0; or JSON from id "
+        "to name",
+    )
+
+
 def add_protocol(command: argparse.ArgumentParser) -> None:
     """-p."""
     command.add_argument(

@@ -18,6 +18,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     options.add_inputs(command)
+    options.add_unknown(command)
     options.add_outputs(command)
 
 
@@ -25,13 +26,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Run both, compare, print."""
     from detmap.parity import compare
 
-    options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
+    inputs = (arguments.truth, arguments.detections, arguments.class_names)
+    options.refuse_to_overwrite(arguments.output, inputs)
     streams.progress("running detmap and pycocotools")
     parity = compare(
         arguments.truth,
         arguments.detections,
         split=arguments.split,
         settings=options.settings(arguments.set),
+        unknown=arguments.unknown,
+        class_names=arguments.class_names,
     )
     output.write_tables(parity.tables, arguments)
     output.write_notes(parity.remarks)

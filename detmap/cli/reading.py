@@ -16,6 +16,7 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_inputs(command)
     options.add_protocol(command)
     options.add_formats(command)
+    options.add_unknown(command)
 
 
 def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
@@ -42,5 +43,10 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
     """Detections from a path, against the truth."""
     streams.progress(f"reading {path}")
     return read_detections(
-        path, truth, format=arguments.detections_format, box_format=arguments.detections_box_format
+        path,
+        truth,
+        format=arguments.detections_format,
+        box_format=arguments.detections_box_format,
+        unknown=arguments.unknown,
+        class_names=arguments.class_names,
     )

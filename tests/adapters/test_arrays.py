@@ -75,9 +75,10 @@ def test_no_rows_at_all_are_legal() -> None:
 
 def test_classes_may_be_given_by_name() -> None:
     table = truth(categories={1: "cat", 2: "dog"})
-    assert detections_from_arrays(table, [1, 1], ["dog", "cow"], BOXES, [1, 2]).label.tolist() == [
-        1
-    ]
+    given = ([1, 1], ["dog", "cow"], BOXES, [1, 2])
+    assert detections_from_arrays(table, *given, unknown="drop").label.tolist() == [1]
+    with pytest.raises(DataError, match=r"category_id\[1\]: no class 'cow' in truth arrays"):
+        detections_from_arrays(table, *given)
 
 
 @pytest.mark.parametrize(

@@ -220,13 +220,16 @@ def test_annotations_on_what_the_file_does_not_list_are_left_out(
     assert codes(truth) == {code: 1}
 
 
-def test_detections_of_an_unlisted_category_are_dropped_and_counted(tmp_path: Path) -> None:
-    _, detections = read(
-        tmp_path, None, [make.detection(category_id=k, score=k) for k in (9, 1, 8, 9)]
-    )
+def test_detections_of_an_unlisted_category_are_refused_or_dropped(tmp_path: Path) -> None:
+    rows = [make.detection(category_id=k, score=k) for k in (9, 1, 8, 9)]
+    truth, _ = read(tmp_path, None, [])
+    file = make.write(tmp_path / "dt.json", rows)
+    with pytest.raises(DataError, match=r"no class 9 .* 3 detections are of 2 classes .*: 9, 8"):
+        detmap.read_detections(file, truth)
+    detections = detmap.read_detections(file, truth, unknown="drop")
     assert detections.score.tolist() == [1]
     assert codes(detections) == {"class-unknown": 3}
-    assert "8, 9" in detections.notes[0].text
+    assert "9, 8" in detections.notes[0].text
 
 
 def test_boxes_wholly_outside_their_image_are_noted(tmp_path: Path) -> None:

@@ -76,7 +76,9 @@ def test_predictions_json(sample: Tables, data: Path, tmp_path: Path, first: int
     truth = read_truth(data / "data.yaml")
     file = writers.predictions(sample[1], tmp_path / "predictions.json", first)
     rounded = read_detections(
-        writers.predictions(sample[1], tmp_path / "results.json", 1), sample[0]
+        writers.predictions(sample[1], tmp_path / "results.json", 1),
+        sample[0],
+        class_names=sample[0].categories,
     )
     found = read_detections(file, truth)
     assert numbers(truth, found) == pytest.approx(numbers(sample[0], rounded), abs=1e-12)
