@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from detmap import distributed, ranking
     from detmap.adapters import read_detections, read_truth
     from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
+    from detmap.adapters.slices import read_slices
     from detmap.diagnosis import Diagnosis, diagnose
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
     from detmap.evaluate import evaluate, match, summarize
@@ -55,6 +56,7 @@ __all__ = [
     "match",
     "ranking",
     "read_detections",
+    "read_slices",
     "read_truth",
     "summarize",
     "truth_from_arrays",
@@ -63,6 +65,7 @@ __all__ = [
 _HOMES = {
     "adapters": ("read_detections", "read_truth"),
     "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "adapters.slices": ("read_slices",),
     "diagnosis": ("Diagnosis", "diagnose"),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "evaluate": ("match", "summarize"),

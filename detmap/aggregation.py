@@ -142,12 +142,16 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
     ------
     ProtocolError : `iou` is not one of the thresholds
     """
-    thresholds = protocol.thresholds()
-    t = (protocol.axes().threshold(0.5) or 0) if iou is None else protocol.threshold(iou)
+    thresholds, t = protocol.thresholds(), threshold_of(protocol, iou)
     a = protocol.subset()
     tp, fp, ignored = scores.n_tp[a, t], scores.n_fp[a, t], scores.n_ignored[a, t]
     objects = scores.n_objects[:, a]
     return Counts(float(thresholds[t]), objects, tp + fp + ignored, tp, fp, ignored, objects - tp)
+
+
+def threshold_of(protocol: Protocol, iou: float | None) -> int:
+    """Place of the threshold at which is counted: `iou`, or else 0.5, or else the first."""
+    return (protocol.axes().threshold(0.5) or 0) if iou is None else protocol.threshold(iou)
 
 
 def classes_without_truth(scores: Scores, categories: Categories, protocol: Protocol) -> list[Note]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from detmap import curves, given, matching
+from detmap import curves, given, matching, slicing
 from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.errors import DataError, ProtocolError
@@ -24,6 +24,8 @@ def evaluate(
     protocol: Protocol | str | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
+    images: ArrayLike | None = None,
+    classes: Sequence[str | int] | None = None,
     threads: int | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
@@ -38,6 +40,8 @@ def evaluate(
     protocol : a protocol, the name of one, or the path of a TOML file; by the kind of truth when
         left out
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
+    images : ids of the images to evaluate, as if there were no others; all when left out
+    classes : names or ids of the classes to evaluate, as if no others were annotated or predicted
     threads : how many to use; all processors when left out. The result does not depend on it.
     unknown, class_names : where `detections` is a path, as in `read_detections`: what becomes of
         images and classes that the truth lacks, and what class ids stand for
@@ -52,6 +56,8 @@ def evaluate(
         detections,
         protocol,
         settings=settings,
+        images=images,
+        classes=classes,
         threads=threads,
         unknown=unknown,
         class_names=class_names,
@@ -65,6 +71,8 @@ def match(
     protocol: Protocol | str | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
+    images: ArrayLike | None = None,
+    classes: Sequence[str | int] | None = None,
     threads: int | None = None,
     taken: bool = False,
     unknown: str = "error",
@@ -75,7 +83,8 @@ def match(
 
     Parameters
     ----------
-    truth, detections, protocol, settings, threads, unknown, class_names : as in `evaluate`
+    truth, detections, protocol, settings, images, classes, threads, unknown, class_names : as in
+        `evaluate`
     taken : whether to keep who took what, `Matches.taken`
 
     Raises
@@ -92,6 +101,7 @@ def match(
     elif class_names is not None or unknown != "error":
         what = "given for detections that have been read"
         raise DataError("evaluate: unknown, class_names", what, "give them to `read_detections`")
+    truth, detections = slicing.part(truth, detections, images, classes)
     return matching.match(truth, detections, rules, threads=threads, taken=taken)
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from detmap import aggregation, curves
+from detmap import aggregation, curves, display, operating, remarks, slicing
 from detmap.catalog import summed
 from detmap.curves import Scores
-from detmap.errors import DetmapError, ProtocolError, few
+from detmap.errors import DetmapError, ProtocolError
 from detmap.integrators import INTEGRATORS
 from detmap.matches import Matches, Overview
-from detmap.metrics import NO_LIMIT, MetricRow
+from detmap.metrics import MetricRow
+from detmap.operating import Operating
 from detmap.outlines import outline
 from detmap.protocol import Protocol
 from detmap.report import formats, frames
 from detmap.report.table import Table
 from detmap.signature import digest_of, environment, signature
+from detmap.slicing import COUNTS
 from detmap.tables import Note
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Result:
                 "name": name,
                 "id": int(self.verdicts.categories.ids[k]),
                 **{row: float(column[k]) for row, column in values.items()},
-                **{field: _count(getattr(counts, field)[k]) for field in _COUNTS},
+                **{field: _count(getattr(counts, field)[k]) for field in COUNTS},
             }
             for k, name in enumerate(self.verdicts.categories.names)
         ]
@@ -114,7 +116,7 @@ class Result:
             else _count(self.weights.sum()),
             "classes": len(self.verdicts.categories),
             "iou": counts.iou,
-            **{field: _count(getattr(counts, field).sum()) for field in _COUNTS},
+            **{field: _count(getattr(counts, field).sum()) for field in COUNTS},
         }
 
     @cached_property
@@ -145,8 +147,12 @@ class Result:
         undefined = aggregation.classes_without_truth(
             self.scores, self.verdicts.categories, self.protocol
         )
-        noted = summed(self.verdicts.notes)
-        return [*noted, *_notes(self.overview), *undefined, *_left_out(self.protocol)]
+        return [
+            *summed(self.verdicts.notes),
+            *remarks.of_verdicts(self.overview),
+            *undefined,
+            *remarks.left_out(self.protocol),
+        ]
 
     def curve(
         self,
@@ -202,12 +208,8 @@ class Result:
         """
         from detmap.statistics import intervals
 
-        if self.weights is not None:
-            raise DetmapError(
-                "intervals", "the images are weighted", "ask the result without weights"
-            )
         return intervals.intervals(
-            self.matches,
+            self._unweighted("intervals"),
             self.scores,
             level=level,
             replicates=replicates,
@@ -217,6 +219,64 @@ class Result:
             threads=threads,
             progress=progress,
         )
+
+    def select(self, image_ids: ArrayLike) -> Result:
+        """The result of some of the images alone, given by their ids: in every bit that of an
+        evaluation of truth and detections restricted to them.
+
+        Raises
+        ------
+        DetmapError : an image that was not evaluated, or the rows lie elsewhere
+        """
+        whole, weights = self.matches, self.weights
+        matches = whole.select(image_ids)
+        if weights is not None:
+            weights = weights[np.isin(whole.image_ids, matches.image_ids)]
+        return Result(matches, curves.scores(matches, weights=weights), weights)
+
+    def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
+        """The result of each named set of images, as `select`; `detmap.read_slices` reads such
+        sets.
+        """
+        return {name: self.select(image_ids) for name, image_ids in images.items()}
+
+    def per_image(self, iou: float | None = None) -> list[dict[str, Any]]:
+        """One dict an image: its id, counts that add up to `counts`, and ``worst_score``, the
+        score of its surest false positive, NaN where there is none.
+        """
+        columns = slicing.per_image(*self._rows(iou))
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        ids = self.matches.image_ids.tolist()
+        return [
+            {"image": i, **dict(zip(columns, row, strict=True))}
+            for i, row in zip(ids, values, strict=True)
+        ]
+
+    def at_threshold(self, threshold: float, *, iou: float | None = None) -> Operating:
+        """Precision, recall, F1, TP, FP and missed objects from a score on."""
+        return operating.at_threshold(*self._rows(iou), threshold)
+
+    def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
+        """The threshold of the highest F-beta of each class, and of all of them together."""
+        return operating.best_f_beta(*self._rows(iou), beta)
+
+    def threshold_for_precision(self, precision: float, *, iou: float | None = None) -> Operating:
+        """The lowest threshold with at least the wanted precision: the one of most recall."""
+        return operating.for_precision(*self._rows(iou), precision)
+
+    def threshold_for_recall(self, recall: float, *, iou: float | None = None) -> Operating:
+        """The highest threshold with at least the wanted recall: the one of fewest detections."""
+        return operating.for_recall(*self._rows(iou), recall)
+
+    def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
+        """The rows, the main subset, and the threshold at which is counted."""
+        t = aggregation.threshold_of(self.protocol, iou)
+        return self._unweighted("rows"), self.protocol.subset(), t
+
+    def _unweighted(self, what: str) -> Matches:
+        if self.weights is not None:
+            raise DetmapError(what, "the images are weighted", "ask the result without weights")
+        return self.matches
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
@@ -259,45 +319,13 @@ class Result:
         """The result as tables: the metrics, and on demand classes and integrators; the last one
         carries the signature.
         """
-        counts = self.counts(iou)
-        totals = (
-            "{images} images, {objects} objects, {detections} detections".format_map(counts),
-            "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(
-                counts
-            ),
-        )
-        rows = tuple(
-            (
-                row.name,
-                self._iou_text(row),
-                row.group or row.subset,
-                row.max_dets if row.max_dets < NO_LIMIT else "all",
-                self.metrics[row.name],
-            )
-            for row in self.rows
-        )
-        title = f"{self.protocol.name}: {self.protocol.summary}"
-        header: tuple[str, ...] = ("metric", "IoU", "area", "max dets", "value")
-        tables = [Table(title, header, rows, name="metrics")]
+        tables = [display.metric_table(self.protocol, self.rows, self.metrics)]
         if integrators:
-            by_rule = self.integrators()
-            header = ("integrator", *next(iter(by_rule.values())))
-            tables.append(
-                Table(
-                    "integrators",
-                    header,
-                    tuple((rule, *row.values()) for rule, row in by_rule.items()),
-                    name="integrators",
-                )
-            )
+            tables.append(display.integrator_table(self.integrators()))
         if per_class:
-            classes = self.classes(iou)
-            header = (
-                ("class", *(key for key in classes[0] if key != "name")) if classes else ("class",)
-            )
-            rows = tuple(tuple(row.values()) for row in classes)
-            tables.append(Table("classes", header, rows, name="classes"))
-        tables[-1] = replace(tables[-1], lines=(*totals, self.signature))
+            tables.append(display.class_table(self.classes(iou)))
+        lines = (*display.totals(self.counts(iou)), self.signature)
+        tables[-1] = replace(tables[-1], lines=lines)
         return tables
 
     def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
@@ -327,60 +355,6 @@ class Result:
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.plain(self.tables()) + notes
-
-    def _iou_text(self, row: MetricRow) -> str:
-        thresholds = self.protocol.thresholds()
-        if row.iou is not None or len(thresholds) == 1:
-            return f"{thresholds[0] if row.iou is None else row.iou:.2f}"
-        return f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
-
-
-_COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
-
-
-def _notes(seen: Overview) -> Sequence[Note]:
-    """Remarks that the verdicts themselves give rise to."""
-    order = {"image": "image id, then input order", "input": "input order"}[
-        seen.protocol.ranking.ties
-    ]
-    limits = seen.protocol.limits
-    of = "image and class" if limits.scope == "class" else "image"
-    which = "best" if limits.order == "score" else "first"
-    remarks = (
-        (
-            "image-without-truth",
-            "images have no object: "
-            + (
-                "every detection there is false"
-                if seen.protocol.scope.unlisted == "judge"
-                else "a detection there is false, or of a class that is not annotated there"
-            ),
-            seen.n_images_without_objects,
-        ),
-        (
-            "beyond-limit",
-            f"detections beyond the {limits.max_dets[-1]} {which} of their {of} were not looked at",
-            seen.n_beyond,
-        ),
-        (
-            "unjudged",
-            "detections are of classes that are not annotated on their image, or without an area: "
-            "the protocol leaves them out",
-            seen.n_unjudged,
-        ),
-        (
-            "score-tied",
-            f"detections share their score with another of their class: ranked by {order}",
-            seen.n_tied,
-        ),
-    )
-    return [Note(code, text, count) for code, text, count in remarks if count]
-
-
-def _left_out(protocol: Protocol) -> list[Note]:
-    names = protocol.rows()[1]
-    text = f"metrics are not reported, their IoU or limit is not evaluated: {few(names)}"
-    return [Note("metric-left-out", text, len(names))] if names else []
 
 
 def _count(number: Any) -> int | float:

@@ -38,7 +38,7 @@ LAYERS = (
     ("matches",),
     ("matching", "parts"),
     ("curves",),
-    ("aggregation",),
+    ("aggregation", "slicing", "remarks", "operating", "display"),
     ("statistics",),
     ("result", "ranking"),
     ("evaluate",),

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
+
+from detmap import slicing
+from detmap.adapters import read_images
+from detmap.adapters.slices import read_slices
 from detmap.cli import diagnose, options, output, reading, streams
 from detmap.evaluate import evaluate
 
@@ -15,6 +20,8 @@ EXAMPLES = (
     "detmap eval VOCdevkit/VOC2007 results/ --per-class --percent",
     "detmap eval TRUTH DETECTIONS -p voc2012 --set iou.thresholds=0.5:0.05:0.95",
     "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
+    "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
+    "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
 )
 
 
@@ -22,26 +29,36 @@ def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
     options.add_threads(command)
+    options.add_part(command)
     options.add_details(command)
+    options.add_operating(command)
+    options.add_per_image(command)
     command.add_argument(
         "--errors",
         type=options.new_file,
         metavar="FILE",
         help="also write CSV: a row a false positive and a missed object, with its kind",
     )
-    options.add_outputs(command, *output.TABLES)
+    options.add_outputs(command, *output.TABLES, "slices")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
-    inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.class_names)
-    options.refuse_one_place(arguments.output, arguments.errors)
-    for each in (arguments.output, arguments.errors):
-        options.refuse_to_overwrite(each, inputs)
+    read = ("truth", "detections", "protocol", "class_names", "images", "slices")
+    inputs = [getattr(arguments, name) for name in read]
+    outputs = (arguments.output, arguments.per_image, arguments.errors)
+    options.refuse_bad_outputs(outputs, inputs)
     truth, detections, rules = reading.read(arguments)
+    images, slices = None, {}
+    if arguments.images is not None:
+        images = truth.images.ids[read_images(arguments.images, truth)]
+    if arguments.slices is not None:
+        slices = read_slices(arguments.slices, truth)
+    truth, detections = slicing.part(truth, detections, images, arguments.classes)
+    slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)
     if arguments.errors is not None:
         diagnose.write_errors(truth, detections, rules, arguments)
-    return output.write_result(result, arguments)
+    return output.write_result(result, arguments, result.slices(slices))

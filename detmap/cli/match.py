@@ -26,13 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_inputs(command)
     options.add_unknown(command)
     options.add_protocol(command)
-    command.add_argument(
-        "--images",
-        type=options.path,
-        metavar="FILE",
-        help="the images to match, one id or file stem a line; "
-        "detections on others are left out (default: all images)",
-    )
+    options.add_images(command)
     command.add_argument(
         "-o",
         "--output",

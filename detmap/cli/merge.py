@@ -27,11 +27,14 @@ def add(command: argparse.ArgumentParser) -> None:
         help="written by `match`, or by Evaluator.save",
     )
     options.add_details(command)
+    options.add_operating(command)
+    options.add_per_image(command)
     options.add_outputs(command, *output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, merge, print."""
-    options.refuse_to_overwrite(arguments.output, arguments.parts)
+    outputs = (arguments.output, arguments.per_image)
+    options.refuse_bad_outputs(outputs, arguments.parts)
     streams.progress(f"merging {len(arguments.parts)} parts")
     return output.write_result(summarize(merge_files(arguments.parts)), arguments)

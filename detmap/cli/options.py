@@ -136,6 +136,71 @@ def add_output(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_images(command: argparse.ArgumentParser) -> None:
+    """--images."""
+    command.add_argument(
+        "--images",
+        type=path,
+        metavar="FILE",
+        help="the images to take, one id or file stem a line; "
+        "detections on others are left out (default: all images)",
+    )
+
+
+def add_part(command: argparse.ArgumentParser) -> None:
+    """--images, --classes and --slices."""
+    add_images(command)
+    command.add_argument(
+        "--classes",
+        type=names,
+        metavar="A,B",
+        help="the classes to evaluate, by name or id, as if there were no others",
+    )
+    command.add_argument(
+        "--slices",
+        type=path,
+        metavar="FILE",
+        help="also print each of these sets of images: JSON, a list of images a slice; or CSV, a "
+        "line an image with its attributes",
+    )
+
+
+def add_operating(command: argparse.ArgumentParser) -> None:
+    """--confidence, --best-f1, --at-precision and --at-recall."""
+    command.add_argument(
+        "--confidence",
+        type=float,
+        metavar="T",
+        help="also print precision, recall, F1, TP, FP and missed from this score on",
+    )
+    command.add_argument(
+        "--best-f1", action="store_true", help="also print the score of the best F1"
+    )
+    command.add_argument(
+        "--at-precision",
+        type=float,
+        metavar="P",
+        help="also print the lowest score with at least this precision",
+    )
+    command.add_argument(
+        "--at-recall",
+        type=float,
+        metavar="R",
+        help="also print the highest score with at least this recall",
+    )
+
+
+def add_per_image(command: argparse.ArgumentParser) -> None:
+    """--per-image."""
+    command.add_argument(
+        "--per-image",
+        type=new_file,
+        metavar="FILE",
+        help="write a row an image: counts, and the score of its surest false positive "
+        "(.csv, .json, .md, .tex)",
+    )
+
+
 def add_outputs(command: argparse.ArgumentParser, *tables: str) -> None:
     """--format, --table (where there are several), --digits, --percent and -o."""
     command.add_argument(
@@ -223,6 +288,11 @@ def digits(text: str) -> int:
     return int(text)
 
 
+def names(text: str) -> tuple[str | int, ...]:
+    """Names or ids of classes, with commas between them."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
 def counts(text: str) -> tuple[int, ...]:
     """Whole numbers from 1, with commas between them."""
     return tuple(count(part) for part in text.split(","))
@@ -271,6 +341,14 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
         if given[option]:
             fix = f"choose another --format, or leave {option} out"
             raise DetmapError(option, f"JSON holds {what}", fix)
+
+
+def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """A `DetmapError` where an output is an input, or two would be one file."""
+    outputs, inputs = tuple(outputs), tuple(inputs)
+    for output in outputs:
+        refuse_to_overwrite(output, inputs)
+    refuse_one_place(*outputs)
 
 
 def refuse_one_place(*outputs: Path | None) -> None:

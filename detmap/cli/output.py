@@ -6,24 +6,31 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from detmap import slicing
 from detmap.cli import streams
 from detmap.errors import DetmapError
-from detmap.report import RENDERERS
-from detmap.report.table import Table
+from detmap.report import RENDERERS, SUFFIXES
+from detmap.report.table import Style, Table
 
 if TYPE_CHECKING:
+    from detmap.operating import Operating
     from detmap.result import Result
 
-TABLES = ("metrics", "integrators", "classes")
+TABLES = ("metrics", "integrators", "classes", "confidence", "best-f1", "at-precision", "at-recall")
 """The tables of a result, by which one of them can be asked for."""
 
 
-def write_result(result: Result, arguments: argparse.Namespace) -> int:
+def write_result(
+    result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
+) -> int:
     """Write a result as asked, and its notes to stderr."""
+    points = _operating(result, arguments)
+    if arguments.per_image is not None:
+        _write_images(result, arguments)
     if arguments.format == "json":
         content = result.as_dict(iou=arguments.iou)
         if arguments.integrators:
@@ -31,6 +38,9 @@ def write_result(result: Result, arguments: argparse.Namespace) -> int:
                 rule: {name: None if math.isnan(value) else value for name, value in row.items()}
                 for rule, row in result.integrators().items()
             }
+        content |= {name.replace("-", "_"): each.as_dict() for name, (_, each) in points.items()}
+        if slices:
+            content["slices"] = {name: _in_short(each, arguments) for name, each in slices.items()}
         write_json(content, arguments)
     else:
         tables = result.tables(
@@ -38,9 +48,45 @@ def write_result(result: Result, arguments: argparse.Namespace) -> int:
             per_class=arguments.per_class or arguments.table == "classes",
             integrators=arguments.integrators or arguments.table == "integrators",
         )
+        below, tables[-1] = tables[-1].lines, replace(tables[-1], lines=())
+        tables += [each.table(name, title) for name, (title, each) in points.items()]
+        if slices:
+            tables.append(slicing.slice_table(slices, arguments.iou))
+        tables[-1] = replace(tables[-1], lines=below)
         write_tables(tables, arguments)
     write_notes(result.notes)
     return 0
+
+
+def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple[str, Operating]]:
+    """The operating points that were asked for: by the name of the table, its title and content."""
+    found, iou = {}, arguments.iou
+    if arguments.confidence is not None:
+        title = f"from score {arguments.confidence:g}"
+        found["confidence"] = (title, result.at_threshold(arguments.confidence, iou=iou))
+    if arguments.best_f1 or arguments.table == "best-f1":
+        found["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
+    if arguments.at_precision is not None:
+        title = f"at a precision of {arguments.at_precision:g}"
+        points = result.threshold_for_precision(arguments.at_precision, iou=iou)
+        found["at-precision"] = (title, points)
+    if arguments.at_recall is not None:
+        title = f"at a recall of {arguments.at_recall:g}"
+        found["at-recall"] = (title, result.threshold_for_recall(arguments.at_recall, iou=iou))
+    return found
+
+
+def _in_short(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a slice tells."""
+    content = result.as_dict(iou=arguments.iou)
+    return {name: content[name] for name in ("metrics", "counts", "signature")}
+
+
+def _write_images(result: Result, arguments: argparse.Namespace) -> None:
+    """Write the table of images to a file of its own."""
+    form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
+    table = slicing.image_table(result.per_image(arguments.iou))
+    streams.write(RENDERERS[form]([table], Style()), arguments.per_image)
 
 
 def write_json(content: dict[str, Any], arguments: argparse.Namespace) -> None:

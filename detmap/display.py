@@ -1,0 +1,54 @@
+"""A result's numbers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detmap.metrics import NO_LIMIT, MetricRow
+from detmap.protocol import Protocol
+from detmap.report.table import Cell, Table
+
+
+def metric_table(
+    protocol: Protocol, rows: Sequence[MetricRow], values: Mapping[str, float]
+) -> Table:
+    """A row a metric, and where it is read."""
+    thresholds = protocol.thresholds()
+    span = f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
+    if len(thresholds) == 1:
+        span = f"{thresholds[0]:.2f}"
+    cells = tuple(
+        (
+            row.name,
+            span if row.iou is None else f"{row.iou:.2f}",
+            row.group or row.subset,
+            row.max_dets if row.max_dets < NO_LIMIT else "all",
+            values[row.name],
+        )
+        for row in rows
+    )
+    header = ("metric", "IoU", "area", "max dets", "value")
+    return Table(f"{protocol.name}: {protocol.summary}", header, cells, name="metrics")
+
+
+def integrator_table(by_rule: Mapping[str, Mapping[str, float]]) -> Table:
+    """A row an integrator."""
+    header = ("integrator", *next(iter(by_rule.values())))
+    cells: list[tuple[Cell, ...]] = [(rule, *row.values()) for rule, row in by_rule.items()]
+    return Table("integrators", header, tuple(cells), name="integrators")
+
+
+def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A row a class."""
+    header = ("class", *(key for key in rows[0] if key != "name")) if rows else ("class",)
+    cells: list[tuple[Cell, ...]] = [tuple(row.values()) for row in rows]
+    return Table("classes", header, tuple(cells), name="classes")
+
+
+def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
+    """What is counted in all, in two lines."""
+    return (
+        "{images} images, {objects} objects, {detections} detections".format_map(counts),
+        "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(counts),
+    )

@@ -1,0 +1,241 @@
+"""Operating points: what a detector does from some score on, and the score to run it at.
+
+A threshold is one of the scores that occur; detections of equal score enter together. Detections
+that the protocol ignores count for nothing, and of an image only those within the detection limit
+are looked at. *micro* pools the detections of all classes; *macro* is the mean over the classes
+that have an object to find, all at one threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves import NO_WEIGHT, Lists, rank
+from detmap.errors import DataError
+from detmap.matches import Matches
+from detmap.outlines import outlined
+from detmap.report.table import Cell, Table
+
+RATES = ("threshold", "precision", "recall", "f1")
+TITLES = {"threshold": "at score", "f1": "F1"}
+
+Floats = NDArray[np.float64]
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """What each threshold yields, best score first, (P,) float64 each; ``f`` is F-beta."""
+
+    threshold: Floats
+    tp: Floats
+    fp: Floats
+    precision: Floats
+    recall: Floats
+    f: Floats
+
+
+@outlined
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """One point for each class and for all of them.
+
+    Parameters
+    ----------
+    per_class : a dict a class: name, threshold, precision, recall, f1 (F-beta where that was asked
+        for), tp, fp, missed; NaN where nothing is defined or no threshold does what is wanted
+    micro, macro : such dicts for all classes together, each at one threshold
+    """
+
+    per_class: list[dict[str, Any]]
+    micro: dict[str, Any]
+    macro: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, undefined ones as None."""
+        rows = [_plain(row) for row in self.per_class]
+        return {"per_class": rows, "micro": _plain(self.micro), "macro": _plain(self.macro)}
+
+    def table(self, name: str, title: str) -> Table:
+        """A row a class, and one each for micro and macro."""
+        rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]
+        columns = [key for key in rows[0] if key != "name"] if self.per_class else [*self.micro]
+        header = ("class", *(TITLES.get(key, key) for key in columns))
+        cells = tuple((row["name"], *(_cell(key, row[key]) for key in columns)) for row in rows)
+        return Table(title, header, cells, name=name)
+
+
+Choice = Callable[[Points], int | None]
+"""Which of the points is wanted; None where none is."""
+
+
+def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operating:
+    """What is predicted from a score on.
+
+    Raises
+    ------
+    DataError : the threshold is NaN
+    """
+    if math.isnan(threshold):
+        raise DataError("threshold", "nan", "give a score")
+
+    def choose(points: Points) -> int | None:
+        return _last(points.threshold >= threshold)
+
+    found = _operating(matches, a, t, 1.0, choose)
+    for row in (*found.per_class, found.micro, found.macro):
+        row["threshold"] = float(threshold)
+    return found
+
+
+def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:
+    """The threshold of the highest F-beta; of equal ones the highest threshold.
+
+    Raises
+    ------
+    DataError : beta is not above 0
+    """
+    if not 0 < beta < math.inf:
+        raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs both alike")
+
+    def choose(points: Points) -> int | None:
+        return int(np.argmax(points.f)) if len(points.f) and not np.isnan(points.f[0]) else None
+
+    return _operating(matches, a, t, beta, choose)
+
+
+def for_precision(matches: Matches, a: int, t: int, precision: float) -> Operating:
+    """The lowest threshold with at least this precision, which is the one of most recall.
+
+    Raises
+    ------
+    DataError : not a fraction in [0, 1]
+    """
+    _fraction("precision", precision)
+    return _operating(matches, a, t, 1.0, lambda points: _last(points.precision >= precision))
+
+
+def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
+    """The highest threshold with at least this recall, which is the one of fewest detections.
+
+    Raises
+    ------
+    DataError : not a fraction in [0, 1]
+    """
+    _fraction("recall", recall)
+    return _operating(matches, a, t, 1.0, lambda points: _first(points.recall >= recall))
+
+
+def points_of(matches: Matches, k: int, a: int, t: int, beta: float = 1.0) -> Points:
+    """Every threshold of a class, in one subset at one IoU threshold."""
+    mine = slice(matches.off[k], matches.off[k + 1])
+    n_objects = float(matches.n_objects()[k, a])
+    return _points(*_verdicts(matches, mine, a, t), n_objects, beta)
+
+
+def macro_points(every: list[Points], n_objects: NDArray[Any]) -> Points:
+    """The mean of the classes with an object, at every score that occurs in one of them; a class
+    is left out of the mean of precisions where it predicts nothing yet.
+    """
+    threshold = np.unique(np.concatenate([np.zeros(0), *(each.threshold for each in every)]))[::-1]
+    tp, fp, recall, f, precision, n_precise = np.zeros((6, len(threshold)))
+    for points, n in zip(every, n_objects.tolist(), strict=True):
+        place = np.searchsorted(-points.threshold, -threshold, side="right")
+        tp += np.append(0.0, points.tp)[place]
+        fp += np.append(0.0, points.fp)[place]
+        if n > 0:
+            recall += np.append(0.0, points.recall)[place]
+            f += np.append(0.0, points.f)[place]
+            precision += np.append(0.0, points.precision)[place]
+            n_precise += place > 0
+    n_classes = float((n_objects > 0).sum())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (precision / n_precise, recall / n_classes, f / n_classes)
+    return Points(threshold, tp, fp, *means)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
+    """The chosen point of each class, of the pool and of the mean."""
+    n_objects = matches.n_objects()[:, a]
+    every = [points_of(matches, k, a, t, beta) for k in range(len(matches.categories))]
+    total = float(n_objects.sum())
+    pool = _points(*_verdicts(matches, slice(None), a, t), total, beta)
+    rows = [
+        {"name": name, **_row(points, float(n), choose)}
+        for name, points, n in zip(matches.categories.names, every, n_objects.tolist(), strict=True)
+    ]
+    mean = macro_points(every, n_objects)
+    return Operating(rows, _row(pool, total, choose), _row(mean, total, choose))
+
+
+def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Score and hit of the rows that count."""
+    bit = matches.tp.dtype.type(1 << t)
+    counts = (matches.ignored[rows, a] & bit) == 0
+    return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
+
+
+def _points(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float) -> Points:
+    off = np.array([0, len(score)], dtype=np.int64)
+    ranked = rank(Lists(score, hit, NO_WEIGHT, off), "together")
+    tp, fp = ranked.tp, ranked.fp
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = tp / n_objects if n_objects else np.full(len(tp), np.nan)
+        f = (1 + beta**2) * tp / (beta**2 * n_objects + tp + fp)
+    f = f if n_objects else np.full(len(tp), np.nan)
+    return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f)
+
+
+def _row(points: Points, n_objects: float, choose: Choice) -> dict[str, Any]:
+    place = choose(points)
+    if place is None:  # nothing is predicted
+        f, recall = (0.0, 0.0) if n_objects else (math.nan, math.nan)
+        return {
+            "threshold": math.nan,
+            "precision": math.nan,
+            "recall": recall,
+            "f1": f,
+            "tp": 0,
+            "fp": 0,
+            "missed": int(n_objects),
+        }
+    rates = (points.threshold, points.precision, points.recall, points.f)
+    row: dict[str, Any] = {
+        name: float(column[place]) for name, column in zip(RATES, rates, strict=True)
+    }
+    tp = int(points.tp[place])
+    return {**row, "tp": tp, "fp": int(points.fp[place]), "missed": int(n_objects) - tp}
+
+
+def _first(true: NDArray[np.bool_]) -> int | None:
+    return int(np.argmax(true)) if true.any() else None
+
+
+def _last(true: NDArray[np.bool_]) -> int | None:
+    return int(np.flatnonzero(true)[-1]) if true.any() else None
+
+
+def _fraction(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise DataError(name, f"{value!r}", "a fraction in [0, 1]")
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    undefined = (isinstance(value, float) and math.isnan(value) for value in row.values())
+    return {key: None if none else row[key] for key, none in zip(row, undefined, strict=True)}
+
+
+def _cell(key: str, value: Any) -> Cell:
+    """A threshold in full: rounded up it would lose its detection."""
+    if key != "threshold":
+        return value  # type: ignore[no-any-return]
+    return None if math.isnan(value) else repr(value)
