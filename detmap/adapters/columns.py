@@ -8,7 +8,7 @@ is said by the names of their columns; whether they are fractions, or count pixe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,22 @@ FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
 
 def read_truth(
-    sheet: Sheet, box_format: str | None = None, sizes_file: Path | None = None
+    sheet: Sheet,
+    box_format: str | None = None,
+    sizes_file: Path | None = None,
+    *,
+    images_too: Sequence[str] = (),
+    categories: Mapping[int, str] | None = None,
 ) -> Truth:
     """The truth that a sheet holds.
+
+    Parameters
+    ----------
+    sheet : a row a box
+    box_format : see `box_columns.find`
+    sizes_file : CSV file of the images' sizes; it may list images without objects
+    images_too : further images, without objects
+    categories : id to name; made of the columns when left out
 
     Class ids are those of a column of whole numbers; names without ids are numbered from 1 in
     alphabetical order.
@@ -46,7 +59,7 @@ def read_truth(
     empty = np.isnan(boxes.values).all(axis=1) & blank
     objects = sheet.take(~empty) if empty.any() else sheet
     values = boxes.values[~empty]
-    images, image = _images(sheet, sizes_file, boxes.columns)
+    images, image = _images(sheet, sizes_file, boxes.columns, images_too)
     rows = image[~empty]
     written, table_format = geometry.in_table(
         values,
@@ -54,7 +67,7 @@ def read_truth(
         sizes=(images.width[rows], images.height[rows]),
         place=objects.place,
     )
-    categories, label = _categories(objects)
+    known, label = _categories(objects, categories)
     area = objects.named(("area",))
     roles = {
         role: given.flags(f"{objects.source}: column {column}", objects.numbers(column))
@@ -74,7 +87,7 @@ def read_truth(
             raise DataError(f"{objects.place(row)}, column {area}", f"{areas[row]:g}", "from 0 on")
     return Truth(
         images,
-        categories,
+        known,
         rows,
         label,
         written,
@@ -125,7 +138,7 @@ def read_detections(
 
 
 def _images(
-    sheet: Sheet, sizes_file: Path | None, box_columns: Sequence[str]
+    sheet: Sheet, sizes_file: Path | None, box_columns: Sequence[str], more: Sequence[str]
 ) -> tuple[Images, NDArray[np.int32]]:
     """The images of a truth, and that of each row.
 
@@ -139,27 +152,30 @@ def _images(
     listed = list(dict.fromkeys(names))
     place = {name: i for i, name in enumerate(listed)}
     row_of = np.array([place[name] for name in names], dtype=np.int32)
+    listed += [name for name in dict.fromkeys(more) if name not in place]
     files = sheet.named(FILE_NAME)
     paths = listed
     if files is not None and files != column:
         file_of = dict(zip(names, sheet.texts(files), strict=True))
-        paths = [file_of[name] for name in listed]
-    elif sizes_file is not None:  # it may list images without objects
+        paths = [file_of.get(name, "") for name in listed]
+    elif sizes_file is not None:
         rows = set(map(image_names.stem, listed))
-        listed += [
-            name for name in image_sizes.listed(sizes_file) if image_names.stem(name) not in rows
-        ]
+        sized = image_sizes.listed(sizes_file)
+        listed += [name for name in sized if image_names.stem(name) not in rows]
     sizes = _sizes(sheet, sizes_file, box_columns, row_of, listed, paths)
     in_memory = isinstance(sheet.columns[column], np.ndarray)
-    if paths is listed and not (in_memory and sheet.whole(column) is not None):
+    whole = in_memory and sheet.whole(column) is not None
+    if paths is listed and not whole:
         images, order = image_names.table(sheet.source, listed, sizes)
         return images, order[row_of]
     ids: NDArray[Any] | None = image_names.plain_numbers(listed)
+    if whole:
+        ids = given.ids(f"{sheet.source}: images", list(map(int, listed)))
     if ids is None:
         ids = checks.id_array(f"{sheet.source}: column {column}", listed)
     back = np.argsort(ids, kind="stable")
     order = np.argsort(back).astype(np.int32)
-    stems = tuple(image_names.stem(paths[i]) for i in back.tolist())
+    stems = tuple("" if paths is listed else image_names.stem(paths[i]) for i in back.tolist())
     width, height = (np.ascontiguousarray(side[back]) for side in sizes)
     return Images(ids[back], stems, width, height), order[row_of]
 
@@ -185,7 +201,7 @@ def _sizes(
         if column is None:
             return geometry.unknown_sizes(len(names))
         values = sheet.numbers(column)
-        size = np.zeros(len(names))  # each image has a row here
+        size = np.full(len(names), np.nan)
         size[row_of] = values
         bad = ~((values > 0) & (values <= image_sizes.MOST)) | (size[row_of] != values)
         if bad.any():
@@ -239,10 +255,23 @@ def _missing(cell: Any) -> bool:
     )
 
 
-def _categories(sheet: Sheet) -> tuple[Categories, NDArray[np.int32]]:
+def _categories(
+    sheet: Sheet, known: Mapping[int, str] | None
+) -> tuple[Categories, NDArray[np.int32]]:
     """The classes of a truth, and that of each row."""
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
+    if known is not None:
+        ids = sorted(known)
+        categories = Categories(np.array(ids, dtype=np.int64), tuple(known[i] for i in ids))
+        cells = sheet.texts(column) if numbers is None else numbers.tolist()
+        place = {cell: i for i, cell in enumerate(categories.names if numbers is None else ids)}
+        label = np.array([place.get(cell, -1) for cell in cells], dtype=np.int32)
+        if (label < 0).any():
+            row = int(np.argmax(label < 0))
+            what = f"no class {cells[row]!r} in categories"
+            raise DataError(f"{sheet.place(row)}, column {column}", what, "list every class")
+        return categories, label
     if ids_column is not None and numbers is None:
         where = f"{sheet.source}: column {ids_column}"
         raise DataError(where, "not whole numbers", "class ids are whole numbers")

@@ -227,11 +227,11 @@ def read_parquet(path: Path) -> Sheet:
 
 
 def is_table(value: Any) -> bool:
-    """Whether something has named columns: a frame of pandas or polars, an Arrow table."""
+    """Whether something has named columns: a frame of pandas or polars, an Arrow table, a dict."""
     if isinstance(value, np.ndarray | list | tuple):
         return False
-    return hasattr(value, "column_names") or (
-        hasattr(value, "columns") and hasattr(value, "__getitem__")
+    return isinstance(value, Mapping) or (
+        hasattr(value, "__getitem__") and (hasattr(value, "column_names") or hasattr(value, "columns"))
     )
 
 
@@ -243,10 +243,17 @@ def from_table(table: Any, source: str) -> Sheet:
     DataError : names that are no text or occur twice, columns that are no arrays
     """
     try:
-        names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+        if isinstance(table, Mapping):
+            names = list(table)
+        else:
+            names = list(table.column_names if hasattr(table, "column_names") else table.columns)
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise DataError(source, "columns without names of their own", "name every column once")
-        return Sheet(source, {name: _array(table[name]) for name in names})
+        sheet = Sheet(source, {name: _array(table[name]) for name in names})
+        lengths = {len(column) for column in sheet.columns.values()}
+        if len(lengths) > 1:
+            raise DataError(source, "columns of different lengths", "give one cell a row")
+        return sheet
     except DataError:
         raise
     except Exception as error:  # whatever an object does that is asked for its columns
