@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap import given
-from detmap.adapters import joining
+from detmap.adapters import columns as tables
+from detmap.adapters import joining, sheets
 from detmap.adapters.unknown import ClassNames, policy
 from detmap.errors import DataError
 from detmap.immutable import blank
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth
 
+Table = Any
+"""A frame of pandas or polars, an Arrow table, a dict of columns."""
+
 
 def truth_from_arrays(
-    image_id: ArrayLike,
-    category_id: ArrayLike,
-    boxes: ArrayLike,
+    image_id: ArrayLike | Table,
+    category_id: ArrayLike | None = None,
+    boxes: ArrayLike | None = None,
     *,
+    box_format: str | None = None,
     area: ArrayLike | None = None,
     crowd: ArrayLike | None = None,
     images: ArrayLike | None = None,
@@ -29,11 +34,14 @@ def truth_from_arrays(
     roles: Mapping[str, ArrayLike] | None = None,
     attributes: Mapping[str, ArrayLike] | None = None,
 ) -> Truth:
-    """Ground truth from arrays, boxes as COCO's x, y, width, height.
+    """Ground truth from arrays, boxes as COCO's x, y, width, height; or from a table.
 
     Parameters
     ----------
-    image_id : (G,) integers or strings
+    image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict, whose
+        columns are named as those of a CSV file (docs/formats.md), and then only `box_format`,
+        `images` and `categories` may be given besides
+    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
     category_id : (G,) integers
     boxes : (G, 4) pixels: x, y, width, height
     area : (G,) square pixels; width times height when left out
@@ -51,20 +59,25 @@ def truth_from_arrays(
         `categories` lack
     """
     where = "truth arrays"
+    if sheets.is_table(image_id):
+        more = (category_id, boxes, area, crowd, roles, attributes)
+        _refuse_beside_table(where, more)
+        return tables.read_truth(
+            sheets.from_table(image_id, "truth table"),
+            box_format,
+            images_too=list(map(str, given.ids(f"{where}: images", images).tolist()))
+            if images is not None
+            else (),
+            categories=_category_names(where, categories),
+        )
+    category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
         given.ids(f"{where}: image_id", image_id),
         given.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
     known = np.unique(image_ids if images is None else given.ids(f"{where}: images", images))
-    if categories is not None and not (
-        isinstance(categories, Mapping)
-        and all(isinstance(name, str) for name in categories.values())
-    ):
-        fix = "give a dict from category id to name"
-        raise DataError(
-            f"{where}: categories", f"{type(categories).__name__}: {categories!r:.60}", fix
-        )
+    categories = _category_names(where, categories)
     if categories is None and category_ids.dtype.kind != "i":
         what = f"{category_ids[0].item()!r} is a string"
         raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
@@ -125,20 +138,23 @@ def truth_from_arrays(
 
 def detections_from_arrays(
     truth: Truth,
-    image_id: ArrayLike,
-    category_id: ArrayLike,
-    boxes: ArrayLike,
-    score: ArrayLike,
+    image_id: ArrayLike | Table,
+    category_id: ArrayLike | None = None,
+    boxes: ArrayLike | None = None,
+    score: ArrayLike | None = None,
     *,
+    box_format: str | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
 ) -> Detections:
-    """Detections from arrays, boxes as COCO's x, y, width, height.
+    """Detections from arrays, boxes as COCO's x, y, width, height; or from a table.
 
     Parameters
     ----------
     truth : whose images and classes the ids refer to
-    image_id, category_id : (D,) ids as in the truth
+    image_id, category_id : (D,) ids as in the truth; or in place of all arrays a table, as in
+        `truth_from_arrays`
+    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
     boxes : (D, 4) pixels: x, y, width, height
     score : (D,) finite numbers
     unknown, class_names : what becomes of images and classes that the truth lacks, and what class
@@ -155,6 +171,13 @@ def detections_from_arrays(
         raise DataError(
             f"{where}: truth", what, "give what `truth_from_arrays` or `read_truth` made"
         )
+    if sheets.is_table(image_id):
+        _refuse_beside_table(where, (category_id, boxes, score))
+        sheet = sheets.from_table(image_id, "detection table")
+        return tables.read_detections(sheet, truth, box_format, told)
+    category_id, boxes, score = _needed(
+        where, box_format, category_id=category_id, boxes=boxes, score=score
+    )
     image_ids, category_ids = (
         given.ids(f"{where}: image_id", image_id),
         given.ids(f"{where}: category_id", category_id),
@@ -175,6 +198,35 @@ def detections_from_arrays(
     return joining.joined(
         truth, image, label, xywh, scores, box_format="xywh", origin=origin, policy=told
     )
+
+
+def _refuse_beside_table(where: str, more: Sequence[Any]) -> None:
+    if any(each is not None for each in more):
+        raise DataError(where, "a table and further columns", "put all columns into the table")
+
+
+def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> list[Any]:
+    """The arrays, which have all to be there."""
+    for name, array in arrays.items():
+        if array is None:
+            raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
+    if box_format is not None:
+        fix = "boxes of arrays are x, y, width, height; give a table for others"
+        raise DataError(f"{where}: box_format", f"{box_format!r}", fix)
+    return list(arrays.values())
+
+
+def _category_names(where: str, categories: Any) -> dict[int, str] | None:
+    """Names of classes by id, checked."""
+    if categories is not None and not (
+        isinstance(categories, Mapping)
+        and all(isinstance(name, str) for name in categories.values())
+    ):
+        fix = "give a dict from category id to name"
+        raise DataError(
+            f"{where}: categories", f"{type(categories).__name__}: {categories!r:.60}", fix
+        )
+    return categories  # type: ignore[return-value]
 
 
 def _named(

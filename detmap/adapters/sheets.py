@@ -231,7 +231,8 @@ def is_table(value: Any) -> bool:
     if isinstance(value, np.ndarray | list | tuple):
         return False
     return isinstance(value, Mapping) or (
-        hasattr(value, "__getitem__") and (hasattr(value, "column_names") or hasattr(value, "columns"))
+        hasattr(value, "__getitem__")
+        and (hasattr(value, "column_names") or hasattr(value, "columns"))
     )
 
 
