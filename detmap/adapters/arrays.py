@@ -38,9 +38,9 @@ def truth_from_arrays(
 
     Parameters
     ----------
-    image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict, whose
-        columns are named as those of a CSV file (docs/formats.md), and then only `box_format`,
-        `images` and `categories` may be given besides
+    image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict,
+        whose columns are named as those of a CSV file (docs/formats.md), and then only
+        `box_format`, `images` and `categories` may be given besides
     box_format : what the numbers of a table's boxes are, where the names of its columns do not say
     category_id : (G,) integers
     boxes : (G, 4) pixels: x, y, width, height

@@ -262,10 +262,11 @@ def _categories(
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
     if known is not None:
-        ids = sorted(known)
-        categories = Categories(np.array(ids, dtype=np.int64), tuple(known[i] for i in ids))
-        cells = sheet.texts(column) if numbers is None else numbers.tolist()
-        place = {cell: i for i, cell in enumerate(categories.names if numbers is None else ids)}
+        given_ids = sorted(known)
+        texts = tuple(known[i] for i in given_ids)
+        categories = Categories(np.array(given_ids, dtype=np.int64), texts)
+        cells: list[Any] = sheet.texts(column) if numbers is None else numbers.tolist()
+        place = {cell: i for i, cell in enumerate(texts if numbers is None else given_ids)}
         label = np.array([place.get(cell, -1) for cell in cells], dtype=np.int32)
         if (label < 0).any():
             row = int(np.argmax(label < 0))

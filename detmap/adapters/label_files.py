@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ class Lines:
         stems = [file.stem for file in self.files]
         return [stems[i] for i in self.file.tolist()]
 
-    def numbers(self, begin: int, names: Sequence[str]) -> NDArray[np.float64]:
+    def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
         """(n, k) the words from `begin` on as numbers; `names` says what each is.
 
         Raises
@@ -54,7 +56,8 @@ class Lines:
         DataError : a word that is no number, or none that is finite
         """
         end = begin + len(names)
-        flat = [word for words in self.words for word in words[begin:end]]
+        wanted = (words[begin:end] for words in self.words) if begin else self.words
+        flat = list(chain.from_iterable(wanted))
         try:
             found = np.array(text.numbers(flat), dtype=np.float64).reshape(-1, len(names))
         except ValueError:
@@ -62,11 +65,6 @@ class Lines:
         if not (np.abs(found) <= MAX_PIXEL).all():
             self._refuse(begin, names)
         return found
-
-    def at(self, place: int, name: str) -> NDArray[np.float64]:
-        """(n,) the words at one place of every line, such as the last (-1), as numbers."""
-        last = replace(self, words=[[words[place]] for words in self.words])
-        return last.numbers(0, [name])[:, 0]
 
     def take(self, rows: NDArray[Any]) -> Lines:
         """Some of the lines."""
@@ -121,9 +119,9 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
     """Words of the first lines of a folder's first text files: enough to tell formats apart."""
     rows: list[list[str]] = []
     try:
-        files = sorted(path for path in folder.glob("*.txt") if path.name not in without)
-        for path in files[:FILES_LOOKED_AT]:
-            with opening.opened(path) as file:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".txt"))
+        for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
+            with opening.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
             whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
             found = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()

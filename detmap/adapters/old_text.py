@@ -85,7 +85,7 @@ class Tool:
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
         boxes, table_format = geometry.in_table(
-            lines.numbers(1, SIDES),
+            lines.numbers(SIDES, 1),
             box_format,
             sizes=(width[lines.file], height[lines.file]),
             place=lines.place,
@@ -122,7 +122,7 @@ class Tool:
                 raise _wrong(lines, row, "class score a b c d", "6 words")
         stems, names = lines.stems(), [words[0] for words in lines.words]
         image = joining.images_by_stem(truth, stems, shown(path))
-        numbers = lines.numbers(1, ("score", *SIDES))
+        numbers = lines.numbers(("score", *SIDES), 1)
         boxes, table_format = geometry.in_table(
             numbers[:, 1:], box_format, sizes=geometry.sizes_of(truth, image), place=lines.place
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,33 +170,31 @@ def read_csv(path: Path) -> Sheet:
     head = content.split("\n", 1)[0]
     delimiter = next((each for each in ",;\t" if each in head), ",")
     try:
-        rows = _rows(csv.reader(io.StringIO(content, newline=""), delimiter=delimiter))
-        _, header = next(rows, (0, []))
-        names = [name.strip(text.SPACE) for name in header]
-        if len(names) < 2 or len(set(names)) < len(names) or "" in names:
-            what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
-            fix = "the first line names the columns, each once: image, class, xmin, ..."
-            raise DataError(f"{shown(path)}: line 1", what, fix)
-        lines, cells = [], []
-        for line, row in rows:
-            if len(row) != len(names):
-                raise DataError(
-                    f"{shown(path)}: line {line}",
-                    f"{len(row)} columns, the header has {len(names)}",
-                    "write one cell a column",
-                )
-            lines.append(line)
-            cells.append(row)
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+        rows = list(reader)
+        lines: Sequence[int] = range(1, len(rows) + 1)
+        if reader.line_num != len(rows):  # a cell has several lines
+            reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+            lines = [reader.line_num for _ in reader]
     except csv.Error as error:
         raise DataError(shown(path), f"not CSV: {error}", "write the file as CSV text") from None
-    columns = list(zip(*cells, strict=True)) if cells else [()] * len(names)
-    return Sheet(shown(path), dict(zip(names, columns, strict=True)), lines)
-
-
-def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    for row in reader:
-        if row:
-            yield reader.line_num, row
+    if not all(rows):  # blank lines
+        lines = [line for line, row in zip(lines, rows, strict=True) if row]
+        rows = [row for row in rows if row]
+    names = [name.strip(text.SPACE) for name in rows[0]] if rows else []
+    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
+        what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
+        fix = "the first line names the columns, each once: image, class, xmin, ..."
+        raise DataError(f"{shown(path)}: line 1", what, fix)
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(names):
+            raise DataError(
+                f"{shown(path)}: line {line}",
+                f"{len(row)} columns, the header has {len(names)}",
+                "write one cell a column",
+            )
+    cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
+    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
 
 
 def read_parquet(path: Path) -> Sheet:

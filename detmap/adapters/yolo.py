@@ -8,7 +8,7 @@ leaves an image out because a row is wrong, here it is an error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -92,9 +92,10 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     there = [i for i, label in enumerate(found.labels) if label.is_file()]
     lines = label_files.read([found.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
-    fractions, kinds = _fractions(lines, found.keypoints, scored=False)
+    rows = _rows(lines, found.keypoints, scored=False)
+    fractions = rows.fractions
     _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
-    classes = _classes(lines, None if found.names is None else len(found.names))
+    classes = _classes(lines, rows.label, None if found.names is None else len(found.names))
     boxes, table_format = geometry.in_table(
         fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
     )
@@ -103,7 +104,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         categories = Categories(ids, tuple(map(str, ids.tolist())))
     else:
         categories = Categories(np.arange(len(found.names)), found.names)
-    notes = [*found.notes, *_notes(path, lines, kinds)]
+    notes = [*found.notes, *_notes(path, lines, rows)]
     return Truth(
         images,
         categories,
@@ -136,26 +137,28 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if not files:
         raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
     lines = label_files.read(files)
-    fractions, kinds = _fractions(lines, None, scored=True)
-    _refuse_outside(lines, fractions, FAR_OUTSIDE, FOR_DETECTIONS)
-    classes = _classes(lines, None)
-    scores = lines.at(-1, "score")
+    rows = _rows(lines, None, scored=True)
+    _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
+    classes = _classes(lines, rows.label, None)
     stems = lines.stems()
     image = joining.images_by_stem(truth, stems, shown(path))
     boxes, table_format = geometry.in_table(
-        fractions, "normalized cxcywh", sizes=geometry.sizes_of(truth, image), place=lines.place
+        rows.fractions,
+        "normalized cxcywh",
+        sizes=geometry.sizes_of(truth, image),
+        place=lines.place,
     )
     found = joining.joined(
         truth,
         image,
         _labels(path, folder, truth, classes, policy),
         boxes,
-        scores,
+        rows.score,
         box_format=table_format,
         origin=joining.Origin(shown(path), lines.place, stems, classes),
         policy=policy,
     )
-    return replace(found, notes=(*found.notes, *_notes(path, lines, kinds)))
+    return replace(found, notes=(*found.notes, *_notes(path, lines, rows)))
 
 
 def _labels(
@@ -190,32 +193,45 @@ def _sizes(found: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
     return image_sizes.from_csv(path, names)
 
 
-def _fractions(
-    lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool
-) -> tuple[NDArray[np.float64], dict[str, int]]:
-    """(n, 4) center and size in fractions, and how many rows are polygons and keypoints.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What n rows say: their class, center and size in fractions, score; how many are no boxes."""
+
+    label: NDArray[np.float64]
+    fractions: NDArray[np.float64]
+    score: NDArray[np.float64]
+    polygons: int
+    keypoints: int
+
+
+def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _Rows:
+    """The rows of label files.
 
     Raises
     ------
-    DataError : a row that is neither a box, a polygon nor keypoints
+    DataError : a row that is neither a box, a polygon nor keypoints, or not of numbers
     """
     count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
-    fractions = np.empty((len(count), 4))
-    kinds = {"polygons": 0, "keypoints": 0}
+    table = np.empty((len(count), BOX + 1))
+    kinds = {"boxes": 0, "polygons": 0, "keypoints": 0}
     for n in np.unique(count).tolist():
         rows = np.flatnonzero(count == n)
         some = lines if len(rows) == len(count) else lines.take(rows)
         kind = _kind(some, n, keypoints, scored, alone=len(rows) == len(count) > 1)
+        kinds[kind] += len(rows)
+        names = [*WORDS, *(f"number {i}" for i in range(BOX + 1, n + 1))]
         if kind == "polygons":
-            names = [f"{'xy'[i % 2]} of point {i // 2 + 1}" for i in range(n - 1)]
-            points = some.numbers(1, names).reshape(len(rows), -1, 2)
+            names = ["class", *(f"{'xy'[i % 2]} of point {i // 2 + 1}" for i in range(n - 1))]
+        values = some.numbers([*names, "score"] if scored else names)
+        table[rows, 0], table[rows, BOX] = values[:, 0], values[:, -1]
+        if kind == "polygons":
+            points = values[:, 1:n].reshape(len(rows), -1, 2)
             low, high = points.min(axis=1), points.max(axis=1)
-            fractions[rows] = np.hstack([(low + high) / 2, high - low])
+            table[rows, 1:BOX] = np.hstack([(low + high) / 2, high - low])
         else:
-            fractions[rows] = some.numbers(1, WORDS[1:])
-        if kind != "boxes":
-            kinds[kind] += len(rows)
-    return fractions, kinds
+            table[rows, 1:BOX] = values[:, 1:BOX]
+    label, fractions, score = table[:, 0], table[:, 1:BOX], np.ascontiguousarray(table[:, BOX])
+    return _Rows(label, fractions, score, kinds["polygons"], kinds["keypoints"])
 
 
 def _kind(
@@ -269,9 +285,8 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
         )
 
 
-def _classes(lines: Lines, n_classes: int | None) -> NDArray[np.int64]:
+def _classes(lines: Lines, found: NDArray[np.float64], n_classes: int | None) -> NDArray[np.int64]:
     """(n,) classes, whole numbers from 0."""
-    found = lines.numbers(0, WORDS[:1])[:, 0]
     bad = (found != np.floor(found)) | (found < 0) | (found >= 2**31)
     if n_classes is not None:
         bad |= found >= n_classes
@@ -282,13 +297,13 @@ def _classes(lines: Lines, n_classes: int | None) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _notes(path: Path, lines: Lines, kinds: dict[str, int]) -> Iterable[Note]:
-    if kinds["polygons"]:
+def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
+    if rows.polygons:
         text = "rows are polygons: the boxes around them are taken"
-        yield Note("polygon", text, kinds["polygons"], shown(path))
-    if kinds["keypoints"]:
+        yield Note("polygon", text, rows.polygons, shown(path))
+    if rows.keypoints:
         text = "rows have keypoints: their boxes alone are taken"
-        yield Note("keypoints", text, kinds["keypoints"], shown(path))
+        yield Note("keypoints", text, rows.keypoints, shown(path))
     twice = len(lines.words) - len(
         {(i, *words) for i, words in zip(lines.file.tolist(), lines.words, strict=True)}
     )

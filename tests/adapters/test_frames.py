@@ -120,11 +120,12 @@ def test_categorical_and_nullable_columns_of_pandas() -> None:
         assert found.images.ids.tolist() == [1, 2]
 
 
+ONE = {"image": ["a"], "x": [1], "y": [1], "w": [1], "h": [1]}
 BAD: dict[str, Any] = {
-    "no column class": {"image": ["a"], **dict.fromkeys("xywh", [1])},
+    "no column class": ONE,
     "columns of different lengths": {"image": ["a"], "class": ["c"], "x": [1, 2]},
     "columns without names of their own": {5: ["a"]},
-    "no class 'c' in categories": {"image": ["a"], "class": ["c"], **dict.fromkeys("xywh", [1])},
+    "no class 'c' in categories": {"class": ["c"], **ONE},
 }
 
 
