@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import given, memory
+from detmap import counting, given, memory
 from detmap.matches import Matches
 from detmap.outlines import outlined
 from detmap.parallel import each_batch
 from detmap.protocol import AveragePrecision
-from detmap.rows import labels
 
 
 @outlined
@@ -154,6 +153,7 @@ def scores(
     ap: AveragePrecision | None = None,
     *,
     weights: ArrayLike | None = None,
+    rows: Any = None,
     threads: int | None = None,
 ) -> Scores:
     """Integrate every class's curves.
@@ -165,6 +165,7 @@ def scores(
     weights : (I,) how often each image counts, whole numbers or not, from 0 on; once when left
         out. Whole weights give what a file gives in which images are repeated, without one; the
         counts of objects and verdicts are float64 then
+    rows : `kernels.curves.Ranked`, the verdicts with rows of equal score in another order
     threads : how many to use; all processors when left out
 
     Raises
@@ -176,8 +177,8 @@ def scores(
     ap = ap or matches.protocol.ap
     weight = None if weights is None else given.weights("weights", weights, matches.n_images)
     limits = np.array(matches.protocol.max_dets(), dtype=np.int64)
-    n_objects = _n_objects(matches, weight, counted=True)
-    sought = _n_objects(matches, weight, counted=ap.recall_over == "counted")
+    n_objects = counting.n_objects(matches, weight, counted=True)
+    sought = counting.n_objects(matches, weight, counted=ap.recall_over == "counted")
     points = ap.points()
     n_terms = len(points) if ap.rule.samples else 1
     n_classes, n_areas = n_objects.shape
@@ -202,7 +203,7 @@ def scores(
         n_fp,
         np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=kind),
     )
-    ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+    ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
@@ -245,54 +246,9 @@ def scores(
         n_objects,
         n_tp,
         n_fp,
-        _in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
-        n_images_of(matches, weight),
+        counting.in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
+        counting.n_images(matches, weight),
     )
-
-
-def _n_objects(matches: Matches, weight: NDArray[np.float64] | None, counted: bool) -> NDArray[Any]:
-    """(K, A) objects of each class: those to find, or neutral ones too; weighed, where there are
-    weights.
-    """
-    if counted and weight is None:
-        return matches.n_objects()
-    if counted:
-        columns = [
-            _in_classes(matches.obj_image, matches.obj_off, weight, matches.counted[:, a])
-            for a in range(matches.counted.shape[1])
-        ]
-    else:
-        columns = [_in_classes(matches.obj_image, matches.obj_off, weight)] * matches.counted.shape[
-            1
-        ]
-    return np.stack(columns, axis=1)
-
-
-def _in_classes(
-    image: NDArray[np.int32],
-    off: NDArray[np.int64],
-    weight: NDArray[np.float64] | None,
-    some: NDArray[np.bool_] | None = None,
-) -> NDArray[Any]:
-    """(K,) rows of each class, or their weight."""
-    if weight is None and some is None:
-        return np.diff(off)
-    each = np.ones(len(image)) if weight is None else weight[image]
-    if some is not None:
-        each = np.where(some, each, 0.0)
-    total = np.bincount(labels(off), weights=each, minlength=len(off) - 1)
-    return total.astype(np.int64) if weight is None else total
-
-
-def n_images_of(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
-    """(K,) images with an object of the class, or their weight; objects are sorted by class, then
-    by image.
-    """
-    first = np.ones(len(matches.obj_image), dtype=bool)
-    first[1:] = matches.obj_image[1:] != matches.obj_image[:-1]
-    begins = matches.obj_off[:-1]
-    first[begins[begins < len(first)]] = True
-    return _in_classes(matches.obj_image, matches.obj_off, weight, first)
 
 
 def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:
@@ -326,7 +282,7 @@ def whole_curve(
     hit, score = hit[listed], matches.score[mine][listed]
     each = NO_WEIGHT if weight is None else weight[matches.image[mine][listed]]
     points = enter(Lists(score, hit, each, np.array([0, len(hit)], dtype=np.int64)), "input")
-    n_objects = _n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
+    n_objects = counting.n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
     return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
 
 

@@ -30,6 +30,7 @@ from detmap.tables import Note
 
 if TYPE_CHECKING:
     from detmap.statistics.intervals import Intervals
+    from detmap.statistics.ties import Tied
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +148,16 @@ class Result:
         undefined = aggregation.classes_without_truth(
             self.scores, self.verdicts.categories, self.protocol
         )
+        tied: list[Note] = []
+        if isinstance(self.verdicts, Matches) and self.weights is None:
+            from detmap.statistics import ties
+
+            tied = ties.note(self.verdicts, self.scores)
         return [
             *summed(self.verdicts.notes),
             *remarks.of_verdicts(self.overview),
             *undefined,
+            *tied,
             *remarks.left_out(self.protocol),
         ]
 
@@ -277,6 +284,17 @@ class Result:
         if self.weights is not None:
             raise DetmapError(what, "the images are weighted", "ask the result without weights")
         return self.matches
+
+    def ties(
+        self, *, orders: int = 100, seed: int = 0, threads: int | None = None
+    ) -> dict[str, Tied]:
+        """Bounds, expectation and spread of every metric over all orders of equal scores, and over
+        some random ones.
+        """
+        from detmap.statistics import ties
+
+        whole = self._unweighted("ties")
+        return ties.ties(whole, self.scores, orders=orders, seed=seed, threads=threads)
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the

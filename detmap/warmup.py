@@ -86,6 +86,7 @@ def doubt_next_to_nothing() -> None:
                 rules = result.protocol.override({"ap.integrator": row.name})
                 one = summarize(replace(result.matches, protocol=rules))
                 one.intervals(replicates=1)
+                one.ties(orders=1)
                 summarize(one.matches, weights=[1.0, 2.0])
 
 

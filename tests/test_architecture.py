@@ -36,7 +36,7 @@ LAYERS = (
     ("headers",),
     ("saved",),
     ("matches",),
-    ("matching", "parts"),
+    ("matching", "parts", "counting"),
     ("curves",),
     ("aggregation", "slicing", "remarks", "operating", "display"),
     ("statistics",),

@@ -186,7 +186,7 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
         "groups",
         "changes",
     ]
-    assert [list(note) for note in content["notes"]] == [["code", "count", "text", "source"]] * 2
+    assert [list(note) for note in content["notes"]] == [["code", "count", "text", "source"]] * 3
     assert list(content["environment"]) == ["detmap", "python", "numpy", "numba", "platform"]
 
 

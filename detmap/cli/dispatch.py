@@ -75,6 +75,7 @@ def _run(words: Sequence[str]) -> int:
         if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
             raise DetmapError(word, "-- is no value", "give one after the option")
     chosen = [word for word in words if not word.startswith("-")][:1]
+    words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
     try:
         if not words:
             parser(chosen).print_help()
@@ -87,6 +88,16 @@ def _run(words: Sequence[str]) -> int:
     options.settle_outputs(arguments)
     code = arguments.run(arguments)
     return int(code)
+
+
+CHOICES = {"--ci": ("influence", "percentile")}
+"""Options whose value may be left out; the first is meant then."""
+
+
+def _spelled_out(word: str, after: str) -> str:
+    """An option without its value with the usual one: argparse would take a path that follows."""
+    choices = CHOICES.get(word, (after,))
+    return word if after in choices else f"{word}={choices[0]}"
 
 
 class _Parser(argparse.ArgumentParser):

@@ -12,7 +12,7 @@ import numpy as np
 from detmap import slicing
 from detmap.adapters import read_images
 from detmap.adapters.slices import read_slices
-from detmap.cli import diagnose, options, output, reading, streams
+from detmap.cli import diagnose, options, output, reading, streams, uncertainty
 from detmap.evaluate import evaluate
 
 EXAMPLES = (
@@ -20,6 +20,7 @@ EXAMPLES = (
     "detmap eval VOCdevkit/VOC2007 results/ --per-class --percent",
     "detmap eval TRUTH DETECTIONS -p voc2012 --set iou.thresholds=0.5:0.05:0.95",
     "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
+    "detmap eval TRUTH DETECTIONS --ci --per-class",
     "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
     "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
 )
@@ -31,6 +32,7 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_threads(command)
     options.add_part(command)
     options.add_details(command)
+    uncertainty.add(command)
     options.add_operating(command)
     options.add_per_image(command)
     command.add_argument(
@@ -44,7 +46,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
-    read = ("truth", "detections", "protocol", "class_names", "images", "slices")
+    read = ("truth", "detections", "protocol", "class_names", "images", "slices", "groups")
     inputs = [getattr(arguments, name) for name in read]
     outputs = (arguments.output, arguments.per_image, arguments.errors)
     options.refuse_bad_outputs(outputs, inputs)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import options, output, streams
+from detmap.cli import options, output, streams, uncertainty
 from detmap.evaluate import summarize
 from detmap.parts import merge_files
 
@@ -27,6 +27,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="written by `match`, or by Evaluator.save",
     )
     options.add_details(command)
+    uncertainty.add(command)
     options.add_operating(command)
     options.add_per_image(command)
     options.add_outputs(command, *output.TABLES)

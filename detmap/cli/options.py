@@ -273,6 +273,19 @@ def count(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if text == "0" else count(text)
+
+
+def fraction(text: str) -> float:
+    """A number; its range is checked where it is used."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no number") from None
+
+
 def threads(text: str) -> int:
     """A number of threads."""
     number = count(text)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detmap import slicing
-from detmap.cli import streams
+from detmap.cli import streams, uncertainty
 from detmap.errors import DetmapError
 from detmap.report import RENDERERS, SUFFIXES
 from detmap.report.table import Style, Table
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from detmap.operating import Operating
     from detmap.result import Result
 
-TABLES = ("metrics", "integrators", "classes", "confidence", "best-f1", "at-precision", "at-recall")
+TABLES = (
+    "metrics",
+    "integrators",
+    "classes",
+    "confidence",
+    "best-f1",
+    "at-precision",
+    "at-recall",
+    *uncertainty.TABLES,
+)
 """The tables of a result, by which one of them can be asked for."""
 
 
@@ -28,7 +37,7 @@ def write_result(
     result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
 ) -> int:
     """Write a result as asked, and its notes to stderr."""
-    points = _operating(result, arguments)
+    points, known = _operating(result, arguments), uncertainty.known(result, arguments)
     if arguments.per_image is not None:
         _write_images(result, arguments)
     if arguments.format == "json":
@@ -41,6 +50,7 @@ def write_result(
         content |= {name.replace("-", "_"): each.as_dict() for name, (_, each) in points.items()}
         if slices:
             content["slices"] = {name: _in_short(each, arguments) for name, each in slices.items()}
+        known.write_into(content)
         write_json(content, arguments)
     else:
         tables = result.tables(
@@ -52,9 +62,10 @@ def write_result(
         tables += [each.table(name, title) for name, (title, each) in points.items()]
         if slices:
             tables.append(slicing.slice_table(slices, arguments.iou))
-        tables[-1] = replace(tables[-1], lines=below)
+        tables += known.tables
+        tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *known.below(below)))
         write_tables(tables, arguments)
-    write_notes(result.notes)
+    write_notes([*result.notes, *known.notes])
     return 0
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -80,6 +80,19 @@ def _coloured(text: str) -> str:
         if text.startswith(words):
             return f"\x1b[{colour}m{words}\x1b[0m{text.removeprefix(words)}"
     return text
+
+
+def counter(what: str) -> Callable[[int, int], None]:
+    """A count on one line of a terminal, which goes away when all is done."""
+
+    def show(done: int, of: int) -> None:
+        with suppress(OSError, ValueError, AttributeError):
+            if sys.stderr.isatty():
+                line = f"{done} of {of} {what}" if done < of else ""
+                sys.stderr.write(f"\r{line:<40}" + ("" if line else "\r"))
+                sys.stderr.flush()
+
+    return show
 
 
 def progress(text: str) -> None:

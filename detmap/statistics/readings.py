@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import aggregation, curves
+from detmap import aggregation, counting
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.replicates import Readings
 from detmap.matches import Matches
@@ -103,5 +103,5 @@ def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[Metri
         members,
         total[matches.obj_off[1:]] - total[matches.obj_off[:-1]],
         counts,
-        curves.n_images_of(matches).astype(np.float64),
+        counting.n_images(matches).astype(np.float64),
     )

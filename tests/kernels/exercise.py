@@ -117,6 +117,7 @@ def doubts() -> list[object]:
             result = detmap.summarize(matches)
             made = result.intervals(replicates=3, seed=2**63 + seed, threads=1)
             found += [made.signature, {key: one.as_dict() for key, one in made.metrics.items()}]
+            found.append({key: one.as_dict() for key, one in result.ties(orders=2).items()})
             weights = [0.0, 0.75, 1.0, 2.5] * 3
             found.append(detmap.summarize(matches, weights=weights, threads=1).per_class)
     return found

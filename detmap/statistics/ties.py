@@ -1,0 +1,268 @@
+"""What equal scores do to a result: no rule that a benchmark states orders them, and each order
+gives a number of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import aggregation, counting, curves
+from detmap.curves import Scores
+from detmap.kernels import curves as curve_kernels
+from detmap.kernels import tied as kernels
+from detmap.matches import Matches
+from detmap.parallel import each_batch
+from detmap.rows import labels
+from detmap.statistics.replicates import TIES, random_words
+from detmap.tables import Note
+
+ORDERS = 100
+DIGITS = 4  # that a table prints
+SAME = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """A number over all orders of equal scores, in fractions.
+
+    Parameters
+    ----------
+    value : in the protocol's own order
+    low, high : no order gives less or more
+    attained : whether an order gives low, and one high; else they are outer bounds
+    expected : the mean over all orders, by a closed form, which only the rule `step` has; else NaN
+    mean, sd : over random orders
+    """
+
+    value: float
+    low: float
+    high: float
+    attained: bool
+    expected: float
+    mean: float
+    sd: float
+
+    @property
+    def shows(self) -> bool:
+        """Whether a printed digit depends on the order."""
+        return f"{self.low:.{DIGITS}f}" != f"{self.high:.{DIGITS}f}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, undefined ones as None."""
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+def ties(
+    matches: Matches,
+    scores: Scores,
+    *,
+    orders: int = ORDERS,
+    seed: int = 0,
+    threads: int | None = None,
+) -> dict[str, Tied]:
+    """Bounds, expectation and spread of every metric over the orders of equal scores.
+
+    Parameters
+    ----------
+    matches, scores : of a result
+    orders : how many random ones; seed : of them
+    threads : how many to use; no result depends on it
+    """
+    protocol, categories = matches.protocol, matches.categories
+    rows = protocol.rows()[0]
+
+    def metrics(of: Scores) -> list[float]:
+        return [aggregation.mean(of, row, protocol, categories) for row in rows]
+
+    value, low, high = map(metrics, (scores, *extremes(matches, scores, threads)))
+    groups = _Groups(matches)
+    attained = [row.kind == "AR" or row.iou is not None for row in rows]
+    for q, row in enumerate(rows):
+        if attained[q]:
+            continue
+        a = protocol.subset(row.subset)
+        found = [
+            aggregation.mean(
+                curves.scores(matches, rows=groups.by_verdict(a, worst), threads=threads),
+                row,
+                protocol,
+                categories,
+            )
+            for worst in (True, False)
+        ]
+        wanted = (low[q], high[q])
+        attained[q] = np.allclose(found, wanted, rtol=0, atol=SAME, equal_nan=True)
+    expected = [math.nan] * len(rows)
+    if protocol.ap.integrator == "step":
+        by_step = metrics(_expected(matches, scores, threads))
+        expected = [by_step[q] if row.kind == "AP" else value[q] for q, row in enumerate(rows)]
+    drawn = np.array(
+        [
+            metrics(curves.scores(matches, rows=groups.at_random(seed, b), threads=threads))
+            for b in range(orders)
+        ]
+    ).reshape(orders, len(rows))
+    nothing = np.full(len(rows), math.nan)
+    mean = drawn.mean(axis=0) if orders else nothing
+    sd = drawn.std(axis=0, ddof=1) if orders > 1 else nothing
+    return {
+        row.name: Tied(
+            value[q], low[q], high[q], attained[q], expected[q], float(mean[q]), float(sd[q])
+        )
+        for q, row in enumerate(rows)
+    }
+
+
+def note(matches: Matches, scores: Scores) -> list[Note]:
+    """A remark where the order of equal scores changes a printed digit of a metric."""
+    if not _Groups(matches).mixed():
+        return []
+    protocol = matches.protocol
+    low, high = extremes(matches, scores)
+    found = []
+    for row in protocol.rows()[0]:
+        a, b = (
+            f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
+            for each in (low, high)
+        )
+        if a != b:
+            found.append(f"{row.name} {a} to {b}")
+    if not found:
+        return []
+    shown = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
+    text = f"metrics depend on the order of equal scores: {shown} (--ties tells more)"
+    return [Note("ties-show", text, len(found))]
+
+
+def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
+    """The scores with every cell at its lowest, and at its highest; recall does not move."""
+    setting = _Setting(matches, scores)
+
+    def at(worst: bool) -> Scores:
+        terms = np.full(setting.shape, np.nan)
+
+        def some(classes: NDArray[np.int32]) -> None:
+            most = int(setting.most[classes].max())
+            scratch = curve_kernels.empty_true_positives(*setting.shape[1:3], most)
+            recall, precision = np.empty((2, most))
+            kernels.score_extreme_order(
+                classes,
+                setting.ranked,
+                matches.score,
+                worst,
+                setting.sought,
+                setting.rule,
+                scratch,
+                recall,
+                precision,
+                setting.place,
+                terms,
+            )
+
+        each_batch(some, np.diff(matches.off), threads)
+        return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
+
+    return at(True), at(False)
+
+
+def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
+    """The scores with every cell at the mean over all orders; the rule is `step`."""
+    setting = _Setting(matches, scores)
+    terms = np.full(setting.shape, np.nan)
+
+    def some(classes: NDArray[np.int32]) -> None:
+        kernels.expect_step(
+            classes,
+            setting.ranked,
+            matches.score,
+            setting.sought,
+            setting.rule,
+            setting.place,
+            terms,
+        )
+
+    each_batch(some, np.diff(matches.off), threads)
+    return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
+
+
+class _Setting:
+    """What the kernels of this page take."""
+
+    def __init__(self, matches: Matches, scores: Scores) -> None:
+        ap = matches.protocol.ap
+        self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+        self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+        self.sought = counting.sought(matches)
+        self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+        self.place = np.full(len(self.sought), -1)
+        self.place[scores.judged] = np.arange(len(scores.judged))
+        n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
+        self.shape = n_judged, n_areas, n_thresholds, n_terms
+
+
+class _Groups:
+    """The groups of equal scores of a class, and orders of their rows."""
+
+    def __init__(self, matches: Matches) -> None:
+        self.matches = matches
+        label, score = labels(matches.off), matches.score
+        begins = np.ones(len(score), dtype=bool)
+        begins[1:] = (score[1:] != score[:-1]) | (label[1:] != label[:-1])
+        self.number = np.cumsum(begins)
+        ends = np.ones(len(score), dtype=bool)
+        ends[:-1] = begins[1:]
+        self.tied = np.flatnonzero(~(begins & ends))
+
+    def mixed(self) -> bool:
+        """Whether two rows of a group have other verdicts: only then the order can matter."""
+        own, rows = self.matches, self.tied
+        if not len(rows):
+            return False
+        same_group = self.number[rows[1:]] == self.number[rows[:-1]]
+        before, after = rows[:-1][same_group], rows[1:][same_group]
+        differ = (own.tp[before] != own.tp[after]) | (own.ignored[before] != own.ignored[after])
+        return bool((differ & ((own.tp[before] | own.tp[after]) != 0)).any()) or bool(
+            differ.any() and own.tp[rows].any()
+        )
+
+    def by_verdict(self, a: int, worst: bool) -> curve_kernels.Ranked:
+        """The rows of each group by how many thresholds they are true at in an area, then by how
+        few they are false at; most first, or last.
+        """
+        own, rows = self.matches, self.tied
+        n_thresholds = len(own.protocol.thresholds())
+        true = _n_bits(own.tp[rows, a])
+        false = n_thresholds - true - _n_bits(own.ignored[rows, a])
+        better = true * (n_thresholds + 1) - false
+        return self._in_order(better if worst else -better)
+
+    def at_random(self, seed: int, b: int) -> curve_kernels.Ranked:
+        """Random order b of the rows of each group."""
+        keys = random_words(seed, TIES, b, (1, len(self.matches)))[0]
+        return self._in_order(keys[self.tied])
+
+    def _in_order(self, key: NDArray[Any]) -> curve_kernels.Ranked:
+        own, rows = self.matches, self.tied
+        order = np.arange(len(own))
+        order[rows] = rows[np.lexsort((key, self.number[rows]))]
+        return curve_kernels.Ranked(
+            own.off,
+            np.ascontiguousarray(own.tp[order]),
+            np.ascontiguousarray(own.ignored[order]),
+            np.ascontiguousarray(own.rank[order]),
+        )
+
+
+def _n_bits(words: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
+    """(n,) how many bits are set."""
+    octets = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), words.itemsize)
+    counts: NDArray[np.int64] = np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64)
+    return counts

@@ -1,0 +1,207 @@
+"""Intervals of results: the rule's own arithmetic, its edges, the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.statistics import intervals as made
+from detmap.statistics import replicates as drawing
+from detmap.statistics.influence import influence
+from detmap.statistics.quantiles import student
+from detmap.statistics.units import units
+from tests import builders as make
+from tests.running import run
+from tests.statistics.drawn import draw
+from tests.statistics.goldens import INTEGRATORS
+from tests.statistics.test_influence import planned
+
+SHAPES, CONTOURS = make.SHAPES, make.SHAPES / "detections" / "contours"
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+def test_a_mean_by_hand(integrator: str) -> None:
+    """Section 5.3 of the study, step by step."""
+    matches = draw(5, 90, integrator)
+    result = detmap.summarize(matches)
+    found = result.intervals(replicates=30, seed=3).metrics["AP50"]
+    own, each = planned(matches), units(matches.image_ids)
+    moved = influence(own, each)
+    draws = drawing.replicates(own, each, 30, 3).metrics[:, 1]
+    value = result.metrics["AP50"]
+    se = math.sqrt(90 / 89 * (moved.corrected[1] ** 2).sum())
+    if integrator == "eleven_point":
+        se *= draws.std(ddof=1) / math.sqrt(90 / 89 * (moved.plain[1] ** 2).sum())
+    s = own.of_metric[1]
+    v, m = moved.class_corrected[s], moved.n_units[s]
+    df = v.sum() ** 2 / (v**2 / (m - 1)).sum()
+    center = value - (draws.mean() - value)
+    g, h = math.log(center / (1 - center)), student(0.975, df) * se / (center * (1 - center))
+    expected = (se, 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g)), draws.mean() - value)
+    assert found.value == value
+    assert (found.se, found.low, found.high, found.bias) == pytest.approx(expected, abs=1e-12)
+    assert found.why_not == ""
+
+
+def test_percentiles_are_those_of_the_replicates() -> None:
+    matches = draw(5, 40)
+    found = detmap.summarize(matches).intervals(0.9, 50, 1, method="percentile").metrics["AP"]
+    draws = drawing.replicates(planned(matches), units(matches.image_ids), 50, 1).metrics[:, 0]
+    assert (found.low, found.high) == tuple(np.quantile(draws, [0.05, 0.95]))
+    assert found.se == pytest.approx(draws.std(ddof=1), abs=1e-15)
+
+
+def one_class(found: list[float], n_images: int = 100) -> detmap.Result:
+    """One object an image of one class, one detection an image; found at these places."""
+    box = [[0, 0, 10, 10]] * n_images
+    ids = list(range(n_images))
+    truth = detmap.truth_from_arrays(ids, [1] * n_images, box)
+    shifted = [[0 if hit else 50, 0, 10, 10] for hit in found]
+    scores = np.linspace(0.9, 0.1, n_images)
+    detections = detmap.detections_from_arrays(truth, ids, [1] * n_images, shifted, scores)
+    return detmap.evaluate(truth, detections, "voc2012")
+
+
+def test_edges_of_a_single_class() -> None:
+    """All or nothing found: the exact interval of a binomial share; nothing else has a spread."""
+    perfect = one_class([1] * 100).intervals(replicates=20).metrics["mAP"]
+    assert (perfect.low, perfect.high) == (0.025 ** (1 / 100), 1.0)
+    nothing = one_class([0] * 100).intervals(replicates=20).metrics["mAP"]
+    assert (nothing.low, nothing.high) == (0.0, 1 - 0.025 ** (1 / 100))
+    few = one_class([1] * 40 + [0] * 40, 80).intervals(replicates=20)
+    for one in (few.metrics["mAP"], few.per_class["1"]["AP"]):
+        assert one.se > 0
+        assert math.isnan(one.low)
+        assert "80 images" in one.why_not
+    enough = one_class([1] * 40 + [0] * 41, 81).intervals(replicates=20)
+    assert enough.per_class["1"]["AP"].low < enough.metrics["mAP"].value
+    assert enough.per_class["1"]["AP"] == enough.metrics["mAP"]
+
+
+def test_where_there_is_no_interval_there_is_a_reason() -> None:
+    result = one_class([1] * 40 + [0] * 60)
+    without = result.intervals(replicates=0).metrics["mAP"]
+    assert "replicates" in without.why_not
+    assert math.isnan(without.low)
+    assert "+-" in result.intervals(replicates=0).sentence()
+    one = detmap.summarize(result.matches.select([0])).intervals(replicates=5).metrics["mAP"]
+    assert one.why_not == "fewer than two images"
+    empty = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"})
+    none = detmap.detections_from_arrays(empty, [], [], np.zeros((0, 4)), [])
+    nothing = detmap.evaluate(empty, none, "voc2012").intervals(replicates=5)
+    assert nothing.metrics["mAP"].why_not == "no object to find"
+    assert nothing.sentence() == "mAP is undefined (no object to find)"
+    rare = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], images=list(range(1, 100)))
+    hit = detmap.detections_from_arrays(rare, [1], [1], [[0, 0, 9, 9]], [0.5])
+    lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50)
+    assert "undefined in" in lost.metrics["mAP"].why_not
+    assert [note.count for note in lost.notes] == [1]
+
+
+def test_groups_are_units() -> None:
+    """Five copies of each image: grouped, the standard error is that of the images."""
+    from tests.statistics.drawn import repeated
+
+    matches = draw(6, 60)
+    copies = repeated(matches, [5] * 60)
+    groups = {image: image // 5 for image in range(300)}
+    alone, grouped, ignored = (
+        each.intervals(replicates=20, groups=of)
+        for each, of in (
+            (detmap.summarize(matches), None),
+            (detmap.summarize(copies), groups),
+            (detmap.summarize(copies), None),
+        )
+    )
+    for name, one in alone.metrics.items():
+        assert grouped.metrics[name].se == pytest.approx(one.se, abs=1e-13)
+        assert grouped.metrics[name].bias == pytest.approx(one.bias, abs=1e-13)
+        assert ignored.metrics[name].se < 0.6 * one.se
+    assert grouped.units.noun == "groups"
+    assert "|unit=" in grouped.signature
+    assert "60 groups" in grouped.sentence()
+
+
+def test_threads_and_merging_change_no_bit() -> None:
+    matches = draw(3, 60)
+    parts = [matches.select(matches.image_ids[i::2]) for i in (1, 0)]
+    found = [
+        detmap.summarize(each).intervals(replicates=40, threads=threads)
+        for each, threads in ((matches, 1), (matches, 4), (parts[0].merge(parts[1]), 2))
+    ]
+    texts = {repr((each.metrics, each.per_class, each.signature)) for each in found}
+    assert len(texts) == 1
+
+
+def test_the_command_line() -> None:
+    told = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=40", "--seed=7", "--format=json")
+    assert told.code == 0
+    content = json.loads(told.out)
+    expected = detmap.evaluate(SHAPES, CONTOURS).intervals(replicates=40, seed=7)
+    assert content["intervals"]["mAP"] == expected.metrics["mAP"].as_dict()
+    keys = {"value", "se", "low", "high", "bias", "level", "why_not"}
+    assert set(content["intervals"]["mAP"]) == keys
+    for row in content["per_class"]:
+        assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].as_dict()
+        assert row["intervals"]["AP"]["low"] is None
+        assert "single class" in row["intervals"]["AP"]["why_not"]
+    assert content["signature"].endswith("|ci:influence.1|B=40|seed=7")
+    text = run("eval", "--ci", SHAPES, CONTOURS, "--replicates=40", "--per-class", "--ties")
+    assert "95 % CI" in " ".join(text.out.split())
+    assert "not of training seeds" in " ".join(text.out.split())
+    assert "ci:influence.1|B=40|seed=0" in text.out
+    assert "SD" in text.out
+    other = run("eval", SHAPES, CONTOURS, "--ci", "percentile", "--replicates=40")
+    assert "held 44 to 91 %" in " ".join(other.out.split())
+    table = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=9", "--table=class-intervals")
+    assert "circle" in table.out
+
+
+def test_groups_from_a_file(tmp_path: Path) -> None:
+    ids = detmap.evaluate(SHAPES, CONTOURS).matches.image_ids.tolist()
+    lines = "".join(f"{name},{i // 3}\n" for i, name in enumerate(ids))
+    good = make.write(tmp_path / "groups.csv", f"image,group\n{lines}")
+    told = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=20", "--groups", good)
+    assert "20 groups" in told.out
+    for text, where in (
+        ("", "no group for"),
+        (f"{ids[0]}\n", "1 fields"),
+        (f"{lines}{ids[0]},other\n", "in two groups"),
+        (b"\xff\xfe\x00", "is not text"),
+    ):
+        bad = make.write(tmp_path / "bad.csv", text)
+        told = run("eval", SHAPES, CONTOURS, "--ci", "--groups", bad)
+        assert (told.code, told.out) == (2, "")
+        assert where in told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (("--replicates=5",), "--replicates: is for --ci"),
+        (("--ci", "--level=1"), "level: 1.0"),
+        (("--ci", "--level=nan"), "level: nan"),
+        (("--ci", "--level=x"), "'x' is no number"),
+        (("--ci", "--replicates=0"), "at least 1"),
+        (("--ci", "--replicates=99999999"), "replicates: 99999999"),
+        (("--ci", "--seed=-1"), "--seed"),
+        (("--ci=other",), "invalid choice"),
+    ],
+)
+def test_options_that_cannot_be(options: tuple[str, ...], where: str) -> None:
+    told = run("eval", SHAPES, CONTOURS, *options)
+    assert (told.code, told.out) == (2, "")
+    assert where in told.err
+    assert "Traceback" not in told.err
+
+
+def test_a_clipped_center_stays_an_interval() -> None:
+    assert made.logit_interval(0.999999, 0.1, -0.1, 2.0)[1] <= 1.0
+    low, high = made.logit_interval(1e-9, 5.0, 0.1, 200.0)
+    assert 0.0 <= low < 1e-300
+    assert high == 1.0

@@ -1,0 +1,102 @@
+"""Bounds over all orders of equal scores: the goldens, enumeration, and real detectors."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import curves
+from detmap.kernels.curves import Ranked
+from detmap.statistics import ties
+from tests.real.conftest import DATA
+from tests.statistics.drawn import draw
+from tests.statistics.goldens import INTEGRATORS, as_matches, load
+
+needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
+
+
+@needs_data
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("short", ["grid", "all", "step"])
+def test_goldens(number: int, short: str) -> None:
+    case, expected = load(DATA, number)
+    matches = as_matches(case["case"], 0, INTEGRATORS[short])
+    scores = curves.scores(matches)
+    low, high = ties.extremes(matches, scores)
+    cells = [(k, t) for k in range(3) for t in range(3)]
+    for (k, t), golden in zip(cells, expected["ties_k_t"], strict=True):
+        j = scores.judged.tolist().index(k)
+        assert low.terms[0, t, :, j].mean() == pytest.approx(golden[short]["low"], abs=1e-12)
+        assert high.terms[0, t, :, j].mean() == pytest.approx(golden[short]["high"], abs=1e-12)
+        if short == "step":
+            mean = ties._expected(matches, scores, 1).terms[0, t, 0, j]
+            assert mean == pytest.approx(golden["step"]["mean"], abs=1e-12)
+
+
+def orders(matches: detmap.Matches) -> list[Ranked]:
+    """Every order of equal scores."""
+    groups = ties._Groups(matches)
+    runs = [groups.tied[groups.number[groups.tied] == g] for g in set(groups.number[groups.tied])]
+    found = []
+    for each in product(*(permutations(run) for run in runs)):
+        order = np.arange(len(matches))
+        for run, new in zip(runs, each, strict=True):
+            order[run] = new
+        columns = (matches.tp, matches.ignored, matches.rank)
+        found.append(Ranked(matches.off, *(np.ascontiguousarray(x[order]) for x in columns)))
+    return found
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+def test_all_orders_of_a_small_set(integrator: str) -> None:
+    compared = 0
+    for seed in range(12):
+        matches = draw(seed, 6, integrator)
+        every = orders(matches) if len(ties._Groups(matches).tied) < 9 else []
+        if not 2 <= len(every) <= 500:
+            continue
+        result = detmap.summarize(matches)
+        found = result.ties(orders=3)
+        names = list(result.metrics)
+        values = np.array(
+            [
+                list(detmap.Result(matches, curves.scores(matches, rows=rows)).metrics.values())
+                for rows in every
+            ]
+        )
+        for q, name in enumerate(names):
+            one = found[name]
+            low, high = values[:, q].min(), values[:, q].max()
+            assert one.low <= low + 1e-12
+            assert high <= one.high + 1e-12
+            if one.attained:
+                assert (one.low, one.high) == pytest.approx((low, high), abs=1e-12)
+                compared += 1
+            if integrator == "step":
+                assert one.expected == pytest.approx(values[:, q].mean(), abs=1e-12)
+            else:
+                assert np.isnan(one.expected)
+            assert one.low - 1e-12 <= one.mean <= one.high + 1e-12
+    assert compared > 5
+
+
+def test_the_note_comes_where_a_digit_changes() -> None:
+    noted = [ties.note(m, curves.scores(m)) for m in (draw(seed, 30) for seed in range(4))]
+    assert any(noted)
+    for seed, notes in enumerate(noted):
+        bounds = detmap.summarize(draw(seed, 30)).ties(orders=0)
+        changing = [name for name, one in bounds.items() if one.shows]
+        assert [note.count for note in notes] == ([len(changing)] if changing else [])
+        assert all(changing[0] in note.text for note in notes)
+
+
+def test_without_equal_scores_there_is_one_number() -> None:
+    truth = detmap.truth_from_arrays([1, 2], [1, 1], [[0, 0, 9, 9]] * 2)
+    found = detmap.detections_from_arrays(truth, [1, 2], [1, 1], [[0, 0, 9, 9]] * 2, [0.9, 0.8])
+    result = detmap.evaluate(truth, found)
+    for one in result.ties(orders=5).values():
+        assert one.low == one.high == one.value or np.isnan(one.value)
+    assert "ties-show" not in [note.code for note in result.notes]
