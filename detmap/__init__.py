@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
     from detmap.adapters.slices import read_slices
     from detmap.diagnosis import Diagnosis, diagnose
+    from detmap.doctor import Finding, doctor
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
     from detmap.evaluate import evaluate, match, summarize
     from detmap.evaluator import Evaluator
@@ -39,6 +40,7 @@ __all__ = [
     "DetmapError",
     "Diagnosis",
     "Evaluator",
+    "Finding",
     "Images",
     "Matches",
     "MergeError",
@@ -51,6 +53,7 @@ __all__ = [
     "detections_from_arrays",
     "diagnose",
     "distributed",
+    "doctor",
     "evaluate",
     "load_protocol",
     "match",
@@ -67,6 +70,7 @@ _HOMES = {
     "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
     "adapters.slices": ("read_slices",),
     "diagnosis": ("Diagnosis", "diagnose"),
+    "doctor": ("Finding",),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "evaluate": ("match", "summarize"),
     "evaluator": ("Evaluator",),
@@ -107,7 +111,9 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """``detmap.evaluate`` is the function, also where the module of that name was imported."""
+    """``detmap.evaluate`` and ``detmap.doctor`` are the functions, also where the modules of these
+    names were imported.
+    """
 
     @property
     def evaluate(self) -> Any:
@@ -116,6 +122,14 @@ class _Package(ModuleType):
     @evaluate.setter
     def evaluate(self, module: ModuleType) -> None:
         """What the import system puts here is in `sys.modules` too."""
+
+    @property
+    def doctor(self) -> Any:
+        return import_module("detmap.doctor").doctor
+
+    @doctor.setter
+    def doctor(self, module: ModuleType) -> None:
+        """As `evaluate`."""
 
 
 sys.modules[__name__].__class__ = _Package

@@ -16,6 +16,9 @@ from detmap.outlines import outlined
 from detmap.report.text import shown
 from detmap.rows import rows_of
 
+FIXED = "fixed-"
+"""Begins the code of a note on a repair of the detections; the name of the repair follows."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
@@ -58,6 +61,12 @@ def summed(notes: Iterable[Note]) -> list[Note]:
         count = note.count + before.count if before else 0
         found[key] = Note(note.code, note.text, count) if before else note
     return list(found.values())
+
+
+def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Names of the repairs that notes tell of, in their order."""
+    codes = (note.code for note in notes)
+    return tuple(code.removeprefix(FIXED) for code in codes if code.startswith(FIXED))
 
 
 @outlined

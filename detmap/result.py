@@ -26,7 +26,7 @@ from detmap.report import formats, frames
 from detmap.report.table import Table
 from detmap.signature import digest_of, environment, signature
 from detmap.slicing import COUNTS
-from detmap.tables import Note
+from detmap.tables import Note, fixes
 
 if TYPE_CHECKING:
     from detmap.statistics.intervals import Intervals
@@ -123,8 +123,13 @@ class Result:
     @cached_property
     def signature(self) -> str:
         """One line that says which rules, which data and which version made these numbers."""
-        line = signature(self.protocol, self.overview.digest)
+        line = signature(self.protocol, "+".join((self.overview.digest, *self.fixes)))
         return line if self.weights is None else f"{line}|weights:{digest_of(self.weights)}"
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """Names of the repairs that the detections were read with (``--fix``), in their order."""
+        return fixes(self.verdicts.notes)
 
     @cached_property
     def overview(self) -> Overview:
@@ -324,6 +329,7 @@ class Result:
             "counts": self.counts(iou),
             "protocol": {**self.protocol.as_dict(), "changes": dict(self.protocol.changes)},
             "signature": self.signature,
+            **({"fixes": list(self.fixes)} if self.fixes else {}),
             "notes": [
                 {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
                 for note in self.notes
@@ -342,7 +348,8 @@ class Result:
             tables.append(display.integrator_table(self.integrators()))
         if per_class:
             tables.append(display.class_table(self.classes(iou)))
-        lines = (*display.totals(self.counts(iou)), self.signature)
+        repaired = (f"detections repaired by --fix {name}" for name in self.fixes)
+        lines = (*display.totals(self.counts(iou)), *repaired, self.signature)
         tables[-1] = replace(tables[-1], lines=lines)
         return tables
 

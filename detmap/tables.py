@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 
 from detmap import checks
 from detmap.catalog import ABSENT as ABSENT
+from detmap.catalog import FIXED as FIXED
 from detmap.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
 from detmap.catalog import Categories as Categories
 from detmap.catalog import Images as Images
 from detmap.catalog import Note as Note
 from detmap.catalog import Scope as Scope
+from detmap.catalog import fixes as fixes
 from detmap.errors import DataError, few
 from detmap.immutable import Immutable, keep
 from detmap.outlines import outlined

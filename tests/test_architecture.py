@@ -44,7 +44,7 @@ LAYERS = (
     ("evaluate",),
     ("diagnosis",),
     ("evaluator", "distributed"),
-    ("parity", "compat"),
+    ("doctor", "parity", "compat"),
     ("warmup",),
     ("cli",),
 )

@@ -23,6 +23,7 @@ LONGEST = 400  # characters of what is wrong
 COMMANDS = {
     "eval": "evaluate detections against ground truth",
     "diagnose": "say what limits the number",
+    "doctor": "say what is wrong with files that give a bad number",
     "match": "match a part of the images, for `merge`",
     "merge": "put parts together and print the result",
     "rank": "judge the scores of an image-level classifier",

@@ -12,7 +12,7 @@ import numpy as np
 from detmap import slicing
 from detmap.adapters import read_images
 from detmap.adapters.slices import read_slices
-from detmap.cli import diagnose, options, output, reading, streams, uncertainty
+from detmap.cli import consulting, diagnose, options, output, reading, streams, uncertainty
 from detmap.evaluate import evaluate
 
 EXAMPLES = (
@@ -29,6 +29,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
+    consulting.add(command)
     options.add_threads(command)
     options.add_part(command)
     options.add_details(command)
@@ -50,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = [getattr(arguments, name) for name in read]
     outputs = (arguments.output, arguments.per_image, arguments.errors)
     options.refuse_bad_outputs(outputs, inputs)
-    truth, detections, rules = reading.read(arguments)
+    truth, detections, rules = consulting.read(arguments)
     images, slices = None, {}
     if arguments.images is not None:
         images = truth.images.ids[read_images(arguments.images, truth)]
@@ -63,4 +64,5 @@ def run(arguments: argparse.Namespace) -> int:
     result = evaluate(truth, detections, rules, threads=arguments.threads)
     if arguments.errors is not None:
         diagnose.write_errors(truth, detections, rules, arguments)
-    return output.write_result(result, arguments, result.slices(slices))
+    code = output.write_result(result, arguments, result.slices(slices))
+    return code or consulting.consult(result, truth, detections, arguments)

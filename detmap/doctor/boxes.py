@@ -1,0 +1,123 @@
+"""Hypotheses about boxes: the order of their numbers, and the frame that they are measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from detmap.doctor.findings import Repair
+from detmap.doctor.frames import Boxes, Frame, frames, refined
+from detmap.doctor.raw import Raw
+from detmap.doctor.trial import Sample
+from detmap.tables import Truth
+
+FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
+SHARE = 0.99  # of the rows that have to be so
+REFINED = 2  # of the frames
+
+
+def _corners(b: Boxes) -> Boxes:
+    return np.column_stack([b[:, 0], b[:, 1], b[:, 2] - b[:, 0], b[:, 3] - b[:, 1]])
+
+
+def _centered(b: Boxes) -> Boxes:
+    return np.column_stack([b[:, 0] - b[:, 2] / 2, b[:, 1] - b[:, 3] / 2, b[:, 2], b[:, 3]])
+
+
+def _swapped(b: Boxes) -> Boxes:
+    return b[:, [1, 0, 3, 2]]
+
+
+LAYOUTS: dict[str, Callable[[Boxes], Boxes]] = {
+    "xywh": lambda b: b,
+    "xyxy": _corners,
+    "cxcywh": _centered,
+    "yxhw": _swapped,
+    "yxyx": lambda b: _corners(_swapped(b)),
+}
+"""Four numbers to left, top, width, height."""
+
+MEANT = {
+    "xywh": "left, top, width, height",
+    "xyxy": "left, top, right, bottom",
+    "cxcywh": "center, width, height",
+    "yxhw": "top, left, height, width",
+    "yxyx": "top, left, bottom, right",
+}
+
+
+def fractional(raw: Raw) -> bool:
+    """Whether boxes are in fractions of something."""
+    boxes = raw.boxes
+    return bool(len(boxes)) and float((np.abs(boxes) <= FRACTION).all(axis=1).mean()) >= SHARE
+
+
+def repairs(sample: Sample) -> Iterator[Repair]:
+    """Every layout, and the best of the frames that the sample makes possible."""
+    native = "xyxy" if sample.raw.box_format == "voc" else "xywh"
+    of_fractions = fractional(sample.raw)
+    for layout in () if of_fractions else LAYOUTS:
+        if layout != native:
+            yield Repair(
+                "boxes-xy-swapped" if layout.startswith("yx") else f"boxes-{layout}",
+                f"boxes are {MEANT[layout]}, and are read as {MEANT[native]}",
+                partial(reread, layout=layout, frame=None),
+                2 if layout == "yxyx" else 1,
+            )
+
+    def ap50(layout: str, frame: Frame) -> float:
+        rows = reread(sample.rows, sample.truth, layout=layout, frame=frame)
+        return sample.trial.whole(rows)
+
+    found = [
+        (ap50(layout, frame), layout, frame)
+        for layout in LAYOUTS
+        for frame in frames(sample, LAYOUTS[layout], of_fractions)
+    ]
+    as_is = sample.trial.whole(sample.rows)
+    for value, layout, frame in sorted(found, key=lambda each: -each[0])[:REFINED]:
+        if value < as_is:
+            continue
+        best = frame if frame.size == 1.0 else refined(frame, partial(ap50, layout))
+        yield Repair(
+            _name(best, of_fractions),
+            _sentence(best, of_fractions, layout, native),
+            partial(reread, layout=layout, frame=best),
+            2 + 2 * (layout != native) + (best.kind in ("letterbox", "short", "long")),
+            of_fractions,
+        )
+
+
+def _name(frame: Frame, of_fractions: bool) -> str:
+    if of_fractions:
+        return "boxes-normalised"
+    return "boxes-letterboxed" if frame.kind == "letterbox" else "boxes-resized"
+
+
+def _sentence(frame: Frame, of_fractions: bool, layout: str, native: str) -> str:
+    order = f", as {MEANT[layout]}" if layout != native else ""
+    if not of_fractions:
+        return f"boxes are {frame.told()}{order}"
+    if frame == Frame("square", 1.0):
+        return f"boxes are in fractions of the image's sides{order}"
+    if frame.kind == "scale":
+        return f"boxes are in fractions of {1 / frame.size:.0f} pixels{order}"
+    return f"boxes are in fractions, {frame.told().replace('1 x 1 pixels', 'a square')}{order}"
+
+
+def reread(raw: Raw, truth: Truth, *, layout: str, frame: Frame | None) -> Raw:
+    """The rows with their boxes read in a layout and a frame."""
+    boxes = LAYOUTS[layout](raw.boxes)
+    if frame is not None:
+        image, _ = raw.places(truth)
+        size = np.column_stack([truth.images.width, truth.images.height])[image]
+        size[image < 0] = np.nan
+        boxes = frame.undone(boxes, size)
+    if raw.box_format == "voc" and not fractional(raw):
+        boxes[:, :2] -= 1  # from 1 to 0
+        if layout in ("xyxy", "yxyx"):
+            boxes[:, 2:] += 1  # the last pixel belongs to the box
+    return replace(raw, boxes=np.ascontiguousarray(boxes), box_format="xywh")

@@ -1,0 +1,118 @@
+"""Facts about what is not there: images and classes without detections, one class for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.doctor.findings import Finding
+from detmap.doctor.raw import Raw
+from detmap.doctor.trial import Trial, sample
+from detmap.errors import few
+
+LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
+TIMES = 3.0  # how often as many as expected
+LEAST_IMAGES = 10
+EXPECTED = 20.0  # detections that a class without any ought to have
+LEAST_OF_CLASS = 5  # objects of a class that is missed
+ALIKE = 0.8  # recall of other classes over that of the lone class, where it stands for all
+LEAST_RECALL = 0.25  # of the others, where the lone class has no objects
+
+
+def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
+    """Images and classes that nothing was detected on, where that is no accident."""
+    truth = trial.truth
+    image, label = raw.places(truth)
+    known = image >= 0
+    if not known.any():
+        return
+    n_rows = np.bincount(image[known], minlength=len(truth.images))
+    yield from _images(trial, raw, n_rows, ap50)
+    alone = _one_class(trial, raw, ap50)
+    if alone is not None:
+        yield alone
+        return
+    good = known & (label >= 0)
+    yield from _classes(
+        trial, raw, n_rows > 0, np.bincount(label[good], minlength=len(truth.categories)), ap50
+    )
+
+
+def _images(trial: Trial, raw: Raw, n_rows: NDArray[np.int64], ap50: float) -> Iterator[Finding]:
+    truth = trial.truth
+    n_objects = np.bincount(truth.image, minlength=len(truth.images))
+    there = n_objects > 0
+    empty = there & (n_rows == 0)
+    n_empty = int(empty.sum())
+    if n_empty < max(LEAST_IMAGES, LEAST_EMPTY * there.sum()) or not (n_rows > 0).any():
+        return
+    covered = np.flatnonzero(n_rows > 0)
+    single = float((n_rows[covered] == 1).mean())
+    part = sample(trial, raw)
+    found = len(np.unique(part.met.place)) / max(1, len(part.truth))
+    by_recall = float(((1 - found) ** n_objects[there]).sum())
+    by_count = TIMES * single * len(covered)
+    natural = min(TIMES * by_recall, by_count) + LEAST_EMPTY * there.sum()
+    if n_empty < natural:
+        return
+    kept = truth.on(covered)
+    yield Finding(
+        "images-without-detections",
+        f"{int((n_rows == 0).sum()):,} of {len(truth.images):,} images have no detection: AP50 "
+        "after is that of the others",
+        ap50,
+        Trial(kept, trial.rules).whole(raw),
+    )
+
+
+def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
+    truth = trial.truth
+    used = np.unique(raw.label)
+    if len(used) != 1 or len(np.unique(truth.label)) < 2:
+        return None
+    part = sample(trial, raw)
+    found = np.zeros(len(part.truth), dtype=bool)
+    found[part.met.place] = True
+    _, label = part.rows.places(part.truth)
+    own = np.isin(part.truth.label, label[:1])
+    if own.all() or found.sum() < LEAST_IMAGES:
+        return None
+    least = found[own].mean() if own.sum() >= LEAST_OF_CLASS else LEAST_RECALL
+    if found[~own].mean() < ALIKE * least:
+        return None
+    rows = replace(raw, classes=(1,), label=np.zeros_like(raw.label))
+    return Finding(
+        "classes-agnostic",
+        f"all detections are of class {raw.classes[int(used[0])]!r}, and lie on objects of all "
+        "classes: AP50 after is that of one class for everything",
+        ap50,
+        trial.agnostic().whole(rows),
+    )
+
+
+def _classes(
+    trial: Trial, raw: Raw, covered: NDArray[np.bool_], n_rows: NDArray[np.int64], ap50: float
+) -> Iterator[Finding]:
+    truth = trial.truth
+    on_covered = covered[truth.image]
+    n_objects = np.bincount(truth.label[on_covered], minlength=len(n_rows))
+    common = (n_objects >= LEAST_OF_CLASS) & (n_rows > 0)
+    if not common.any():
+        return
+    ratio = float(np.quantile(n_rows[common] / n_objects[common], 0.1))
+    lost = (n_rows == 0) & (n_objects >= LEAST_OF_CLASS) & (ratio * n_objects >= EXPECTED)
+    if not lost.any():
+        return
+    names = [truth.categories.names[k] for k in np.flatnonzero(lost).tolist()]
+    kept = truth.take(np.flatnonzero(n_rows[truth.label] > 0))
+    yield Finding(
+        "classes-without-detections",
+        f"{len(names)} of {len(n_rows)} classes have no detection although the truth has "
+        f"{int(n_objects[lost].sum()):,} objects of them: {few(names)}; AP50 after is that of "
+        "the others",
+        ap50,
+        Trial(kept, trial.rules).whole(raw),
+    )

@@ -1,0 +1,150 @@
+"""The examination: try every hypothesis, keep what gains clearly, the likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from detmap.doctor import boxes, classes, coverage, images, scores
+from detmap.doctor import truth as about_truth
+from detmap.doctor.findings import Finding, Repair
+from detmap.doctor.raw import Raw
+from detmap.doctor.trial import Outcome, Sample, Trial, sample
+
+ROUNDS = 3  # repairs on top of each other
+GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
+DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
+LEAST_MORE = 10  # or objects more, where AP50 rises much
+ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight
+DOUBTFUL = 0.1  # AP50 under which two repairs are tried together
+
+
+class Tried(NamedTuple):
+    """A repair, the rows as it leaves them, and what came of it on the sample."""
+
+    repair: Repair
+    rows: Raw
+    outcome: Outcome
+
+
+def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
+    """All findings, most likely first, and the rows with the repairs made."""
+    findings: list[Finding] = []
+    now = trial.outcome(raw)
+    for _ in range(ROUNDS):
+        chosen = best(trial, raw, now)
+        if not chosen:
+            break
+        for repair in chosen:
+            raw = repair.apply(raw, trial.truth)
+        after = trial.outcome(raw)
+        findings += [_found(repair, now, after) for repair in chosen]
+        now = after
+    for repair in scores.repairs(sample(trial, raw)):  # in the right order, of another scale
+        if repair.sure and not any(repair.name == each.name for each in findings):
+            raw = repair.apply(raw, trial.truth)
+            findings.append(_found(repair, now, trial.outcome(raw)))
+    findings += images.strangers(raw, trial.truth)
+    findings += coverage.facts(trial, raw, now.ap50)
+    findings += scores.facts(sample(trial, raw), now.ap50)
+    findings += about_truth.facts(trial)
+    return findings, raw
+
+
+def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
+    flag = f"--fix {repair.name}"
+    return Finding(repair.name, repair.sentence, before.ap50, after.ap50, flag)
+
+
+def best(trial: Trial, raw: Raw, now: Outcome) -> list[Repair]:
+    """The repair that gains most; two, where only both together gain; none."""
+    part = sample(trial, raw)
+    base = part.trial.outcome(part.rows)
+    tried = list(attempts(trial, part))
+    for each in ranked(tried, base):
+        after = trial.outcome(each.repair.apply(raw, trial.truth))
+        if clear(each.repair, now, after):
+            return [each.repair]
+    if now.ap50 >= DOUBTFUL:
+        return []
+    return _together(trial, raw, part, tried, now)
+
+
+def attempts(trial: Trial, part: Sample) -> Iterator[Tried]:
+    """Every repair on the sample."""
+    for repair in candidates(trial, part):
+        whole = repair.name.startswith("images-")
+        rows = repair.apply(part.raw if whole else part.rows, part.truth)
+        yield Tried(repair, rows, part.trial.outcome(rows))
+
+
+def candidates(trial: Trial, part: Sample) -> Iterator[Repair]:
+    """Every repair that the rows make possible."""
+    yield from images.repairs(part.raw, trial.truth)
+    yield from boxes.repairs(part)
+    yield from classes.repairs(part)
+    yield from scores.repairs(part)
+    yield from scores.duplicates(part)
+
+
+def ranked(tried: list[Tried], base: Outcome) -> list[Tried]:
+    """Those that gain clearly; of the best ones the simplest first."""
+    good = [each for each in tried if clear(each.repair, base, each.outcome)]
+    most = max((each.outcome.ap50 for each in good), default=0.0)
+    return sorted(
+        good,
+        key=lambda each: (
+            each.outcome.ap50 < most * (1 - ALIKE) - 0.005,
+            each.repair.weight if each.outcome.ap50 >= most * (1 - ALIKE) - 0.005 else 0,
+            -each.outcome.ap50,
+        ),
+    )
+
+
+def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
+    """Whether a gain is no accident."""
+    if repair.sure and before.ap50 < 0.005:
+        return after.ap50 > max(GAIN, 2 * before.ap50)
+    if repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
+        return after.ap50 >= before.ap50 + GAIN / 2
+    if after.ap50 < max(before.ap50 + GAIN, before.ap50 * TIMES):
+        return False
+    more = after.found - before.found
+    if more >= LEAST_MORE and after.ap50 >= max(2 * before.ap50, before.ap50 + 5 * GAIN):
+        return True
+    return bool(more > DEVIATIONS * (after.found + before.found) ** 0.5)
+
+
+def _together(
+    trial: Trial, raw: Raw, part: Sample, tried: list[Tried], now: Outcome
+) -> list[Repair]:
+    """Boxes or images that are right but for their classes, with the repair of these."""
+    del raw
+    view = part.agnostic
+    base = view.trial.outcome(view.rows)
+    found = []
+    for each in tried:
+        if each.repair.name.startswith(("boxes-", "images-")):
+            rows = Sample(view.trial, _one_class(each.rows), view.positions)
+            found.append(each._replace(outcome=view.trial.outcome(rows.rows)))
+    for each in ranked(found, base)[:2]:
+        repaired = Sample(part.trial, each.rows, part.positions)
+        more = [
+            Tried(repair, rows, part.trial.outcome(rows))
+            for repair in classes.repairs(repaired)
+            for rows in [repair.apply(repaired.rows, part.truth)]
+        ]
+        for other in ranked(more, part.trial.outcome(part.rows)):
+            after = trial.outcome(
+                other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
+            )
+            if clear(other.repair, now, after):
+                return [each.repair, other.repair]
+    return []
+
+
+def _one_class(raw: Raw) -> Raw:
+    return replace(raw, classes=(1,), label=np.zeros_like(raw.label))

@@ -1,0 +1,59 @@
+"""Which objects rows lie on, whatever their class: for questions that matching does not answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.doctor.raw import Raw, readable
+from detmap.rows import labels
+from detmap.tables import Truth, boxes_as
+
+Boxes = NDArray[np.float64]
+MOST_PAIRS = 4_000_000
+
+
+class Met(NamedTuple):
+    """Rows with the object that they overlap most.
+
+    Parameters
+    ----------
+    row, place : (n,) rows of the raw rows and of the truth
+    iou : (n,) float64
+    """
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    iou: NDArray[np.float64]
+
+
+def best_objects(raw: Raw, truth: Truth, least: float = 0.5) -> Met:
+    """Rows with the object of their image that they overlap most, from an overlap of `least` on."""
+    image, _ = raw.places(truth)
+    rows = np.flatnonzero((image >= 0) & readable(raw))
+    objects = np.argsort(truth.image, kind="stable")
+    off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))
+    count = np.diff(off)[image[rows]]
+    within = np.cumsum(count) <= MOST_PAIRS
+    rows, count = rows[within], count[within]
+    ends = np.concatenate([[0], np.cumsum(count)])
+    nth = labels(ends)
+    place = objects[off[image[rows]][nth] + np.arange(ends[-1]) - ends[nth]]
+    boxes = boxes_as(raw.boxes[rows], raw.box_format, "xywh")
+    wanted = boxes_as(truth.boxes, truth.box_format, "xywh")
+    iou = ious(boxes[nth], wanted[place])
+    order = np.lexsort((-iou, nth))
+    first = order[np.unique(nth[order], return_index=True)[1]]
+    first = first[iou[first] >= least]
+    return Met(rows[nth[first]], place[first], iou[first])
+
+
+def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
+    """(n,) intersection over union of boxes x, y, width, height, row by row."""
+    low = np.maximum(a[:, :2], b[:, :2])
+    high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
+    common = np.prod(np.maximum(high - low, 0.0), axis=1)
+    total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
+    return np.asarray(np.divide(common, total, out=np.zeros_like(common), where=total > 0))

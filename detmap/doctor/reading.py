@@ -1,0 +1,172 @@
+"""Loose readers: files that mean something else than they should, as raw rows.
+
+The ordinary reader is asked first. Where it refuses a file or drops rows, a COCO results file and
+VOC's text are read once more: ids may be unknown, boxes of any sign, images named by text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from detmap import given, opening
+from detmap.adapters import read_detections, registry, text
+from detmap.adapters.coco_decode import DECODED, REFUSALS, Box
+from detmap.adapters.voc import DETECTION_FILE
+from detmap.doctor.raw import Raw, from_table, keyed
+from detmap.errors import DataError
+from detmap.opening import shown
+from detmap.tables import Detections, Truth
+
+Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Raw
+Name = int | float | str | None
+
+
+class _Row(msgspec.Struct, gc=False):
+    bbox: Box
+    score: float
+    image_id: Name = None
+    file_name: str | None = None
+    category_id: Name = None
+    category_name: str | None = None
+    category: Name = None
+
+
+class _Rows(msgspec.Struct, gc=False):
+    annotations: list[_Row]
+
+
+def read(detections: Given, truth: Truth, plainly: Callable[[], Detections] | None = None) -> Raw:
+    """Detections of any kind as raw rows.
+
+    Parameters
+    ----------
+    detections : a path; a table; a list of COCO records; or a dict of the arrays ``image_id``,
+        ``category_id``, ``boxes`` (x, y, width, height) and ``score``
+    truth : for the ordinary reader
+    plainly : calls the ordinary reader of a path, if it has to be told more
+
+    Raises
+    ------
+    DataError : what no reader can make rows of
+    """
+    if isinstance(detections, Raw):
+        return detections
+    if isinstance(detections, Detections):
+        return from_table(detections)
+    if isinstance(detections, Mapping):
+        return _arrays(detections)
+    if isinstance(detections, Sequence) and not isinstance(detections, str):
+        try:
+            return _records(msgspec.convert(list(detections), list[_Row]), "detections")
+        except msgspec.ValidationError as error:
+            raise _strange("detections", str(error)) from None
+    path = registry.as_path(detections)
+    refused, found = None, None
+    try:
+        found = read_detections(path, truth) if plainly is None else plainly()
+        if whole(found):
+            return from_table(found)
+    except DataError as error:
+        refused = error
+    raw = _loosely(path, truth)
+    if raw is not None:
+        return raw
+    if found is None:
+        raise refused or _strange(shown(path), "cannot be read")
+    return from_table(found)
+
+
+def whole(found: Detections) -> bool:
+    """Whether an ordinary reader took every row, and every id as it is."""
+    return not any(note.code.endswith("-unknown") for note in found.notes)
+
+
+def _loosely(path: Path, truth: Truth) -> Raw | None:
+    """The rows of a file that is not read plainly; None where it is of no known kind."""
+    if path.is_dir():
+        return _texts(path, truth)
+    try:
+        data = opening.read_bytes(path, times=DECODED)
+        file: list[_Row] | _Rows = msgspec.json.decode(data, type=list[_Row] | _Rows)
+        return _records(file.annotations if isinstance(file, _Rows) else file, shown(path))
+    except (*REFUSALS, DataError):
+        return None
+
+
+def _records(rows: list[_Row], source: str) -> Raw:
+    images, image = keyed([_first(row.image_id, row.file_name) for row in rows])
+    named = [_first(row.category_id, row.category_name, row.category) for row in rows]
+    classes, label = keyed(named)
+    boxes = np.array([row.bbox for row in rows], dtype=np.float64).reshape(-1, 4)
+    score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
+    return Raw(images, classes, image, label, boxes, score, "xywh", source=source)
+
+
+def _first(*values: Name) -> Name:
+    found = next((value for value in values if value is not None), None)
+    if found is None:
+        raise _strange("detections", "a record names no image or no class")
+    return found
+
+
+def _strange(where: str, what: str) -> DataError:
+    return DataError(where, what, "a record has image_id, category_id, bbox and score")
+
+
+def _arrays(columns: Mapping[str, ArrayLike]) -> Raw:
+    where = "detection arrays"
+    lacking = [
+        name for name in ("image_id", "category_id", "boxes", "score") if name not in columns
+    ]
+    if lacking:
+        fix = "give image_id, category_id, boxes and score"
+        raise DataError(where, f"without {', '.join(lacking)}", fix)
+    images, image = keyed(given.ids(f"{where}: image_id", columns["image_id"]).tolist())
+    classes, label = keyed(given.ids(f"{where}: category_id", columns["category_id"]).tolist())
+    boxes = given.numbers(f"{where}: boxes", columns["boxes"])
+    boxes = boxes.reshape(0, 4) if boxes.size == 0 else boxes
+    score = given.numbers(f"{where}: score", columns["score"])
+    if boxes.shape != (len(image), 4) or score.shape != image.shape or label.shape != image.shape:
+        raise DataError(where, "columns of different lengths", "give one row a box")
+    return Raw(images, classes, image, label, boxes, score, "xywh", source=where)
+
+
+def _texts(path: Path, truth: Truth) -> Raw | None:
+    """A folder of VOC's text, also with classes that the truth does not have."""
+    names: list[str] = []
+    stems: list[str] = []
+    numbers: list[list[float]] = []
+    known = sorted(truth.categories.names, key=len, reverse=True)
+    for file in sorted(path.iterdir()):
+        matched = DETECTION_FILE.fullmatch(file.name)
+        if not matched:
+            continue
+        tail = file.name.split("_det_", 1)[1].removesuffix(".txt")
+        name = matched["name"]
+        if truth.split and tail.startswith(f"{truth.split}_"):
+            name = tail.removeprefix(f"{truth.split}_")
+        name = next((each for each in known if tail.endswith(f"_{each}")), name)
+        for line, words in text.lines(file):
+            try:
+                row = text.numbers(words[1:])
+            except ValueError:
+                row = []
+            if len(row) != 5:
+                what = f"not image score x1 y1 x2 y2: {' '.join(words)[:60]!r}"
+                raise DataError(f"{file}: line {line}", what, "write six columns")
+            names.append(name)
+            stems.append(words[0])
+            numbers.append(row)
+    if not names:
+        return None
+    images, image = keyed(stems)
+    classes, label = keyed(names)
+    columns = np.array(numbers, dtype=np.float64)
+    boxes, score = np.ascontiguousarray(columns[:, 1:]), np.ascontiguousarray(columns[:, 0])
+    return Raw(images, classes, image, label, boxes, score, "voc", True, shown(path))

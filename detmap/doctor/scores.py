@@ -1,0 +1,212 @@
+"""Hypotheses about scores and the choice of detections: their scale and order, duplicates, cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.doctor.findings import Finding, Repair
+from detmap.doctor.overlap import ious
+from detmap.doctor.raw import Raw
+from detmap.doctor.trial import Sample
+from detmap.rows import labels
+from detmap.tables import Truth, boxes_as
+
+PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
+BEYOND = 1.0 + 1e-6  # a score above is no probability
+LEAST_ROWS = 20  # from which equal scores are no accident
+TURNED = 0.4  # chance of the right order under which it is turned round
+ROUNDED = 101  # different scores at most, of rounded ones
+LEAST_ROUNDED = 500  # rows, and 5 a score
+SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
+SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
+DOUBLES = 0.15  # share of rows that a better row of their class lies on
+MOST_PAIRS = 6_000_000
+CUT = 0.1  # a lowest score from here on is a cut
+RIGHT = 0.5  # share of the last detections before a cut that are right: more would come
+
+
+class Scale(NamedTuple):
+    """What the range of scores shows."""
+
+    low: float
+    high: float
+    n_different: int
+
+
+def scale(score: NDArray[np.float64]) -> Scale:
+    """The range of scores, and how many different ones there are, counted up to a few."""
+    if not len(score):
+        return Scale(0.0, 0.0, 0)
+    few_rows = score if len(score) <= 20_000 else score[:: len(score) // 10_000]
+    return Scale(float(score.min()), float(score.max()), len(np.unique(few_rows)))
+
+
+def repairs(sample: Sample) -> Iterator[Repair]:
+    """Scores of another scale or order."""
+    low, high, _ = scale(sample.raw.score)
+    order = order_of(sample) if high > low else 0.5
+    negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
+    if low >= 0 and PERCENT <= high <= 100:
+        text = f"scores go up to {high:.6g}: they are in percent"
+        yield Repair("scores-percent", text, _divided, 1, True)
+    elif (low < 0 or BEYOND < high < PERCENT) and low < high and not negative:
+        text = f"scores go from {low:.6g} to {high:.6g}: they are logits, not probabilities"
+        yield Repair("scores-logits", text, _squashed, 2, True)
+    if negative or order < TURNED:
+        yield Repair("scores-negated", "the lowest score is the surest", _negated, 1, negative)
+
+
+def order_of(sample: Sample) -> float:
+    """The chance that a row on an object of its class has a higher score than one that is not; 0.5
+    where there are too few of either.
+    """
+    right, raw = sample.right, sample.rows
+    n_right = int(right.sum())
+    n_wrong = len(raw) - n_right
+    if min(n_right, n_wrong) < LEAST_ROWS:
+        return 0.5
+    _, place, count = np.unique(raw.score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    return float((rank[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+
+
+def _divided(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    return replace(raw, score=raw.score / 100)
+
+
+def _squashed(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    tail = np.exp(-np.abs(raw.score))
+    return replace(raw, score=np.where(raw.score < 0, tail, 1.0) / (1 + tail))
+
+
+def _negated(raw: Raw, truth: Truth) -> Raw:
+    """The order turned round; scores that were fractions stay so."""
+    del truth
+    low, high, _ = scale(raw.score)
+    if low >= -1 and high <= 0:
+        return replace(raw, score=-raw.score)
+    return replace(raw, score=(1.0 if low >= 0 and high <= BEYOND else 0.0) - raw.score)
+
+
+def facts(sample: Sample, ap50: float) -> Iterator[Finding]:
+    """What can be said of scores, and not be repaired."""
+    raw = sample.raw
+    low, high, n_different = scale(raw.score)
+    if len(raw) >= LEAST_ROWS and low == high:
+        yield Finding(
+            "scores-equal",
+            f"all {len(raw):,} detections have the score {low:g}: their order is that of the file, "
+            "and AP means nothing",
+            ap50,
+        )
+        return
+    if n_different <= ROUNDED and len(raw) >= max(LEAST_ROUNDED, 5 * n_different):
+        turned = sample.trial.whole(_reversed(sample.rows))
+        change = abs(turned - sample.trial.whole(sample.rows))
+        if change > 0.005:
+            yield Finding(
+                "scores-rounded",
+                f"{len(raw):,} detections have only {len(np.unique(raw.score))} different scores: "
+                f"the order of equal ones changes AP50 by {change:.3f}",
+                ap50,
+            )
+    yield from _cuts(sample, ap50, low)
+
+
+def _reversed(raw: Raw) -> Raw:
+    return raw.take(np.arange(len(raw))[::-1])
+
+
+def _cuts(sample: Sample, ap50: float, low: float) -> Iterator[Finding]:
+    """Detections that were thrown away while most of their like were right."""
+    rows = sample.rows
+    if len(rows) < 50:
+        return
+    met, right = sample.met, sample.right
+    worst = np.argsort(rows.score, kind="stable")[: max(25, len(rows) // 20)]
+    found = len(np.unique(met.place[right[met.row]])) / max(1, len(sample.truth))
+    if low >= CUT and sample.raw.score.max() <= BEYOND and right[worst].mean() > RIGHT:
+        yield Finding(
+            "scores-cut",
+            f"no detection has a score under {low:.3g}, and {right[worst].mean():.0%} of those "
+            f"just above lie on an object: a threshold was applied; recall ends at {found:.2f}",
+            ap50,
+        )
+    image, _ = rows.places(sample.truth)
+    count = np.bincount(image, minlength=len(sample.truth.images))
+    most = int(count.max())
+    full = count == most
+    if most < 20 and full.sum() > 0.5 * (count > 0).sum() and full.sum() >= 20:
+        order = np.lexsort((rows.score, image))
+        last = order[np.unique(image[order], return_index=True)[1]]
+        last = last[full[image[last]]]
+        objects = np.bincount(sample.truth.image, minlength=len(count))
+        if right[last].mean() > RIGHT and (objects[full] >= most).mean() > 0.2:
+            yield Finding(
+                "scores-top-k",
+                f"most images have exactly {most} detections, and {right[last].mean():.0%} of the "
+                f"last ones lie on an object: only the best {most} of an image were kept",
+                ap50,
+            )
+
+
+# --- duplicates -----------------------------------------------------------------------------------
+
+
+def duplicates(sample: Sample) -> Iterator[Repair]:
+    """Suppression, where many boxes lie on a better one of their class."""
+    share = doubled(sample.rows)
+    if share >= DOUBLES:
+        text = (
+            f"{share:.0%} of the detections lie on a better one of their class (overlap above "
+            f"{SAME_OBJECT:g}): nothing suppressed duplicates"
+        )
+        yield Repair("duplicates", text, _suppressed, 2)
+
+
+def doubled(raw: Raw) -> float:
+    """The share of rows that a better row of their image and class lies on."""
+    better, worse = _pairs(raw, SAME_OBJECT)
+    del better
+    return len(np.unique(worse)) / max(1, len(raw))
+
+
+def _suppressed(raw: Raw, truth: Truth) -> Raw:
+    """The rows that greedy suppression a class and image leaves, in their order."""
+    del truth
+    better, worse = _pairs(raw, SUPPRESSED)
+    open_, kept = np.ones(len(raw), dtype=bool), np.zeros(len(raw), dtype=bool)
+    while open_.any():
+        live = open_[better] & open_[worse]
+        better, worse = better[live], worse[live]
+        now = open_.copy()
+        now[worse] = False  # what no better box that is still open lies on
+        kept |= now
+        open_ &= ~now
+        open_[worse[now[better]]] = False
+    return raw.take(np.flatnonzero(kept))
+
+
+def _pairs(raw: Raw, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of rows of an image and class that overlap, the better one first."""
+    cell = raw.image.astype(np.int64) * max(1, len(raw.classes)) + raw.label
+    order = np.lexsort((np.arange(len(raw)), -raw.score, cell))
+    cell = cell[order]
+    first = np.searchsorted(cell, cell)
+    behind = np.arange(len(cell)) - first  # how many better ones the cell has
+    if behind.sum() > MOST_PAIRS:
+        within = np.cumsum(behind) <= MOST_PAIRS
+        behind = np.where(within, behind, 0)
+    off = np.concatenate([[0], np.cumsum(behind)])
+    worse = labels(off)
+    better = first[worse] + np.arange(off[-1]) - off[worse]
+    boxes = boxes_as(raw.boxes, raw.box_format, "xywh")[order]
+    met = ious(boxes[better], boxes[worse]) > least
+    return order[better[met]], order[worse[met]]

@@ -1,0 +1,144 @@
+"""AP50 of repaired rows: on a sample of the images to look for a repair, on all to state it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import curves
+from detmap.doctor.overlap import Met, best_objects
+from detmap.doctor.raw import Raw, joined
+from detmap.evaluate import choose_protocol
+from detmap.matching import match
+from detmap.protocol import Protocol
+from detmap.result import Result
+from detmap.tables import Categories, Truth
+
+MOST_IMAGES = 600  # of a sample
+MOST_ROWS = 30_000  # of the detections on a sample, about
+LEAST_IMAGES = 60  # that a sample has, however many detections are on them
+
+
+class Outcome(NamedTuple):
+    """What comes of rows: AP50, a fraction, and how many objects are found."""
+
+    ap50: float
+    found: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A truth, and the rules by which rows are tried.
+
+    Parameters
+    ----------
+    truth : the whole of it
+    rules : of boxes at the one overlap of 0.5
+    """
+
+    truth: Truth
+    rules: Protocol
+
+    def whole(self, raw: Raw) -> float:
+        """AP50 on all images; 0 where nothing can be read."""
+        return self.outcome(raw).ap50
+
+    def outcome(self, raw: Raw) -> Outcome:
+        """AP50 and the objects found on all images."""
+        detections = joined(self.truth, raw)
+        if not len(detections) or not len(self.truth):
+            return Outcome(0.0, 0)
+        matches = match(self.truth, detections, self.rules)
+        result = Result(matches, curves.scores(matches))
+        ap50 = result.metrics["AP50"]
+        return Outcome(0.0 if np.isnan(ap50) else ap50, int(result.counts()["tp"]))
+
+    def agnostic(self) -> Trial:
+        """The same where every object is of one class."""
+        return Trial(merged(self.truth), self.rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some of the images, on which a repair is looked for.
+
+    Parameters
+    ----------
+    trial : on the truth of these images alone
+    raw : the rows as they are, of all images
+    positions : (S,) of these images in the whole truth, ascending
+    """
+
+    trial: Trial
+    raw: Raw
+    positions: NDArray[np.int64]
+
+    @cached_property
+    def rows(self) -> Raw:
+        """The rows as they are, on these images."""
+        image, _ = self.raw.places(self.truth)
+        return self.raw.take(np.flatnonzero(image >= 0))
+
+    @property
+    def truth(self) -> Truth:
+        """The truth of these images."""
+        return self.trial.truth
+
+    @cached_property
+    def met(self) -> Met:
+        """The rows with the objects that they lie on."""
+        return best_objects(self.rows, self.truth)
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """(n,) which rows lie on an object of their class."""
+        _, label = self.rows.places(self.truth)
+        right = np.zeros(len(self.rows), dtype=bool)
+        right[self.met.row] = label[self.met.row] == self.truth.label[self.met.place]
+        return right
+
+    @cached_property
+    def agnostic(self) -> Sample:
+        """The same where every object and every row is of one class."""
+        raw = replace(self.raw, classes=(1,), label=np.zeros_like(self.raw.label))
+        return Sample(self.trial.agnostic(), raw, self.positions)
+
+
+def trial_of(truth: Truth, protocol: Protocol | str | None = None) -> Trial:
+    """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
+    rules = choose_protocol(protocol, truth)
+    if rules.iou.of != "boxes":
+        rules = choose_protocol(None, truth)
+    settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"]}
+    if len(rules.max_dets()) > 1:
+        settings["limits.max_dets"] = [rules.max_dets()[-1]]
+    return Trial(replace(truth, shapes=None), rules.override(settings))
+
+
+def sample(whole: Trial, raw: Raw) -> Sample:
+    """Images with objects, and with detections if many have both, spread evenly over the ids."""
+    truth = whole.truth
+    image, _ = raw.places(truth)
+    n_rows = np.bincount(image[image >= 0], minlength=len(truth.images))
+    n_objects = np.bincount(truth.image, minlength=len(truth.images))
+    some = np.flatnonzero((n_rows > 0) & (n_objects > 0))
+    if len(some) < LEAST_IMAGES:
+        some = np.flatnonzero(n_objects > 0)
+    mean = max(1.0, len(raw) / max(1, len(raw.images)))
+    wanted = int(min(MOST_IMAGES, max(LEAST_IMAGES, MOST_ROWS / mean), len(some)))
+    chosen = some[np.unique(np.linspace(0, max(len(some) - 1, 0), wanted).astype(np.int64))]
+    return Sample(Trial(truth.on(chosen), whole.rules), raw, chosen)
+
+
+def merged(truth: Truth) -> Truth:
+    """The truth with all objects in one class."""
+    return replace(
+        truth,
+        categories=Categories(np.array([1], dtype=np.int64), ("object",)),
+        label=np.zeros(len(truth), dtype=np.int32),
+        scope=None,
+    )

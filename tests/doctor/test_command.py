@@ -1,0 +1,112 @@
+"""`detmap doctor`, and what `detmap eval` says, repairs and refuses by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap.resources import folder
+from tests.doctor.wrong import WRONG, columns
+from tests.running import run
+
+SHAPES = folder("datasets") / "shapes"
+TRUTH = SHAPES / "instances_test.json"
+RIGHT = SHAPES / "detections" / "contours.json"
+AP50 = 0.6059881102688345  # of RIGHT
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Results files, a mistake each."""
+    place = tmp_path_factory.mktemp("wrong")
+    truth = detmap.read_truth(TRUTH)
+    right = columns(truth, detmap.read_detections(RIGHT, truth))
+    files = {}
+    for mistake in ("xyxy", "stems", "from zero", "percent", "first images"):
+        file = files[mistake] = place / f"{mistake}.json"
+        file.write_text(json.dumps(WRONG[mistake][0](right).records()))
+    return files
+
+
+def test_the_command_says_what_is_wrong(wrong: dict[str, Path]) -> None:
+    done = run("doctor", TRUTH, wrong["xyxy"])
+    assert done.code == 1
+    assert done.out.startswith("1. boxes-xyxy  ")
+    assert f"{AP50:.4f}" in done.out
+    assert "--fix boxes-xyxy" in done.out
+
+
+def test_the_command_says_it_in_json(wrong: dict[str, Path]) -> None:
+    done = run("doctor", TRUTH, wrong["xyxy"], "--format", "json")
+    (finding,) = json.loads(done.out)["findings"]
+    assert list(finding) == ["name", "sentence", "ap50_before", "ap50_after", "fix"]
+    assert finding["name"] == "boxes-xyxy"
+    assert finding["fix"] == "--fix boxes-xyxy"
+    assert finding["ap50_before"] < 0.1 < finding["ap50_after"] == AP50
+
+
+def test_a_suffix_chooses_json(wrong: dict[str, Path], tmp_path: Path) -> None:
+    assert run("doctor", TRUTH, wrong["percent"], "-o", tmp_path / "found.json").code == 1
+    found = json.loads((tmp_path / "found.json").read_text())["findings"]
+    assert [each["name"] for each in found] == ["scores-percent"]
+
+
+def test_nothing_found_is_exit_0() -> None:
+    done = run("doctor", TRUTH, RIGHT, "--strict")
+    assert (done.code, done.out) == (0, "nothing found\n")
+    assert json.loads(run("doctor", TRUTH, RIGHT, "--format", "json").out) == {"findings": []}
+
+
+def test_strict_makes_a_finding_exit_2(wrong: dict[str, Path]) -> None:
+    assert run("doctor", TRUTH, wrong["percent"], "--strict").code == 2
+    assert run("eval", TRUTH, wrong["percent"], "--strict").code == 2
+    assert run("eval", TRUTH, RIGHT, "--strict").code == 0
+
+
+def test_what_nobody_can_read_is_bad_input(tmp_path: Path) -> None:
+    file = tmp_path / "broken.json"
+    for text in ("[{", '[{"image_id": 1}]', '{"some": "thing"}', "[1, 2]"):
+        file.write_text(text)
+        done = run("doctor", TRUTH, file)
+        assert done.code == 2
+        assert "broken.json" in done.err
+    assert run("doctor", TRUTH, tmp_path / "nowhere.json").code == 2
+
+
+@pytest.mark.parametrize("mistake", ["xyxy", "from zero", "percent", "first images"])
+def test_eval_asks_the_doctor_by_itself(wrong: dict[str, Path], mistake: str) -> None:
+    done = run("eval", TRUTH, wrong[mistake])
+    assert f"note: doctor: {WRONG[mistake][1]}: " in done.err
+
+
+def test_eval_asks_the_doctor_about_a_file_that_it_refuses(wrong: dict[str, Path]) -> None:
+    findings = detmap.doctor(TRUTH, wrong["stems"])
+    assert [finding.name for finding in findings] == ["images-by-stem"]
+
+
+def test_eval_says_nothing_of_a_good_file() -> None:
+    assert "doctor" not in run("eval", TRUTH, RIGHT).err
+
+
+@pytest.mark.parametrize("mistake", ["xyxy", "stems", "from zero", "percent"])
+def test_a_repair_gives_the_right_number_and_says_so(wrong: dict[str, Path], mistake: str) -> None:
+    name = WRONG[mistake][1]
+    done = run("eval", TRUTH, wrong[mistake], "--fix", name, "--format", "json")
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["metrics"]["AP50"] == AP50
+    assert found["fixes"] == [name]
+    assert f"fixed-{name}" in [note["code"] for note in found["notes"]]
+    assert f"+{name}|" in found["signature"].split("data:")[1]
+    assert "detections were repaired" in done.err
+    assert f"--fix {name}" in run("eval", TRUTH, wrong[mistake], "--fix", name).out
+
+
+def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None:
+    for name, what in (("boxes-upside-down", "no such repair"), ("images-by-stem", "no sense")):
+        done = run("eval", TRUTH, wrong["xyxy"], "--fix", name)
+        assert done.code == 2
+        assert what in done.err
