@@ -8,7 +8,7 @@ import io
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import opening
-from detmap.adapters import ClassNames, read_detections, read_truth
+from detmap import protocol as protocols
+from detmap.adapters import ClassNames, read_detections, read_truth_for
 from detmap.curves import coco_arrays
-from detmap.errors import DetmapError, ProtocolError, require
-from detmap.evaluate import choose_protocol, evaluate
+from detmap.errors import DataError, DetmapError, ProtocolError, require
+from detmap.evaluate import evaluate, prepare
 from detmap.protocol import Protocol
 from detmap.report.table import Table
 from detmap.result import Result
+from detmap.signature import protocol_digest
 from detmap.tables import Detections, Truth, boxes_as
 
 SETTABLE = ("iou.thresholds", "ap.grid", "limits.max_dets", "subsets")
+TYPES = {
+    "boxes": ("coco-bbox", "bbox"),
+    "masks": ("coco-segm", "segm"),
+    "keypoints": ("coco-keypoints", "keypoints"),
+}
+"""By what overlaps: the protocol that restates pycocotools, and pycocotools' name of it."""
 ARRAYS = ("precision", "recall", "scores")
 
 
@@ -56,6 +64,7 @@ def compare(
     truth_path: str | Path,
     detections_path: str | Path,
     *,
+    protocol: Protocol | str = "coco-bbox",
     split: str | None = None,
     settings: Mapping[str, Any] | None = None,
     unknown: str = "error",
@@ -66,7 +75,12 @@ def compare(
     COCO files are given to pycocotools as they are. Where it cannot read them (a missing iscrowd or
     area, an empty list), or where they are VOC files, it gets the same boxes as dicts. Where
     annotation ids make pycocotools itself wrong, it is run once more with ids from 1, to show that
-    nothing else differs. `unknown` and `class_names` are those of `read_detections`.
+    nothing else differs. Masks and keypoints have no such second way. `unknown` and `class_names`
+    are those of `read_detections`.
+
+    Parameters
+    ----------
+    protocol : one of those that restate pycocotools, see `TYPES`
 
     Raises
     ------
@@ -76,12 +90,12 @@ def compare(
     with contextlib.suppress(ImportError):
         import pycocotools  # noqa: F401
     begin = time.perf_counter()
-    truth = read_truth(truth_path, split=split)
+    rules = prepare(protocol, settings)
+    _check_settable(rules)
+    truth = read_truth_for(truth_path, rules, split=split)
     detections = read_detections(detections_path, truth, unknown=unknown, class_names=class_names)
     read_seconds = time.perf_counter() - begin
-    protocol = choose_protocol("coco-bbox", truth, settings)
-    _check_settable(protocol)
-    result = evaluate(truth, detections, protocol)
+    result = evaluate(truth, detections, rules)
     values = [result.metrics[row.name] for row in result.rows]
     seconds = time.perf_counter() - begin
     ours = coco_arrays(result.matches)
@@ -92,19 +106,23 @@ def compare(
     else:
         instances, results = as_coco(truth, detections)
     try:
-        official = _run(instances, results, protocol)
+        official = _run(instances, results, rules)
     except (KeyError, IndexError, TypeError, ValueError, AssertionError) as error:
+        if truth.shapes is not None:
+            what = f"pycocotools cannot read these files ({type(error).__name__}: {error})"
+            raise DataError(truth.source, what, "write them as COCO does") from None
         remarks.append(
             f"pycocotools cannot read these files ({type(error).__name__}: {error}); it was "
             "given the same boxes with iscrowd and area filled in and numbers for ids"
         )
-        official = _run(*as_coco(truth, detections), protocol)
+        official = _run(*as_coco(truth, detections), rules)
     differences = _differences(ours, values, official)
     equal = all(row[2] == 0 for row in differences)
     odd_ids = [note for note in truth.notes if note.code in ("id-zero", "id-twice")]
     if not equal and odd_ids:
         remarks += [str(note) for note in odd_ids]
-        renumbered = _differences(ours, values, _run(*as_coco(truth, detections), protocol))
+    if not equal and odd_ids and truth.shapes is None:
+        renumbered = _differences(ours, values, _run(*as_coco(truth, detections), rules))
         same = all(row[2] == 0 for row in renumbered)
         remarks.append(
             "explained: with annotation ids counted from 1 pycocotools gives "
@@ -114,6 +132,16 @@ def compare(
 
 
 def _check_settable(protocol: Protocol) -> None:
+    stock, _ = TYPES.get(protocol.iou.of, ("coco-bbox", ""))
+    same = protocols.load(stock)
+    for key, value in protocol.changes:
+        same = same.override({key: value})
+    if protocol_digest(replace(same, name=protocol.name)) != protocol_digest(protocol):
+        raise ProtocolError(
+            f"protocol {protocol.name}",
+            "pycocotools has other rules",
+            f"compare under {', '.join(name for name, _ in TYPES.values())}",
+        )
     attributes = {r.attribute for subset in protocol.subsets for r in subset.ranges}
     if attributes != {"area"} or any(len(subset.ranges) != 1 for subset in protocol.subsets):
         raise ProtocolError(
@@ -223,7 +251,7 @@ def _run(
             raise TypeError("a category_id is a name")
         detections = truth.loadRes(copy.copy(records)) if records else _no_detections(truth)
         read = time.perf_counter() - begin
-        run = COCOeval(truth, detections, "bbox")
+        run = COCOeval(truth, detections, TYPES[protocol.iou.of][1])
         run.params.iouThrs = protocol.thresholds()
         run.params.recThrs = protocol.ap.grid.values()
         run.params.maxDets = list(protocol.max_dets())

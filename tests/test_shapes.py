@@ -284,6 +284,21 @@ def test_the_command_line_evaluates_masks(
     assert "coco-segm.1|stock" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("kind", ["segm", "keypoints"])
+def test_the_command_compares_masks_and_keypoints_with_pycocotools(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(path) for path in files(tmp_path, some(kind))]
+    assert main(["parity", *paths, "-p", f"coco-{kind}"]) == 0
+    assert "identical in every bit" in capsys.readouterr().err
+    changed = ["--set", "iou.thresholds=[0.5]", "--set", "subsets.all.area=[0,5000]"]
+    assert main(["parity", *paths, "-p", f"coco-{kind}", *changed]) == 0
+    capsys.readouterr()
+    for other in ("lvis", "voc2007"):
+        assert main(["parity", *paths, "-p", other]) == 2
+    assert "pycocotools has other rules" in capsys.readouterr().err
+
+
 @relaxed
 @given(SEEDS)
 def test_packed_runs_are_read_as_pycocotools_writes_them(seed: int) -> None:

@@ -126,7 +126,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> Any:
     def fail(*arguments: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(command, "read_truth", fail)
+    monkeypatch.setattr(command, "read_truth_and_protocol", fail)
     return run("eval", COCO, RESULTS)
 
 
