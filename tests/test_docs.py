@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import functools
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from hypothesis import given, settings
 
 import detmap
 from detmap.matches import Matches
+from detmap.protocol import keys
 from tests.drawing import CocoData, coco_data, many_detections, round_recall
 from tests.tables import read_coco
 
@@ -74,7 +78,7 @@ PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    text = page.read_text()
+    text = re.sub(r"^```py\n.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     named = re.findall(r"(?:detmap|tests|tools|configs|docs|datasets)/[\w./]*\w", text)
     missing = {name for name in named if not list(ROOT.glob(f"{name}*"))}
     assert not missing
@@ -104,3 +108,30 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
     for example in examples:
         assert runner.run(example).failed == 0
+
+
+def resolved(name: str) -> Any:
+    """What a dotted name stands for; modules go before what a package shows under their name."""
+    module, parts = None, name.split(".")
+    for end in range(1, len(parts)):
+        with contextlib.suppress(ModuleNotFoundError):
+            module, rest = importlib.import_module(".".join(parts[:end])), parts[end:]
+    return functools.reduce(getattr, rest, module)
+
+
+def test_the_table_of_rules_names_functions_that_are_there_and_every_group_of_keys() -> None:
+    table = (ROOT / "docs" / "CONTRIBUTING.md").read_text().split("## Which function holds")[1]
+    rows = [line.split("|")[1:-1] for line in table.split("\n## ")[0].splitlines()[4:] if line]
+    for _, _, functions in rows:
+        for name in re.findall(r"`(detmap[\w.]+)`", functions):
+            assert resolved(name) is not None, name
+    named = {key for _, own, _ in rows for key in re.findall(r"`([\w.]+)`", own)}
+    known = {key.partition(".")[0] for key in keys()}
+    assert {key.partition(".")[0] for key in named} <= known
+    assert {key for key in named if "." in key} <= set(keys())
+    assert known - {key.partition(".")[0] for key in named} <= {
+        "name",
+        "version",
+        "summary",
+        "source",
+    }
