@@ -26,19 +26,63 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     The terms are averaged in one sum in the order threshold, recall point, class, which is what
     makes COCO's numbers equal to pycocotools' in every bit.
     """
+    if row.kind == "AP" and scores.pooled is not None and not row.group:
+        return _averaged(_at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol))
     cells, classes = _cells(scores, row, protocol), scores.judged
-    if protocol.mean.undefined != "skip":
-        value = 1.0 if protocol.mean.undefined == "one" else 0.0
-        cells = _of_every_class(scores, np.where(np.isnan(cells), value, cells), value)
-        classes = np.arange(len(categories))
+    if protocol.mean.undefined != "skip" or protocol.mean.undetected:
+        filled = _with_undefined(scores, row, protocol, cells)
+        if filled is None:
+            return math.nan
+        cells, classes = filled, np.arange(len(categories))
     if row.group:
         wanted = np.isin(classes, classes_of(row.group, protocol, categories))
         cells, classes = cells[..., wanted], classes[wanted]
     defined = ~np.isnan(cells)
-    if protocol.mean.weights == "images":
-        weights = np.broadcast_to(scores.n_images[classes].astype(np.float64), cells.shape)[defined]
+    if protocol.mean.weights != "equal":
+        of_class = (
+            scores.n_images
+            if protocol.mean.weights == "images"
+            else scores.n_objects[:, protocol.subset(row.subset)]
+        )
+        weights = np.broadcast_to(of_class[classes].astype(np.float64), cells.shape)[defined]
         return float(np.average(cells[defined], weights=weights)) if weights.any() else math.nan
-    return float(np.mean(cells[defined])) if defined.any() else math.nan
+    return _averaged(cells[defined], protocol.mean.precision)
+
+
+def _with_undefined(
+    scores: Scores, row: MetricRow, protocol: Protocol, cells: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """(..., K) with what the protocol gives to classes without objects to find, and to those
+    without detections; None where that leaves no mean.
+    """
+    seen = _seen(scores, protocol.subset(row.subset))
+    cells = _of_every_class(scores, cells, np.nan)
+    rule = protocol.mean.undefined
+    none = np.isnan(cells)
+    if rule == "no_mean" and (none & seen).any():
+        return None
+    value = np.full(len(seen), {"one": 1.0, "skip": np.nan}.get(rule, 0.0))
+    if rule == "detected":
+        value[~seen] = np.nan
+    if protocol.mean.undetected and row.kind == "AP":
+        value[~seen] = protocol.mean.undetected
+    return np.where(none, value, cells)
+
+
+def _seen(scores: Scores, a: int) -> NDArray[np.bool_]:
+    """(K,) whether a class has detections that take part."""
+    counts = scores.n_tp[a] + scores.n_fp[a] + scores.n_ignored[a]
+    return np.asarray(counts.any(axis=0))
+
+
+def _averaged(values: NDArray[np.float64], precision: str = "float64") -> float:
+    """The mean in the numbers that the protocol takes; NaN of nothing."""
+    if not values.size:
+        return math.nan
+    if precision == "float32":
+        return float(np.mean(values.astype(np.float32)))
+    mean = np.mean(values)
+    return float(np.float32(mean) if precision == "rounded" else mean)
 
 
 def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArray[np.int64]:
@@ -68,7 +112,16 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     cells = _cells(scores, row, protocol)
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
     means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
-    return _of_every_class(scores, means, np.nan)
+    values = _of_every_class(scores, means, np.nan)
+    if row.kind == "AP":
+        none = scores.n_objects[:, protocol.subset(row.subset)] == 0
+        if protocol.ap.no_objects == "zero":
+            values[none] = 0.0
+        elif protocol.mean.undefined == "no_mean":
+            values[none & ~_seen(scores, protocol.subset(row.subset))] = 0.0
+        if protocol.mean.undetected:
+            values[none & ~_seen(scores, protocol.subset(row.subset))] = protocol.mean.undetected
+    return values
 
 
 def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
@@ -106,7 +159,15 @@ def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.flo
     """The numbers that a row averages, classes that have an object last."""
     a = protocol.subset(row.subset)
     m = protocol.max_dets().index(row.max_dets)
-    cells: NDArray[np.float64] = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
+    return _at_threshold(
+        scores.terms[a] if row.kind == "AP" else scores.recall[m, a], row, protocol
+    )
+
+
+def _at_threshold(
+    cells: NDArray[np.float64], row: MetricRow, protocol: Protocol
+) -> NDArray[np.float64]:
+    """(T, ...) of the row's IoU alone, where it names one."""
     if row.iou is None:
         return cells
     t = protocol.threshold(row.iou, where=row.name)
@@ -164,9 +225,13 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     ]
     if not missing:
         return []
-    effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
-        protocol.mean.undefined
-    ]
+    effect = {
+        "skip": "left out of the mean",
+        "zero": "counted as 0",
+        "one": "counted as 1",
+        "no_mean": "make the mean undefined",
+        "detected": "counted as 0 where they have detections, else left out of the mean",
+    }[protocol.mean.undefined]
     return [
         Note(
             "class-without-truth",

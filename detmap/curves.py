@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import counting, given, memory
+from detmap import counting, given, memory, whole_curves
+from detmap.errors import ProtocolError
+from detmap.integrators import integrator
 from detmap.matches import Matches
 from detmap.outlines import outlined
 from detmap.parallel import each_batch
@@ -38,6 +40,7 @@ class Scores:
     n_objects : (K, A) int64, objects to find
     n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
     n_images : (K,) int64, images with an object of the class
+    pooled : (A, T, R) float64, the terms of one curve for all classes; None where each has its own
     """
 
     judged: NDArray[np.int64]
@@ -48,6 +51,7 @@ class Scores:
     n_fp: NDArray[np.int64]
     n_ignored: NDArray[np.int64]
     n_images: NDArray[np.int64]
+    pooled: NDArray[np.float64] | None = None
 
 
 @outlined
@@ -204,7 +208,11 @@ def scores(
         np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=kind),
     )
     ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-    rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
+    if rows is not None:
+        matches.protocol.require_stock("another order of equal scores")
+    whole = whole_curves.needed(matches.protocol, ap)
+    code = integrator("step").kernel if whole else ap.rule.kernel
+    rule = kernels.Integrator(code, points, ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
     def score_weighted(classes: NDArray[np.int32]) -> None:
@@ -239,15 +247,20 @@ def scores(
         recall = summary.n_within / to_find[:, None, :, None]
     by_class_last = (1, 2, 0)
     n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
+    if whole:
+        terms = whole_curves.terms(matches, ap, sought, judged, weight)
+    else:
+        terms = np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0))
     return Scores(
         judged,
-        np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0)),
+        whole_curves.kept(terms, matches, judged, ap),
         np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
         n_objects,
         n_tp,
         n_fp,
         counting.in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
         counting.n_images(matches, weight),
+        whole_curves.pooled(matches, ap, sought, weight) if ap.pool == "all" else None,
     )
 
 
@@ -255,6 +268,10 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's
     classes in the whole.
     """
+    if any(part.pooled is not None for part in parts):
+        raise ProtocolError(
+            "ap.pool", "one curve of all classes cannot be joined from parts", "score all at once"
+        )
     order = np.argsort(np.concatenate(classes))
     judged = np.concatenate([c[part.judged] for part, c in zip(parts, classes, strict=True)])
     order_of_judged = np.argsort(judged)
@@ -265,7 +282,7 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
         rows = order_of_judged if column in ("terms", "recall") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    names = [f.name for f in fields(Scores) if f.name != "judged"]
+    names = [f.name for f in fields(Scores) if f.name not in ("judged", "pooled")]
     return Scores(judged[order_of_judged], *(whole(name) for name in names))
 
 

@@ -20,8 +20,10 @@ class Grid:
     ----------
     recipe : ``start:step:stop`` spaced as ``np.linspace`` does (pycocotools); ``matlab
         start:step:stop`` spaced from both ends as MATLAB's colon does (VOC devkit); ``arange
-        start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn); or a
-        tuple of the numbers themselves
+        start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn);
+        ``decimal start:step:stop`` the numbers nearest to the decimals (TIDE, darknet); ``float32
+        start:step:stop`` spaced as ``torch.linspace`` does in float32 (torchmetrics); or a tuple of
+        the numbers themselves
     """
 
     recipe: str | tuple[float, ...]
@@ -37,6 +39,12 @@ class Grid:
             return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
         if kind == "arange":
             return np.asarray(start + np.arange(n) * step, dtype=np.float64)
+        if kind == "decimal":
+            return np.array([round(start + k * step, 9) for k in range(n)])
+        if kind == "float32":  # from both ends, each number rounded once
+            single, k = float(np.float32((stop - start) / max(n - 1, 1))), np.arange(n)
+            spaced = np.where(k < n // 2, start + single * k, stop - single * (n - 1 - k))
+            return spaced.astype(np.float32).astype(np.float64)
         return np.linspace(start, stop, n, endpoint=True)
 
     def __str__(self) -> str:
@@ -47,7 +55,7 @@ class Grid:
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """A number of a recipe: ASCII digits, so that no ``inf``, ``1_0`` or foreign digit slips in."""
-RECIPE = re.compile(rf"(?:(matlab|arange) )?({NUMBER}):({NUMBER}):({NUMBER})")
+RECIPE = re.compile(rf"(?:(matlab|arange|decimal|float32) )?({NUMBER}):({NUMBER}):({NUMBER})")
 
 
 def _parse(recipe: str) -> tuple[str, float, float, float]:

@@ -28,7 +28,8 @@ class Integrator:
     ----------
     name : the value of ``ap.integrator``
     title : for people
-    kernel : its number in `detmap.kernels.integrate`
+    kernel : its number in `detmap.kernels.integrate`; -1 for a rule that reads the curve at every
+        rank, in `detmap.whole_curves`
     points : the key of ``[ap]`` that holds its recall points; "" for a rule without points
     samples : whether its terms are one a recall point (COCO averages them over classes point by
         point) and not the AP itself
@@ -46,7 +47,11 @@ INTEGRATORS = (
     Integrator("all_points", "all-point", kernel=1),
     Integrator("grid_envelope", "101-point", kernel=2, points="grid", samples=True),
     Integrator("step", "step", kernel=3),
+    Integrator("trapezoid", "trapezoid", kernel=-1, points="grid"),
+    Integrator("left_envelope", "left envelope", kernel=-1),
 )
+AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
+"""The rules that need a curve at its true positives only."""
 
 
 def integrator(name: str) -> Integrator:

@@ -187,7 +187,8 @@ class Matches(Immutable):
 
         Raises
         ------
-        MergeError : another protocol, other classes, or an image in two parts
+        MergeError : another protocol, other classes, or an image in two parts; a protocol under
+            which parts do not make the whole
         """
         for other in others:
             if not isinstance(other, Matches):
@@ -199,6 +200,13 @@ class Matches(Immutable):
         notes = distinct(*(part.notes for part in (self, *others)))
         if not parts:
             return replace(self, notes=notes)
+        if len(parts) > 1 and not self.protocol.image_by_image():
+            raise MergeError(
+                "merge",
+                f"under {self.protocol.name} the order of all detections decides, not that of each "
+                "part (ranking.sort, ranking.ties)",
+                "match the whole at once",
+            )
         image_ids, moved = join_images(parts)
         n_images, n_classes = len(image_ids), len(self.categories)
         label = np.concatenate([labels(part.off) for part in parts])

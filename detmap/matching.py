@@ -12,6 +12,7 @@ from detmap import memory
 from detmap.errors import DataError
 from detmap.immutable import blank, vouched
 from detmap.matches import Matches, distinct
+from detmap.ordered import match_in_order
 from detmap.overlaps import producer
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
@@ -21,6 +22,7 @@ from detmap.scope import clipped
 from detmap.signature import image_digests
 from detmap.tables import Detections, Note, Truth, require_truth_of
 from detmap.taken import Taken
+from detmap.verdicts import effective_thresholds as effective_thresholds
 from detmap.verdicts import word_of
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ def match(
             raise DataError(f"match: {name}", what, "give truth, detections, protocol")
     require_truth_of(detections, truth)
     truth, detections = clipped(truth, detections, protocol)  # so digests see the images' sizes
+    if not protocol.in_stock_order():
+        return match_in_order(truth, detections, protocol, taken=taken)
     roles = read_roles(truth, detections, protocol, threads)
     return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
 
@@ -187,17 +191,6 @@ def match_images(
     rows = np.flatnonzero(np.isin(detections.image, images))
     part = match(truth.on(images), detections.on(images, rows), protocol)
     return replace(part, position=rows.astype(np.int32)[part.position])
-
-
-def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
-    """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and
-    comparison applied.
-
-    ``overlap > t`` is ``overlap >=`` the next larger
-    number, so the kernels know one comparison only.
-    """
-    thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
-    return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
 def _columns(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from detmap.errors import ProtocolError
 
@@ -24,9 +24,12 @@ GRAMMAR = re.compile(
     r"(?P<kind>mAP|AP|AR)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
     r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
 )
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
+"""What a row may be called instead."""
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
-    "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each"
+    "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each; "
+    "NAME: ROW calls a row by a name of its own"
 )
 
 
@@ -122,6 +125,12 @@ def _spelled_out(texts: Sequence[str], axes: Axes) -> Iterator[str]:
 
 
 def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
+    name, colon, row = text.partition(": ")
+    if colon:
+        named = _rows_of(row, axes) if ": " not in row else []
+        if len(named) != 1 or not NAME.fullmatch(name):
+            raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
+        return [replace(named[0], name=name)]
     found = GRAMMAR.fullmatch(text)
     if not found or (found["kind"] == "mAP" and found["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from detmap.errors import few
+from detmap.matches import Matches
 from detmap.overview import Overview
 from detmap.protocol import Protocol
 from detmap.tables import Note
@@ -10,9 +13,12 @@ from detmap.tables import Note
 
 def of_verdicts(seen: Overview) -> list[Note]:
     """Remarks that the verdicts themselves give rise to."""
-    order = {"image": "image id, then input order", "input": "input order"}[
-        seen.protocol.ranking.ties
-    ]
+    order = {
+        "image": "image id, then input order",
+        "input": "input order",
+        "matched": "image id, then the order in which they took objects",
+        "first_seen": "the image that the class's detections name first, then input order",
+    }[seen.protocol.ranking.ties]
     limits = seen.protocol.limits
     of = "image and class" if limits.scope == "class" else "image"
     which = "best" if limits.order == "score" else "first"
@@ -52,3 +58,23 @@ def left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
     text = f"metrics are not reported, their IoU or limit is not evaluated: {few(names)}"
     return [Note("metric-left-out", text, len(names))] if names else []
+
+
+def stops(verdicts: Matches | Overview) -> list[Note]:
+    """That the reference has no number for this input, where that is so."""
+    if isinstance(verdicts, Overview):
+        return []
+    begins, sizes = verdicts.off[:-1], np.diff(verdicts.off)
+    first = begins[sizes > 0]
+    conditions = {
+        "no_detections": (int((sizes == 0).sum()), "classes have no detections"),
+        "neutral_first": (
+            int((verdicts.ignored[first, 0] & verdicts.ignored.dtype.type(1)).sum()),
+            "classes have a best detection that meets a neutral object",
+        ),
+    }
+    return [
+        Note("reference-stops", f"{text}: the reference stops there and has no number", count)
+        for stop, (count, text) in conditions.items()
+        if count and stop in verdicts.protocol.ranking.stops_at
+    ]

@@ -16,7 +16,7 @@ from detmap import aggregation, curves, display, operating, remarks, slicing
 from detmap.catalog import summed
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError
-from detmap.integrators import INTEGRATORS
+from detmap.integrators import AT_TRUE_POSITIVES
 from detmap.matches import Matches, Overview
 from detmap.metrics import MetricRow
 from detmap.operating import Operating
@@ -164,6 +164,7 @@ class Result:
             *undefined,
             *tied,
             *remarks.left_out(self.protocol),
+            *remarks.stops(self.verdicts),
         ]
 
     def curve(
@@ -307,7 +308,7 @@ class Result:
         """
         table = {}
         categories = self.verdicts.categories
-        for rule in INTEGRATORS:
+        for rule in AT_TRUE_POSITIVES:
             ap = replace(self.protocol.ap, integrator=rule.name)
             scores = curves.scores(self.matches, ap, weights=self.weights)
             shown = replace(self.protocol, ap=ap, metrics=("AP", "AP50", "AP75"))

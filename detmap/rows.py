@@ -78,6 +78,14 @@ def rows_of(
     return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
 
 
+def runs(*keys: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where runs of equal keys begin, and the end."""
+    new = np.ones(len(keys[0]), dtype=bool)
+    if len(new):
+        new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.append(np.flatnonzero(new), len(new)).astype(np.int64)
+
+
 def labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
     """(n,) the class of each row, from where each class begins."""
     return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.protocol import Protocol
+from detmap.protocol import LATER, Protocol
 from detmap.rows import labels
 from detmap.tables import Categories, Detections, Truth
 from detmap.version import __version__
@@ -133,9 +133,17 @@ def data_digest(
 
 
 def protocol_digest(protocol: Protocol) -> str:
-    """Twelve hexadecimal digits over every key of the protocol but its prose."""
+    """Twelve hexadecimal digits over every key of the protocol but its prose.
+
+    A key of `detmap.protocol.LATER` that has its default is left out: what was signed before there
+    was such a key has the same digest still.
+    """
     tree = protocol.as_dict()
     del tree["summary"], tree["source"]
+    for key, default in LATER.items():
+        table, name = key.split(".")
+        if tree[table][name] == default:
+            del tree[table][name]
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap import checks
 from detmap.immutable import keep
@@ -17,6 +18,17 @@ from detmap.taken import Taken
 def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
     """The word that holds a bit a threshold."""
     return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
+
+
+def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
+    """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and
+    comparison applied.
+
+    ``overlap > t`` is ``overlap >=`` the next larger number, so the kernels know one comparison
+    only.
+    """
+    thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
+    return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
 def check(matches: Any) -> None:
@@ -137,7 +149,7 @@ def _ranks(protocol: Protocol) -> int:
     """
     from detmap.kernels import state
 
-    if protocol.limits.order == "input":
+    if protocol.limits.order == "input" or not protocol.in_stock_order():
         return state.ANY_ORDER
     whole = protocol.scope.unlisted == "judge" and protocol.boxes.empty == "keep"
     return state.NO_GAPS if whole and protocol.limits.scope == "class" else state.UPWARDS

@@ -82,7 +82,7 @@ def doubt_next_to_nothing() -> None:
     for name in ("voc2007", "coco-bbox"):
         for settings in ({}, many):
             result = evaluate(truth, detections, name, settings=settings)
-            for row in integrators.INTEGRATORS:
+            for row in integrators.AT_TRUE_POSITIVES:
                 rules = result.protocol.override({"ap.integrator": row.name})
                 one = summarize(replace(result.matches, protocol=rules))
                 one.intervals(replicates=1)

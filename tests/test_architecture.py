@@ -25,25 +25,27 @@ LAYERS = (
     ("rows", "checks", "integrators"),
     ("given",),
     ("catalog", "protocol"),
+    ("orders",),
     ("tables",),
     ("overview",),
     ("signature", "taken", "subsets"),
     ("overlaps",),
     ("adapters",),
-    ("scope",),
+    ("scope", "preparing", "candidates"),
     ("roles",),
     ("archive", "verdicts"),
     ("headers",),
     ("saved",),
     ("matches",),
-    ("matching", "parts", "counting"),
+    ("ordered", "parts", "counting", "whole_curves"),
+    ("matching",),
     ("curves",),
     ("aggregation", "slicing", "remarks", "operating", "display"),
     ("statistics",),
     ("result", "ranking"),
     ("evaluate",),
     ("diagnosis",),
-    ("evaluator", "distributed"),
+    ("tools", "evaluator", "distributed"),
     ("doctor", "parity", "compat"),
     ("warmup",),
     ("cli",),
@@ -119,11 +121,11 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
     assert keys - read - by_method.keys() == {"protocol.source"}  # for people: `detmap show`
 
 
-@pytest.mark.parametrize("name", protocol.names())
+@pytest.mark.parametrize("name", [*protocol.names(), *protocol.tools()])
 def test_every_protocol_names_its_source_and_survives_a_round_trip(name: str) -> None:
     loaded = protocol.load(name)
     assert loaded.name == name
-    assert re.search(r"\.(py|m)\b", loaded.source), "the file of the reference"
+    assert re.search(r"\.(py|m|c)\b", loaded.source), "the file of the reference"
     assert protocol.from_dict(loaded.as_dict(), where="round trip") == loaded
 
 

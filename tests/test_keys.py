@@ -256,7 +256,9 @@ def test_groups_and_metric_rows() -> None:
 
 
 def test_no_key_is_left_out() -> None:
-    elsewhere = {"iou.of", "iou.sigmas"}  # test_shapes.py
+    from tests.test_tool_keys import KEYS  # which starts from the examples here
+
+    elsewhere = KEYS | {"iou.of", "iou.sigmas"}  # test_shapes.py
     elsewhere |= {"boxes.extent", "groups", "metrics", "name", "version", "summary", "source"}
     assert set(protocol.keys()) == {*VERDICTS, *NUMBERS, *elsewhere}
 

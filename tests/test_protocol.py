@@ -74,6 +74,35 @@ CHANGES = {
     "mean.undefined": "zero",
     "metrics": ["AP"],
     "subsets": {"all": {"area": [0, 5]}},
+    "boxes.first_pixel": "zero",
+    "boxes.form": "center",
+    "boxes.precision": "float32",
+    "boxes.object_shift": -1,
+    "iou.least_union": 1e-6,
+    "iou.absorb": ">",
+    "iou.arithmetic": "float32",
+    "matching.prefer": "to_find",
+    "matching.flags": "repeated",
+    "matching.order": "class",
+    "matching.sort": "unstable",
+    "detections.above": [0.05],
+    "detections.score_precision": "float32",
+    "detections.score_decimals": 3,
+    "detections.box_decimals": 1,
+    "ranking.sort": "reversed",
+    "ranking.precision": "float64",
+    "ranking.ignored": "leave",
+    "ranking.stops_at": ["no_detections"],
+    "ranking.of": "all",
+    "ranking.equal": "true_first",
+    "ap.tail": "drop",
+    "ap.arithmetic": "float32",
+    "ap.sum": "pairwise",
+    "ap.stored": "float32",
+    "ap.no_objects": "zero",
+    "ap.pool": "all",
+    "mean.undetected": -1,
+    "mean.precision": "float32",
 }
 
 
@@ -107,7 +136,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         ("iou.thresholds", "0.01:0.01:1", "at most 64"),
         ("iou.thresholds", "[nan]", "ascending numbers"),
         ("iou.comparison", "==", "one of >=, >"),
-        ("ap.integrator", "trapezoid", "one of eleven_point, all_points, grid_envelope, step"),
+        ("ap.integrator", "simpson", "one of eleven_point, all_points, grid_envelope, step"),
         ("ap.epsilon", "-1", "a number in [0,"),
         ("subsets.tiny.area", "[9, 1]", "low <= high"),
         ("subsets.tiny.area", "[1]", "low <= high"),
@@ -359,3 +388,40 @@ def test_a_protocol_that_was_pickled_or_copied_is_checked_like_any() -> None:
 def test_a_protocol_of_the_same_values_is_made(name: str) -> None:
     stock = protocol.load(name)
     assert replace(stock) == stock
+
+
+def test_keys_that_came_later_leave_the_digests_as_they_were() -> None:
+    found = {name: signature.protocol_digest(protocol.load(name)) for name in ("voc2007", "lvis")}
+    assert found == {"voc2007": "fe2105f7f71d", "lvis": "7a1c851e1fd6"}
+
+
+def test_a_file_may_be_based_on_a_shipped_one(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    head = 'name = "mine"\nversion = 1\nsummary = "s"\nsource = "x.py"\n'
+    own.write_text(
+        head + 'based_on = "yolov5"\n[limits]\nmax_dets = [7]\n[subsets.big]\narea = [9, 10]'
+    )
+    mine, base = protocol.load(own), protocol.load("yolov5")
+    assert mine.limits == replace(base.limits, max_dets=(7,))
+    assert [subset.name for subset in mine.subsets] == ["big"]
+    assert mine.ap == base.ap
+    own.write_text(head + 'based_on = "yolov6"\n')
+    with pytest.raises(ProtocolError, match="based_on: no protocol"):
+        protocol.load(own)
+
+
+def test_a_row_may_have_a_name_of_its_own() -> None:
+    rows, _ = COCO.override({"metrics": ["mAP50: AP50", "AP"]}).rows()
+    assert [(row.name, row.iou) for row in rows] == [("mAP50", 0.5), ("AP", None)]
+    for text in ("a b: AP", "x: AP@subset", "x: y: AP", ": AP"):
+        with pytest.raises(ProtocolError, match="no metric"):
+            COCO.override({"metrics": [text]})
+
+
+def test_grids_as_tools_write_them() -> None:
+    assert Grid("decimal 0.5:0.05:0.95").values().tolist() == [x / 100 for x in range(50, 100, 5)]
+    single = Grid("float32 0:0.01:1").values()
+    assert (single.astype(np.float32) == single).all()
+    plain = np.linspace(0, 1, 101).astype(np.float32)
+    assert int((single != plain).sum()) == 20  # torch.linspace(0, 1, 101)
+    assert (Grid("float32 0.5:0.05:0.95").values() == np.linspace(0.5, 0.95, 10, dtype="f4")).all()

@@ -28,6 +28,7 @@ COMMANDS = {
     "merge": "put parts together and print the result",
     "rank": "judge the scores of an image-level classifier",
     "parity": "compare with pycocotools on the same files",
+    "tools": "what each named tool gives for the same files",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
     "completion": "print what makes a shell complete `detmap`",

@@ -10,7 +10,6 @@ from detmap import protocol as protocols
 from detmap.adapters.registry import FORMATS
 from detmap.cli import options, output, streams
 from detmap.report.table import Table
-from detmap.resources import folder
 
 EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
 
@@ -26,7 +25,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--formats", action="store_true", help="list the formats that are read instead"
     )
-    options.add_outputs(command)
+    options.add_outputs(command, "protocols", "tools")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,16 +39,21 @@ def run(arguments: argparse.Namespace) -> int:
         output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
         return 0
     if arguments.protocol is None:
-        loaded = [protocols.load(name) for name in protocols.names()]
-        rows = tuple((each.name, each.version, each.summary) for each in loaded)
         output.write_tables(
-            [Table("", ("protocol", "version", "summary"), rows, name="protocols")], arguments
+            [_listed("protocol", protocols.names()), _listed("tool", protocols.tools())], arguments
         )
         return 0
     options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
     protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
-    path = folder("configs") / f"{arguments.protocol}.toml"
+    path = protocols.shipped(arguments.protocol)
     own = Path(arguments.protocol)
-    text = opening.read_bytes(path if path.is_file() else own).decode()
+    text = opening.read_bytes(own if path is None else path).decode()
     streams.write(text, arguments.output)
     return 0
+
+
+def _listed(kind: str, names: list[str]) -> Table:
+    """Protocols by name."""
+    loaded = [protocols.load(name) for name in names]
+    rows = tuple((each.name, each.version, each.summary) for each in loaded)
+    return Table("", (kind, "version", "summary"), rows, name=f"{kind}s")

@@ -162,6 +162,7 @@ def diagnose(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
+    rules.require_stock("a diagnosis")
     if rules.iou.of != "boxes":
         what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
         raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")

@@ -139,6 +139,36 @@ def _sigmas(value: Any) -> tuple[float, ...]:
 SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one a keypoint; [] where there are none")
 
 
+def _floor(value: Any) -> tuple[float, ...]:
+    found = _numbers(value)
+    if len(found) > 1:
+        raise ValueError
+    return found
+
+
+FLOOR = Check(_floor, "a list of one number; [] for no floor")
+
+
+def _stops(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(
+        x in ("no_detections", "neutral_first") for x in value
+    ):
+        raise ValueError
+    return tuple(value)
+
+
+STOPS = Check(_stops, "a list of no_detections, neutral_first")
+
+
+def _decimals(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= 9:
+        raise ValueError
+    return value
+
+
+DECIMALS = Check(_decimals, "a whole number from -1 to 9")
+
+
 def _whole(value: Any, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < most:
         raise ValueError
@@ -179,7 +209,7 @@ def _ranges(value: Any) -> tuple[Range, ...]:
 
 def _neutral(value: Any) -> tuple[tuple[str, str], ...]:
     roles = _table(value, MAX_SUBSETS)
-    if not all(what in ("count", "ignore", "absorb") for what in roles.values()):
+    if not all(what in ("count", "ignore", "absorb", "absent") for what in roles.values()):
         raise ValueError
     return tuple(sorted(roles.items()))
 
@@ -210,6 +240,6 @@ SUBSETS = Check(
     _subsets,
     f"1 to {MAX_SUBSETS} named tables of ranges, NAME.ATTRIBUTE = [low, high] with low <= high",
 )
-NEUTRAL = Check(_neutral, "a table of roles, each one of count, ignore, absorb")
+NEUTRAL = Check(_neutral, "a table of roles, each one of count, ignore, absorb, absent")
 GROUPS = Check(_groups, f'a table of groups, each "{LABELLED}" or a list of class names')
 METRICS = Check(_strings, "a list of metric names such as AP, AP50, AP@subset, AR@max_dets, mAP")

@@ -48,6 +48,42 @@ def table() -> list[KeyRow]:
     return rows
 
 
+_LATER = (
+    "ap.arithmetic",
+    "ap.no_objects",
+    "ap.pool",
+    "ap.stored",
+    "ap.sum",
+    "ap.tail",
+    "boxes.first_pixel",
+    "boxes.form",
+    "boxes.object_shift",
+    "boxes.precision",
+    "detections.above",
+    "detections.box_decimals",
+    "detections.score_decimals",
+    "detections.score_precision",
+    "iou.absorb",
+    "iou.arithmetic",
+    "iou.least_union",
+    "matching.flags",
+    "matching.order",
+    "matching.prefer",
+    "matching.sort",
+    "mean.precision",
+    "mean.undetected",
+    "ranking.equal",
+    "ranking.ignored",
+    "ranking.of",
+    "ranking.precision",
+    "ranking.sort",
+    "ranking.stops_at",
+)
+"""Keys that came after the first signed numbers; none is ever taken out."""
+LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER}
+"""The defaults of those keys, which the digest of a protocol passes over."""
+
+
 def keys() -> list[str]:
     """Every dotted key of a protocol, such as ``limits.max_dets``."""
     return [row.name for row in table()]

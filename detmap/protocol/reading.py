@@ -25,12 +25,34 @@ RENAMED = {
 }
 """Keys of earlier versions, and what took their place."""
 OPEN = ("subsets", "matching.neutral", "groups")  # tables whose keys are names of one's own
+BASE = "based_on"
+"""The key by which a file names the shipped protocol whose values it changes."""
+MOST_BASES = 8  # of bases that are based on others
 LONG = 120  # characters of a bad value that a message shows
 
 
+TOOLS = "tools"
+"""The folder of ``configs`` with the rules of named tools."""
+
+
 def names() -> list[str]:
-    """The protocols that detmap ships."""
+    """The protocols of benchmarks that detmap ships."""
     return sorted(path.stem for path in folder("configs").glob("*.toml"))
+
+
+def tools() -> list[str]:
+    """The protocols of named tools that detmap ships."""
+    return sorted(path.stem for path in (folder("configs") / TOOLS).glob("*.toml"))
+
+
+def shipped(name: str) -> Path | None:
+    """The file of a protocol that detmap ships, of a benchmark or of a tool; None if it ships
+    none.
+    """
+    places = (folder("configs"), folder("configs") / TOOLS)
+    known = "/" not in name and name not in (".", "..")
+    found = [place / f"{name}.toml" for place in places if known]
+    return next((path for path in found if path.is_file()), None)
 
 
 def load(name_or_path: str | Path) -> Protocol:
@@ -49,15 +71,22 @@ def load(name_or_path: str | Path) -> Protocol:
         )
     own = Path(name_or_path)
     stock = "/" not in str(name_or_path) and own.suffix != ".toml"
-    if stock and str(name_or_path) not in names():
-        close = difflib.get_close_matches(str(name_or_path), names(), n=1)
+    if stock and str(name_or_path) not in {*names(), *tools()}:
+        known = [*names(), *tools()]
+        close = difflib.get_close_matches(str(name_or_path), known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ProtocolError(
             "protocol",
             f"no protocol {str(name_or_path)[:LONG]!r}",
-            f"{hint}there are {', '.join(names())}",
+            f"{hint}there are {', '.join(names())}, and {len(tools())} tools: see `detmap show`",
         )
-    path = folder("configs") / f"{name_or_path}.toml" if stock else own
+    path = shipped(str(name_or_path)) if stock else own
+    assert path is not None
+    return replace(from_dict(_tree(path), where=str(path)), stock=stock)
+
+
+def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
+    """The plain values of a protocol's file, over those of the one that it is `based_on`."""
     try:
         text = opening.read_bytes(path).decode()
     except (DataError, UnicodeDecodeError) as error:
@@ -72,7 +101,27 @@ def load(name_or_path: str | Path) -> Protocol:
         raise ProtocolError(
             str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example"
         ) from None
-    return replace(from_dict(tree, where=str(path)), stock=stock)
+    if BASE not in tree:
+        return tree
+    name = tree.pop(BASE)
+    base = shipped(name) if isinstance(name, str) else None
+    if base is None or depth > MOST_BASES:
+        known = ", ".join(names())
+        raise ProtocolError(f"{path}: {BASE}", f"no protocol {_shown(name)}", f"there are {known}")
+    return _over(_tree(base, depth + 1), tree)
+
+
+def _over(base: dict[str, Any], tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a tree over those of a base; subsets and groups are replaced whole."""
+    merged = dict(base)
+    for name, value in tree.items():
+        inner = merged.get(name)
+        whole = f"{prefix}{name}" in ("subsets", "groups")
+        if isinstance(value, Mapping) and isinstance(inner, Mapping) and not whole:
+            merged[name] = _over(dict(inner), value, f"{prefix}{name}.")
+        else:
+            merged[name] = value
+    return merged
 
 
 def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
@@ -166,7 +215,7 @@ def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool)
     for key, value in changes:
         if value != canonical(now.get(key)):
             raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")
-    if stock and protocol.name in names():
+    if stock and shipped(protocol.name) is not None:
         prose = ("summary", "source")
         found = _differences(load(protocol.name), protocol)
         return replace(protocol, changes=tuple(each for each in found if each[0] not in prose))

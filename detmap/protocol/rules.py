@@ -1,4 +1,5 @@
-"""The tables of a protocol: the rules by which benchmarks differ, each a key of the TOML file.
+"""The tables of a protocol up to the verdicts: the rules by which benchmarks differ, each a key of
+the TOML file. From the ranked list on they are in `detmap.protocol.averages`.
 
 A key is declared here once, with its meaning, its check, its source and its default; validation,
 the documentation and the signature all read this declaration.
@@ -9,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 from detmap.grids import Grid
-from detmap.integrators import INTEGRATORS, Integrator, integrator
 from detmap.protocol.checks import (
-    LIMITS,
+    DECIMALS,
+    FLOOR,
     MAX_THRESHOLDS,
     NEUTRAL,
     SIGMAS,
@@ -33,18 +31,23 @@ class Boxes:
     extent: Annotated[
         str,
         Key(
-            "how far a box reaches: `continuous` edges, or `inclusive` pixels, width x2 - x1 + 1",
-            choice("continuous", "inclusive"),
-            "continuous: bbIou in pycocotools' maskApi.c; inclusive: VOCevaldet.m",
+            "how far a box reaches: `continuous` edges; `inclusive` pixels, width x2 - x1 + 1; "
+            "`padded`: to x2 + 1, width (x2 + 1) - x1; or the corners `as_written`, x2 - x1 in "
+            "VOC's files too, whose boxes lose a pixel",
+            choice("continuous", "inclusive", "padded", "as_written"),
+            "continuous: bbIou in pycocotools' maskApi.c; inclusive: VOCevaldet.m; padded: "
+            "chainercv eval_detection_voc.py; as_written: podm box.py, Ultralytics VOC.yaml",
         ),
     ]
     empty: Annotated[
         str,
         Key(
             "what becomes of objects and, after the limit, detections with an area of 0: they are "
-            "kept (`keep`) or left out altogether (`drop`)",
-            choice("keep", "drop"),
-            "drop: lvis/lvis.py, get_ann_ids (area > 0)",
+            "kept (`keep`) or left out altogether (`drop`); `detections`: those without a width or "
+            "height are left out before the limit, objects are kept",
+            choice("keep", "drop", "detections"),
+            "drop: lvis/lvis.py, get_ann_ids (area > 0); detections: TF OD API "
+            "per_image_evaluation.py, _remove_invalid_boxes",
             "keep",
         ),
     ]
@@ -56,6 +59,46 @@ class Boxes:
             choice("no", "crowdhuman"),
             "crowdhuman: CrowdDet lib/evaluate APMRToolkits/image.py, clip_all_boader",
             "no",
+        ),
+    ]
+    first_pixel: Annotated[
+        str,
+        Key(
+            "the number of the first pixel while coordinates are rounded to `boxes.precision`: "
+            "`one`, as VOC writes; `zero`: 1 is taken from all four before",
+            choice("one", "zero"),
+            "zero: chainercv voc_bbox_dataset.py; keras-retinanet pascal_voc.py",
+            "one",
+        ),
+    ]
+    form: Annotated[
+        str,
+        Key(
+            "what is rounded to `boxes.precision`: the `edges`; left, top and the `sides`; the "
+            "`center` and the sides, from which the edges are taken anew; or left, top and the "
+            "sides as `fractions` of the image, or as `thousandths` of a pixel whatever its size",
+            choice("edges", "sides", "center", "fractions", "thousandths"),
+            "sides: torchmetrics mean_ap.py, box_convert; center: darknet box.c; fractions: "
+            "fiftyone utils/iou.py",
+            "edges",
+        ),
+    ]
+    precision: Annotated[
+        str,
+        Key(
+            "the floating-point numbers that coordinates are held in",
+            choice("float64", "float32"),
+            "float32: mmdet mean_ap.py; Ultralytics engine/validator.py",
+            "float64",
+        ),
+    ]
+    object_shift: Annotated[
+        float,
+        Key(
+            "added to the coordinates of the objects, not to those of the detections",
+            number(-10, 10),
+            "-1: ssd.pytorch eval.py, parse_rec (xmin - 1), while write_voc_results_file adds 1",
+            0.0,
         ),
     ]
 
@@ -116,6 +159,35 @@ class Iou:
             0.0,
         ),
     ]
+    least_union: Annotated[
+        float,
+        Key(
+            "the area that an overlap is divided by is at least this",
+            number(0, 1),
+            "1e-6: mmdet bbox_overlaps.py; eps: keras-retinanet compute_overlap.pyx",
+            0.0,
+        ),
+    ]
+    absorb: Annotated[
+        str,
+        Key(
+            "the comparison for objects that absorb; with `iou.comparison` `>` it is that one",
+            choice(">=", ">"),
+            ">=: cocoeval.py; >: TIDE quantify.py",
+            ">=",
+        ),
+    ]
+    arithmetic: Annotated[
+        str,
+        Key(
+            "the numbers that overlaps are computed in, each step rounded; `mixed`: the shared "
+            "area in float64, the areas of the boxes in float32",
+            choice("float64", "float32", "mixed"),
+            "float32: mmdet bbox_overlaps.py, chainercv bbox_iou.py; mixed: ActivityNet "
+            "np_box_ops.py, intersection",
+            "float64",
+        ),
+    ]
     tolerance: Annotated[
         float,
         Key(
@@ -144,10 +216,57 @@ class Matching:
     equal: Annotated[
         str,
         Key(
-            "which of two objects with the same overlap is the better one, in the order of the "
-            "truth",
-            choice("last", "first"),
-            "last: cocoeval.py, evaluateImg; first: VOCevaldet.m, CrowdDet, eval_detection.m",
+            "which of two objects with the same overlap is the better one: the `last` or the "
+            "`first` of the truth; `first_to_find`: the first, neutral ones standing behind the "
+            "others; `sorted`: the first after NumPy's unstable sort of all pairs of the image, "
+            "backwards; `sorted_own`: the same of the detection's own overlaps",
+            choice("last", "first", "first_to_find", "sorted", "sorted_own"),
+            "last: cocoeval.py, evaluateImg; first: VOCevaldet.m, CrowdDet, eval_detection.m; "
+            "first_to_find: mmdet mean_ap.py, tpfp_default; sorted: yolov5 val.py, process_batch; "
+            "sorted_own: mean_average_precision utils.py, row_to_vars",
+        ),
+    ]
+    prefer: Annotated[
+        str,
+        Key(
+            "under `best_any`, what comes first: the larger `overlap`; or, where it is reached, an "
+            "object `to_find`, and a neutral one only where no such is",
+            choice("overlap", "to_find"),
+            "overlap: VOCevaldet.m; to_find: darknet detector.c, validate_detector_map",
+            "overlap",
+        ),
+    ]
+    flags: Annotated[
+        str,
+        Key(
+            "which flag says that an object is neutral: its `own`; or, for the i-th of n "
+            "detections of an image and class and the j-th of m objects, that of object "
+            "(i m + j) // n, while all objects count (`repeated`)",
+            choice("own", "repeated"),
+            "repeated: mean_average_precision utils.py, compute_match_table (np.repeat, reshape)",
+            "own",
+        ),
+    ]
+    order: Annotated[
+        str,
+        Key(
+            "the order in which the detections of an image take objects: that of the class's "
+            "`ranking`; that of a sort of the image's detections of the `class`, or of all classes "
+            "of the `image`; or that of the `input`",
+            choice("ranking", "class", "image", "input"),
+            "ranking: VOCevaldet.m; class: mmdet mean_ap.py; image: keras-retinanet eval.py; "
+            "input: ActivityNet per_image_evaluation.py",
+            "ranking",
+        ),
+    ]
+    sort: Annotated[
+        str,
+        Key(
+            "how that sort treats equal scores: `stable`; `unstable`: as NumPy's "
+            "argsort(-score) leaves them; `reversed`: as its argsort(score)[::-1] does",
+            choice("stable", "unstable", "reversed"),
+            "unstable: mmdet mean_ap.py; reversed: chainercv eval_detection_voc.py",
+            "stable",
         ),
     ]
     neutral: Annotated[
@@ -156,9 +275,11 @@ class Matching:
             "what an object with a role is. `ignore`: neither an object to find nor, where a "
             "detection meets it, an error; `absorb`: the same, and the overlap with it is measured "
             "over the detection's own area, so that one region takes many detections; `count`: an "
-            "ordinary object, as objects whose roles are not listed",
+            "ordinary object, as objects whose roles are not listed; `absent`: as if it were not "
+            "there",
             NEUTRAL,
-            "crowd: cocoeval.py and maskApi.c; difficult: VOCevaldet.m; ignore: lvis/eval.py",
+            "crowd: cocoeval.py and maskApi.c; difficult: VOCevaldet.m; ignore: lvis/eval.py; "
+            "absent: Ultralytics VOC.yaml",
             {},
         ),
     ]
@@ -176,7 +297,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class DetectionRules:
-    """What a detection outside a subset is while that subset is evaluated."""
+    """How detections are read, and what one outside a subset is while that is evaluated."""
 
     outside: Annotated[
         str,
@@ -196,6 +317,44 @@ class DetectionRules:
             number(1, 1e6),
             "1.25: CityPersons eval_MR_multisetup.py (expFilter), bbGt.m",
             1.0,
+        ),
+    ]
+    above: Annotated[
+        tuple[float, ...],
+        Key(
+            "detections take part whose score is larger than this, in the precision of scores; [] "
+            "for all",
+            FLOOR,
+            "0.05: keras-retinanet eval.py; 0.001: yolov5 val.py; 0.005: darknet detector.c",
+            [],
+        ),
+    ]
+    score_precision: Annotated[
+        str,
+        Key(
+            "the floating-point numbers that scores are held in",
+            choice("float64", "float32"),
+            "float32: mmdet mean_ap.py; Ultralytics engine/validator.py",
+            "float64",
+        ),
+    ]
+    score_decimals: Annotated[
+        int,
+        Key(
+            "decimals that scores are written with before they are read again; -1: as they are",
+            DECIMALS,
+            "3: detectron2 pascal_voc_evaluation.py; ssd.pytorch eval.py",
+            -1,
+        ),
+    ]
+    box_decimals: Annotated[
+        int,
+        Key(
+            "decimals that coordinates are written with before they are read again; -1: as they "
+            "are",
+            DECIMALS,
+            "1: detectron2 pascal_voc_evaluation.py; ssd.pytorch eval.py",
+            -1,
         ),
     ]
 
@@ -222,135 +381,5 @@ class ScopeRules:
             choice("judge", "neutral"),
             "neutral: lvis/eval.py, evaluate_img (img_nel)",
             "judge",
-        ),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many detections are looked at; `NO_LIMIT` where there is none."""
-
-    max_dets: Annotated[
-        tuple[int, ...],
-        Key(
-            "how many detections are looked at, one result each; [] for all",
-            LIMITS,
-            "cocoeval.py, Params.setDetParams; lvis/results.py, limit_dets_per_image",
-        ),
-    ]
-    scope: Annotated[
-        str,
-        Key(
-            "of what: of each `class` on an image, or of all classes of an `image` together",
-            choice("class", "image"),
-            "class: cocoeval.py, evaluateImg; image: lvis/results.py, VisDrone calcAccuracy.m",
-            "class",
-        ),
-    ]
-    order: Annotated[
-        str,
-        Key(
-            "which ones: those that `score` best, of equal scores the first; or the first of the "
-            "`input`, which allows for one limit only",
-            choice("score", "input"),
-            "score: cocoeval.py, lvis/results.py; input: VisDrone calcAccuracy.m",
-            "score",
-        ),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The order of a class's detections."""
-
-    ties: Annotated[
-        str,
-        Key(
-            "which of two equal scores ranks first: by `image` id, then input order; or by `input` "
-            "order alone",
-            choice("image", "input"),
-            "image: cocoeval.py, accumulate; input: VOCevaldet.m",
-        ),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class AveragePrecision:
-    """From a ranked list to one number."""
-
-    integrator: Annotated[
-        str,
-        Key(
-            "the rule that turns recall and precision into AP",
-            choice(*(row.name for row in INTEGRATORS)),
-            "eleven_point: VOCevaldet.m of 2007; all_points: VOCap.m; grid_envelope: cocoeval.py",
-        ),
-    ]
-    grid: Annotated[
-        Grid,
-        Key(
-            "recall points of `grid_envelope`",
-            grid(0, 1, 100_001, above=False),
-            "cocoeval.py, Params.setDetParams",
-        ),
-    ]
-    eleven: Annotated[
-        Grid,
-        Key(
-            "recall points of `eleven_point`",
-            grid(0, 1, 100_001, above=False),
-            "VOCevaldet.m; voc_eval.py",
-        ),
-    ]
-    epsilon: Annotated[
-        float,
-        Key(
-            "added to TP + FP before the division",
-            number(0, 1e-6),
-            "np.spacing(1): cocoeval.py, accumulate",
-        ),
-    ]
-    recall_over: Annotated[
-        str,
-        Key(
-            "the objects that recall is a share of: those to find (`counted`), or `all`, neutral "
-            "ones too",
-            choice("counted", "all"),
-            "all: VisDrone evalRes.m",
-            "counted",
-        ),
-    ] = "counted"
-
-    @property
-    def rule(self) -> Integrator:
-        """The row of the integrator."""
-        return integrator(self.integrator)
-
-    def points(self) -> NDArray[np.float64]:
-        """(R,) the recall points of the integrator; those of ``grid`` for one that has none."""
-        return self.eleven.values() if self.rule.points == "eleven" else self.grid.values()
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """From the classes' numbers to one."""
-
-    undefined: Annotated[
-        str,
-        Key(
-            "what a class without objects to find adds to the mean: nothing (`skip`), 0 (`zero`) "
-            "or 1 (`one`)",
-            choice("skip", "zero", "one"),
-            "skip: cocoeval.py, summarize; zero: DOTA",
-        ),
-    ]
-    weights: Annotated[
-        str,
-        Key(
-            "what a class weighs in the mean: the same (`equal`), or its number of `images` with "
-            "an object",
-            choice("equal", "images"),
-            "images: VisDrone calcAccuracy.m (evalClass repeats)",
-            "equal",
         ),
     ]

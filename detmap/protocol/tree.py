@@ -16,6 +16,7 @@ from detmap.grids import Grid
 from detmap.immutable import Immutable
 from detmap.metrics import NO_LIMIT, Axes, MetricRow
 from detmap.outlines import outline
+from detmap.protocol.averages import AveragePrecision, Limits, Mean, Ranking
 from detmap.protocol.checks import (
     GROUPS,
     LABELLED,
@@ -27,17 +28,35 @@ from detmap.protocol.checks import (
     Key,
     Subset,
 )
-from detmap.protocol.rules import (
-    AveragePrecision,
-    Boxes,
-    DetectionRules,
-    Iou,
-    Limits,
-    Matching,
-    Mean,
-    Ranking,
-    ScopeRules,
-)
+from detmap.protocol.rules import Boxes, DetectionRules, Iou, Matching, ScopeRules
+
+STOCK_ORDER: dict[str, tuple[Any, ...]] = {
+    "boxes.extent": ("continuous", "inclusive"),
+    "boxes.empty": ("keep", "drop"),
+    "boxes.first_pixel": ("one",),
+    "boxes.form": ("edges",),
+    "boxes.precision": ("float64",),
+    "boxes.object_shift": (0.0,),
+    "iou.least_union": (0.0,),
+    "iou.arithmetic": ("float64",),
+    "iou.absorb": (">=",),
+    "matching.equal": ("last", "first"),
+    "matching.flags": ("own",),
+    "matching.prefer": ("overlap",),
+    "matching.order": ("ranking",),
+    "matching.sort": ("stable",),
+    "detections.above": ((),),
+    "detections.score_precision": ("float64",),
+    "detections.score_decimals": (-1,),
+    "detections.box_decimals": (-1,),
+    "ranking.ties": ("image", "input"),
+    "ranking.sort": ("stable",),
+    "ranking.ignored": ("stay",),
+    "ranking.of": ("class",),
+}
+"""Values that the fast path of matching knows; any other takes `detmap.ordered`."""
+GROUPED = ("boxes", "iou", "matching", "detections", "ranking", "ap", "mean")
+"""Tables with keys by which tools differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +139,47 @@ class Protocol(Immutable):
         from detmap.protocol.reading import override
 
         return override(self, settings)
+
+    def in_stock_order(self) -> bool:
+        """Whether matching needs no other order of detections and no other numbers than those of
+        the benchmarks: stable sorts, float64, each detection by the class's ranking.
+        """
+        tree = {"boxes": self.boxes, "iou": self.iou, "matching": self.matching}
+        tree |= {"detections": self.detections, "ranking": self.ranking}
+        known = all(
+            getattr(tree[key.split(".")[0]], key.split(".")[1]) in values
+            for key, values in STOCK_ORDER.items()
+        )
+        return known and "absent" not in dict(self.matching.neutral).values()
+
+    def image_by_image(self) -> bool:
+        """Whether parts that were matched alone make the whole: the order of all detections does
+        not come from a sort that is not stable, nor from where a class is seen first.
+        """
+        return self.ranking.sort == "stable" and self.ranking.ties != "first_seen"
+
+    def require_stock(self, what: str) -> None:
+        """Refuse what knows the rules of benchmarks alone.
+
+        Raises
+        ------
+        ProtocolError : a key by which only tools differ has another value than its default
+        """
+        from detmap.protocol.keys import LATER
+
+        tree = self.as_dict()
+        own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
+        other = [key for key, default in LATER.items() if own[key] != default]
+        new = {"ap.integrator": ("trapezoid", "left_envelope"), "mean.weights": ("objects",)}
+        new |= {"mean.undefined": ("no_mean", "detected"), "boxes.empty": ("detections",)}
+        new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
+        other += [key for key, values in new.items() if own[key] in values]
+        if other:
+            raise ProtocolError(
+                f"protocol {self.name}",
+                f"{what} knows the rules of benchmarks, not {', '.join(other)}",
+                "take a benchmark's protocol, such as voc2012 or coco-bbox",
+            )
 
     def thresholds(self) -> NDArray[np.float64]:
         """(T,) IoU thresholds."""

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap import curves
 from detmap.curves import Lists, Points
+from detmap.integrators import AT_TRUE_POSITIVES as TABLE
 from detmap.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
-from detmap.integrators import INTEGRATORS as TABLE
 from detmap.outlines import outlined
 from detmap.parallel import each_largest_first
 from detmap.protocol import AveragePrecision

@@ -57,5 +57,7 @@ def stock(name: str) -> Rules:
 def as_dict(chosen: Rules) -> dict[str, Any]:
     """The rules as plain values, the keys of `AveragePrecision` beside the others."""
     ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
-    del ap["recall_over"]  # a class's positives are all there is
+    of_detectors = [key.removeprefix("ap.") for key in protocols.LATER if key.startswith("ap.")]
+    for key in ("recall_over", *of_detectors):  # a class's positives are all there is
+        del ap[key]
     return {key: value for key, value in asdict(chosen).items() if key != "ap"} | ap

@@ -73,6 +73,7 @@ class Plan:
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
     """Gather what the rows of metrics and of the per-class table read."""
     protocol = matches.protocol
+    protocol.require_stock("an interval")
     distinct: dict[tuple[int, int, int], int] = {}
 
     def place(row: MetricRow) -> int:

@@ -1,0 +1,60 @@
+"""Print what each named tool gives for the same files (pycocotools, Ultralytics, torchmetrics,
+mmdetection, detectron2, Cartucho ...), and how far that is from the stock protocol.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import options, output, reading, streams
+from detmap.report.table import Table
+
+EXAMPLES = (
+    "detmap tools VOCdevkit/VOC2007 results/",
+    "detmap tools TRUTH DETECTIONS --percent --digits 3",
+    "detmap tools TRUTH DETECTIONS --only yolov5,tide --format json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    command.add_argument(
+        "--only", type=names, metavar="NAMES", help="tools by name, with commas between them"
+    )
+    options.add_threads(command)
+    options.add_outputs(command)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, evaluate under every tool's rules, print."""
+    from detmap import tools
+
+    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    truth, detections, rules = reading.read(arguments)
+    streams.progress("evaluating by the rules of each tool")
+    known = tools.MatchedOnce(truth, detections, arguments.threads)
+    stock = known.result(rules)
+    metric, value = tools.headline(stock)
+    found = tools.numbers(truth, detections, rules, arguments.only, threads=arguments.threads)
+    rows = [(rules.name, metric, value, 0.0, "compared with")]
+    rows += [(row.tool, row.metric, row.value, row.difference, row.remark) for row in found]
+    header = ("tool", "metric", "value", "difference", "remark")
+    table = Table(
+        f"tools, compared with {rules.name}", header, tuple(rows), (stock.signature,), name="tools"
+    )
+    output.write_tables([table], arguments)
+    remarks = {
+        "ties": "ties: NumPy's sort, which is not stable, decided among equals; the number is that "
+        "of this NumPy on this processor",
+        "stops": "stops: the tool itself stops with an error on such input",
+    }
+    seen = {word for row in found for word in row.remark.split(", ")}
+    output.write_notes([text for word, text in remarks.items() if word in seen])
+    return 0

@@ -1,0 +1,315 @@
+"""`match` for the rules that the fast path does not know: other orders, other numbers.
+
+The fast path (`detmap.matching`) ranks with a stable sort and computes overlaps in float64, cell by
+cell. Here whole columns are laid out with NumPy, in the orders and numbers that the protocol asks
+for, and judged by the same kernels. Under a protocol that both know the verdicts are the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.candidates import candidates, excused_by, sorted_choice, sorted_own, to_find_first
+from detmap.matches import Matches, distinct
+from detmap.orders import number_of, ranked_number, sort_lists
+from detmap.preparing import prepare
+from detmap.protocol import Protocol
+from detmap.roles import Roles, read_roles
+from detmap.rows import by_image, group, places_in_cells, runs
+from detmap.signature import image_digests
+from detmap.tables import Detections, Note, Truth
+from detmap.taken import Taken
+from detmap.verdicts import effective_thresholds, word_of
+
+if TYPE_CHECKING:
+    from detmap.kernels.match import Takings
+
+Rows = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """Where the detections stand.
+
+    Parameters
+    ----------
+    rows : (n,) those that are looked at, by class, as they rank
+    off : (K + 1,) where each class begins
+    listed : (n,) the same as they stand before the sort by score, all classes together
+    turn : (D,) what the detections of an image and class take objects in the order of
+    rank : (D,) int32, what the limit counts
+    n_undecided : detections that an unstable sort placed among equals
+    """
+
+    rows: Rows
+    off: Offsets
+    listed: Rows
+    turn: NDArray[np.int64]
+    rank: Rows
+    n_undecided: int
+
+
+def match_in_order(
+    truth: Truth, detections: Detections, protocol: Protocol, *, taken: bool = False
+) -> Matches:
+    """As `detmap.matching.match`, for any protocol that compares boxes."""
+    ready = prepare(truth, detections, protocol)
+    unlimited = replace(protocol, limits=replace(protocol.limits, scope="class", order="score"))
+    roles = read_roles(ready.truth, ready.detections, unlimited)
+    order = _order(ready.detections, protocol, roles.detections)
+    matches, n_chosen = _judge(ready.truth, ready.detections, protocol, roles, order, taken)
+    n_undecided = order.n_undecided
+    if protocol.ranking.ignored == "leave":
+        matches, n_undecided = _ranked_without_ignored(matches, ready.detections, order, protocol)
+    n_images = len(truth.images)
+    looked_at = np.bincount(matches.image, minlength=n_images)
+    position = matches.position if ready.rows is None else ready.rows[matches.position]
+    beyond = np.bincount(detections.image, minlength=n_images) - looked_at - roles.unjudged
+    notes = [*ready.notes]
+    if n_undecided:
+        text = (
+            "detections share their score with another, and NumPy's sort, which is not stable, "
+            "placed them: another version or processor may give another number"
+        )
+        notes.append(Note("order-undecided", text, n_undecided))
+    if n_chosen:
+        text = (
+            "detections overlap two objects alike, and NumPy's sort, which is not stable, chose "
+            "one: another version or processor may give another number"
+        )
+        notes.append(Note("choice-undecided", text, n_chosen))
+    if ready.rows is not None:
+        left_out = np.bincount(detections.image, minlength=n_images)
+        left_out -= np.bincount(ready.detections.image, minlength=n_images)
+        beyond -= left_out
+    return replace(
+        matches,
+        digest=image_digests(truth, detections),
+        position=position,
+        beyond=beyond.astype(np.int32),
+        notes=distinct(truth.notes, detections.notes, notes),
+    )
+
+
+def _order(detections: Detections, protocol: Protocol, some: Rows | None) -> Order:
+    """The orders in which detections are cut, ranked and judged."""
+    image, label = detections.image, detections.label
+    n_images, n_classes = len(detections.images), len(detections.categories)
+    score = detections.score.astype(number_of(protocol))
+    matching, ranking, limits = protocol.matching, protocol.ranking, protocol.limits
+    own = matching.order in ("class", "image")
+    sort = matching.sort if own else "stable"
+    n_undecided = 0
+
+    def in_lists(whole_image: bool) -> tuple[Rows, Offsets, int]:
+        """Rows by image or by image and class, sorted there."""
+        if whole_image:
+            rows, off = by_image(image, n_images)
+        else:
+            rows = group(image, label, n_images, n_classes)[0]
+            off = runs(image[rows], label[rows])
+        placed, n = sort_lists(score, rows, off, sort)
+        return placed, off, n
+
+    turn: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
+    if own:
+        placed, _, n_undecided = in_lists(matching.order == "image")
+        turn[placed] = np.arange(len(image))
+    rank = np.zeros(len(image), dtype=np.int32)
+    if limits.order == "input":
+        placed, off = by_image(image, n_images)
+        if limits.scope == "class":
+            placed = group(image, label, n_images, n_classes)[0]
+            off = runs(image[placed], label[placed])
+    else:
+        placed, off, _ = in_lists(limits.scope == "image")
+    rank[placed] = np.arange(len(image)) - np.repeat(off[:-1], np.diff(off))
+    kept = rank < protocol.max_dets()[-1]
+    if some is not None:
+        kept &= np.isin(np.arange(len(image)), some)
+
+    first: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
+    if ranking.ties == "matched":
+        first = turn
+    by = image.astype(np.int64)
+    if ranking.ties == "input":
+        by = np.zeros(len(image), dtype=np.int64)
+    elif ranking.ties == "first_seen":
+        cell = label.astype(np.int64) * n_images + image
+        _, begins, inverse = np.unique(cell, return_index=True, return_inverse=True)
+        by = begins[inverse]
+    listed = np.flatnonzero(kept).astype(np.int32)
+    listed = listed[np.lexsort((first[listed], by[listed]))]
+    rows, off, n = _ranked(detections, listed, protocol)
+    if matching.order == "ranking":
+        turn[rows] = np.arange(len(rows))
+    return Order(rows, off, listed, turn, rank, max(n, n_undecided))
+
+
+def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[Rows, Offsets, int]:
+    """Rows by class as they rank, where each class begins, and how many the sort decided alone."""
+    label, n_classes = detections.label, len(detections.categories)
+    score, sort = detections.score.astype(ranked_number(protocol)), protocol.ranking.sort
+    if protocol.ranking.of == "all":
+        whole = np.array([0, len(listed)], dtype=np.int64)
+        rows, n = sort_lists(score, listed, whole, sort)
+        return *group(None, label, 0, n_classes, rows), n
+    rows, off = group(None, label, 0, n_classes, listed)
+    rows, n = sort_lists(score, rows, off, sort)
+    return rows, off, n
+
+
+def _ranked_without_ignored(
+    matches: Matches, detections: Detections, order: Order, protocol: Protocol
+) -> tuple[Matches, int]:
+    """The matches with the detections in the order that they have where ignored ones leave the list
+    before it is sorted.
+    """
+    ignored = np.zeros(len(detections), dtype=bool)
+    ignored[matches.position] = (matches.ignored[:, 0] & matches.ignored.dtype.type(1)) != 0
+    rows, off, n = _ranked(detections, order.listed[~ignored[order.listed]], protocol)
+    both = np.concatenate([rows, order.listed[ignored[order.listed]]])
+    both, off = group(None, detections.label, 0, len(detections.categories), both)
+    both, _ = sort_lists(detections.score, both, off, "stable")
+    place = np.empty(len(detections), dtype=np.int64)
+    place[matches.position] = np.arange(len(matches))
+    moved = place[both]
+    columns = ("image", "rank", "position", "score", "tp", "ignored")
+    taken = None if matches.taken is None else matches.taken.take(moved)
+    placed = {name: getattr(matches, name)[moved] for name in columns}
+    return replace(matches, **placed, taken=taken), n
+
+
+def _judge(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    roles: Roles,
+    order: Order,
+    taken: bool,
+) -> tuple[Matches, int]:
+    """The verdicts, and how many choices an unstable sort of pairs made."""
+    from detmap.kernels import cells as layout
+    from detmap.kernels import match as kernels
+
+    n_images, n_classes, n_subsets = len(truth.images), len(truth.categories), roles.n_subsets
+    thresholds, word = effective_thresholds(protocol), word_of(protocol)
+    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes, roles.objects)
+    place = places_in_cells(obj_off, truth.image[obj_rows])
+    if protocol.matching.equal == "first_to_find":
+        neutral = roles.find[obj_rows] == 0
+        again = np.lexsort((neutral, truth.image[obj_rows], truth.label[obj_rows]))
+        obj_rows, place = obj_rows[again], place[again]
+    find, absorb = roles.find[obj_rows], roles.absorb[obj_rows]
+    flags = find != 0
+    if protocol.matching.flags == "repeated":
+        find = np.full_like(find, np.uint64(2**64 - 1))
+    enough = roles.enough[obj_rows]
+    rows = order.rows
+    tp, ignored = (np.zeros((len(rows), n_subsets), dtype=word) for _ in range(2))
+    full = word(2 ** len(thresholds) - 1)
+    for a in range(n_subsets):
+        outside = (roles.outside[rows].astype(np.uint64) >> np.uint64(a)) & np.uint64(1)
+        ignored[:, a] = outside.astype(word) * full
+    position = rows.astype(np.int32)
+    verdicts = layout.Verdicts(
+        order.off,
+        detections.image[rows],
+        order.rank[rows],
+        position,
+        detections.score[rows].view(np.uint64),
+        tp,
+        ignored,
+    )
+    of_objects = (obj_rows, find, absorb, np.minimum(enough, thresholds[0]))
+    pairs = candidates(truth, detections, protocol, (order.rows, order.turn), of_objects)
+    rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
+    equal = protocol.matching.equal
+    one_by_one = protocol.matching.prefer == "to_find" or equal.startswith("sorted")
+    one_by_one |= protocol.matching.flags == "repeated"
+    kept = []
+    n_chosen = 0
+    passes = [[t] for t in range(len(thresholds))] if one_by_one else [list(range(len(thresholds)))]
+    for ts in passes:
+        mine, part = pairs, verdicts
+        if one_by_one:
+            t = ts[0]
+            mine = pairs.take(pairs.overlap >= np.minimum(enough[pairs.object], thresholds[t]))
+            if protocol.matching.prefer == "to_find":
+                mine = to_find_first(mine, find)
+            if equal == "sorted":
+                turn, at = order.turn[rows], truth.image[obj_rows]
+                mine, n = sorted_choice(mine, turn, obj_rows, at, number_of(protocol))
+                n_chosen = max(n_chosen, n)
+            if equal == "sorted_own":
+                mine, n = sorted_own(mine, (truth, detections, protocol), rows, obj_rows)
+                n_chosen = max(n_chosen, n)
+            blank = np.zeros((2, len(rows), n_subsets), dtype=np.uint16)
+            part = verdicts._replace(tp=blank[0], ignored=blank[1])
+            part.ignored[:] = (ignored >> word(t)) & word(1)
+            if protocol.matching.flags == "repeated":
+                excused = excused_by(mine, detections, rows, (truth, obj_rows, flags))
+                part.ignored[mine.detection[excused]] = 1
+                mine = mine.take(~excused)
+        judging = kernels.Judging(
+            thresholds[ts],
+            int(equal != "last"),
+            find,
+            absorb,
+            enough,
+            roles.dropped,
+            np.zeros((len(obj_rows), n_subsets), dtype=part.tp.dtype),
+        )
+        n, buffer = mine.buffer()
+        most = int(np.diff(buffer.off).max(initial=0))
+        takings = kernels.empty_takings(len(mine.object) if taken else 0, n_subsets, part.tp.dtype)
+        walk = kernels.walk(n_subsets, most)
+        n_taken = rule(n, buffer, judging, part, takings, walk)
+        if one_by_one:
+            tp |= part.tp.astype(word) << word(t)
+            ignored &= ~(word(1) << word(t))
+            ignored |= part.ignored.astype(word) << word(t)
+        shift = word(ts[0] if one_by_one else 0)
+        filled = kernels.Takings._make(column[:n_taken] for column in takings)
+        kept.append(filled._replace(words=filled.words.astype(word) << shift))
+    matches = Matches(
+        protocol,
+        truth.categories,
+        truth.images.ids,
+        np.zeros((n_images, 2), dtype=np.uint64),
+        np.zeros(n_images, dtype=np.int32),
+        order.off,
+        verdicts.image,
+        verdicts.rank,
+        position,
+        detections.score[rows],
+        tp,
+        ignored,
+        obj_off,
+        truth.image[obj_rows],
+        np.stack([(find >> np.uint64(a)) & np.uint64(1) for a in range(n_subsets)], 1).astype(bool),
+        roles.unjudged,
+        taken=_taken(kept, place, tp) if taken else None,
+    )
+    return matches, n_chosen
+
+
+def _taken(kept: list[Takings], place: Rows, tp: NDArray[np.unsignedinteger[Any]]) -> Taken:
+    """Who took what, each pair of a detection and an object once."""
+    detection = np.concatenate([piece.detection for piece in kept])
+    objects = place[np.concatenate([piece.object for piece in kept])]
+    overlap = np.concatenate([piece.overlap for piece in kept])
+    words = np.concatenate([piece.words for piece in kept])
+    order = np.lexsort((objects, detection))
+    off = runs(detection[order], objects[order])
+    first = order[off[:-1]]
+    if len(first):
+        words = np.bitwise_or.reduceat(words[order], off[:-1], axis=0)
+    n_taken = np.bincount(detection[first], minlength=len(tp))
+    begins = np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64)
+    return Taken(begins, objects[first], overlap[first], words)

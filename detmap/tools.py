@@ -1,0 +1,128 @@
+"""The numbers that named tools give for the same files, and how far each is from a protocol's.
+
+>>> import detmap
+>>> from detmap.resources import folder
+>>> sample = folder("datasets") / "shapes"
+>>> truth = detmap.read_truth(sample)
+>>> found = detmap.read_detections(sample / "detections" / "contours", truth)
+>>> rows = detmap.tools.numbers(truth, found, detmap.load_protocol("voc2012"))
+>>> {row.tool: round(row.value, 4) for row in rows if row.tool.startswith("ultralytics")}
+{'ultralytics-8.3': 0.5808, 'ultralytics-8.4': 0.5706}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from detmap.errors import DataError
+from detmap.evaluate import summarize
+from detmap.matches import Matches
+from detmap.matching import match
+from detmap.protocol import Protocol, load, tools
+from detmap.result import Result
+from detmap.tables import Detections, Note, Truth
+
+REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
+"""Notes that say how far a tool's number can be had at all, in a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNumber:
+    """What a tool gives.
+
+    Parameters
+    ----------
+    tool : the name of its protocol
+    metric : of its first number, as the tool calls it
+    value : a fraction; NaN where it has none
+    difference : from the number that all are compared with
+    notes : that an unstable sort decided, or that the tool itself would stop
+    """
+
+    tool: str
+    metric: str
+    value: float
+    difference: float
+    notes: tuple[Note, ...]
+
+    @property
+    def remark(self) -> str:
+        """The notes in a word or two; "" for none."""
+        return ", ".join(sorted({REMARKS[note.code] for note in self.notes}))
+
+
+def headline(result: Result) -> tuple[str, float]:
+    """The first metric of a result: its name and value."""
+    return next(iter(result.metrics.items()), ("", float("nan")))
+
+
+def numbers(
+    truth: Truth,
+    detections: Detections,
+    stock: Protocol,
+    names: Iterable[str] | None = None,
+    *,
+    threads: int | None = None,
+) -> list[ToolNumber]:
+    """What each tool gives, in the order of their names.
+
+    Where two tools match by the same rules, they are matched once.
+
+    Parameters
+    ----------
+    truth, detections : tables with boxes
+    stock : the protocol that all are compared with
+    names : of tools; all when left out
+    threads : how many to use; all processors when left out
+
+    Raises
+    ------
+    DataError : no tables
+    ProtocolError : an unknown name
+    """
+    if not isinstance(truth, Truth) or not isinstance(detections, Detections):
+        raise DataError("tools", "needs tables", "give what read_truth and read_detections return")
+    known = MatchedOnce(truth, detections, threads)
+    _, base = headline(known.result(stock))
+    found = []
+    for name in tools() if names is None else names:
+        result = known.result(load(name))
+        metric, value = headline(result)
+        notes = tuple(note for note in result.notes if note.code in REMARKS)
+        found.append(ToolNumber(name, metric, value, value - base, notes))
+    return found
+
+
+class MatchedOnce:
+    """Results of the same tables under many protocols; those that match alike share the matches."""
+
+    def __init__(self, truth: Truth, detections: Detections, threads: int | None = None) -> None:
+        self.truth, self.detections, self.threads = truth, detections, threads
+        self._matches: dict[str, Matches] = {}
+
+    def result(self, protocol: Protocol) -> Result:
+        """The result under a protocol."""
+        return summarize(self.matches(protocol), threads=self.threads)
+
+    def matches(self, protocol: Protocol) -> Matches:
+        """The verdicts under a protocol."""
+        key = matching_rules(protocol)
+        if key not in self._matches:
+            self._matches[key] = match(self.truth, self.detections, protocol, threads=self.threads)
+        found = self._matches[key]
+        return found if found.protocol == protocol else replace(found, protocol=protocol)
+
+
+AFTER_MATCHING = ("name", "version", "summary", "source", "metrics", "ap", "mean", "groups")
+"""Parts of a protocol that matching does not read."""
+
+
+def matching_rules(protocol: Protocol) -> str:
+    """What two protocols have to share for their verdicts to be the same."""
+    tree = protocol.as_dict()
+    for part in AFTER_MATCHING:
+        del tree[part]
+    for key in ("equal", "stops_at"):
+        del tree["ranking"][key]
+    return repr(tree)
