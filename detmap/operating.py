@@ -132,11 +132,19 @@ def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
     return _operating(matches, a, t, 1.0, lambda points: _first(points.recall >= recall))
 
 
-def points_of(matches: Matches, k: int, a: int, t: int, beta: float = 1.0) -> Points:
-    """Every threshold of a class, in one subset at one IoU threshold."""
-    mine = slice(matches.off[k], matches.off[k + 1])
-    n_objects = float(matches.n_objects()[k, a])
-    return _points(*_verdicts(matches, mine, a, t), n_objects, beta)
+def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> list[Points]:
+    """Every threshold of each class, in one subset at one IoU threshold."""
+    n_objects, off = matches.n_objects()[:, a].tolist(), matches.off.tolist()
+    return [
+        _points(*_verdicts(matches, slice(off[k], off[k + 1]), a, t), float(n), beta)
+        for k, n in enumerate(n_objects)
+    ]
+
+
+def points_of_all(matches: Matches, a: int, t: int, beta: float = 1.0) -> Points:
+    """Every threshold of the detections of all classes together."""
+    total = float(matches.n_objects()[:, a].sum())
+    return _points(*_verdicts(matches, slice(None), a, t), total, beta)
 
 
 def macro_points(every: list[Points], n_objects: NDArray[Any]) -> Points:
@@ -166,9 +174,8 @@ def macro_points(every: list[Points], n_objects: NDArray[Any]) -> Points:
 def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
     """The chosen point of each class, of the pool and of the mean."""
     n_objects = matches.n_objects()[:, a]
-    every = [points_of(matches, k, a, t, beta) for k in range(len(matches.categories))]
+    every, pool = points_of_classes(matches, a, t, beta), points_of_all(matches, a, t, beta)
     total = float(n_objects.sum())
-    pool = _points(*_verdicts(matches, slice(None), a, t), total, beta)
     rows = [
         {"name": name, **_row(points, float(n), choose)}
         for name, points, n in zip(matches.categories.names, every, n_objects.tolist(), strict=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import aggregation, curves, display, operating, remarks, slicing
+from detmap import aggregation, curves, display, files, operating, pictures, remarks, slicing
 from detmap.catalog import summed
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError
@@ -22,7 +22,7 @@ from detmap.metrics import MetricRow
 from detmap.operating import Operating
 from detmap.outlines import outline
 from detmap.protocol import Protocol
-from detmap.report import formats, frames
+from detmap.report import formats, frames, panels
 from detmap.report.table import Table
 from detmap.signature import digest_of, environment, signature
 from detmap.slicing import COUNTS
@@ -280,6 +280,18 @@ class Result:
     def threshold_for_recall(self, recall: float, *, iou: float | None = None) -> Operating:
         """The highest threshold with at least the wanted recall: the one of fewest detections."""
         return operating.for_recall(*self._rows(iou), recall)
+
+    def plot(self, path: str | Path, *, iou: float | None = None) -> None:
+        """Draw precision over recall by class, subset and IoU, and F1 over the score, to a .png,
+        .svg or .pdf file.
+
+        Raises
+        ------
+        DetmapError : another suffix, matplotlib is missing, the place cannot be written
+        """
+        matches, _, t = self._rows(iou)
+        picture = panels.draw(Path(path), pictures.panels(matches, t), self.signature)
+        files.write_bytes(path, picture)
 
     def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
         """The rows, the main subset, and the threshold at which is counted."""

@@ -41,6 +41,8 @@ LAYERS = (
     ("matching",),
     ("curves",),
     ("aggregation", "slicing", "remarks", "operating", "display"),
+    ("pictures",),
+    ("pictures",),
     ("statistics",),
     ("result", "ranking"),
     ("evaluate",),

@@ -36,6 +36,7 @@ def add(command: argparse.ArgumentParser) -> None:
     uncertainty.add(command)
     options.add_operating(command)
     options.add_per_image(command)
+    options.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
     command.add_argument(
         "--errors",
         type=options.new_file,
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
     read = ("truth", "detections", "protocol", "class_names", "images", "slices", "groups")
     inputs = [getattr(arguments, name) for name in read]
-    outputs = (arguments.output, arguments.per_image, arguments.errors)
+    outputs = (arguments.output, arguments.per_image, arguments.errors, arguments.plot)
+    options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, inputs)
     truth, detections, rules = consulting.read(arguments)
     images, slices = None, {}

@@ -30,12 +30,14 @@ def add(command: argparse.ArgumentParser) -> None:
     uncertainty.add(command)
     options.add_operating(command)
     options.add_per_image(command)
+    options.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
     options.add_outputs(command, *output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, merge, print."""
-    outputs = (arguments.output, arguments.per_image)
+    outputs = (arguments.output, arguments.per_image, arguments.plot)
+    options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, arguments.parts)
     streams.progress(f"merging {len(arguments.parts)} parts")
     return output.write_result(summarize(merge_files(arguments.parts)), arguments)

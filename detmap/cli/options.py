@@ -190,6 +190,13 @@ def add_operating(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plot(command: argparse.ArgumentParser, what: str) -> None:
+    """--plot."""
+    command.add_argument(
+        "--plot", type=new_file, metavar="FILE", help=f"draw {what} (.png, .svg, .pdf)"
+    )
+
+
 def add_per_image(command: argparse.ArgumentParser) -> None:
     """--per-image."""
     command.add_argument(
@@ -362,6 +369,14 @@ def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Pa
     for output in outputs:
         refuse_to_overwrite(output, inputs)
     refuse_one_place(*outputs)
+
+
+def refuse_bad_picture(path: Path | None) -> None:
+    """A `DetmapError` where no picture could be drawn, before there is anything to draw."""
+    if path is not None:
+        from detmap.report import plots
+
+        plots.check(path)
 
 
 def refuse_one_place(*outputs: Path | None) -> None:

@@ -40,6 +40,8 @@ def write_result(
     points, known = _operating(result, arguments), uncertainty.known(result, arguments)
     if arguments.per_image is not None:
         _write_images(result, arguments)
+    if arguments.plot is not None:
+        result.plot(arguments.plot, iou=arguments.iou)
     if arguments.format == "json":
         content = result.as_dict(iou=arguments.iou)
         if arguments.integrators:

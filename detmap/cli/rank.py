@@ -9,7 +9,6 @@ import argparse
 
 from detmap import ranking
 from detmap.cli import options, output, streams
-from detmap.errors import DetmapError
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
@@ -66,25 +65,16 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="also TP, FP, TN, FN and rates from this score on",
     )
-    command.add_argument(
-        "--plot",
-        type=options.new_file,
-        metavar="FILE",
-        help="draw the PR and ROC curves (.png, .svg, .pdf)",
-    )
+    options.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
     options.add_outputs(command, "metrics", "classes", "counts")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, rank, draw, print."""
-    for file in (arguments.output, arguments.plot):
-        options.refuse_to_overwrite(file, (arguments.truth, arguments.scores))
-    options.refuse_one_place(arguments.output, arguments.plot)
-    if arguments.plot is not None and not arguments.plot.suffix:
-        raise DetmapError(
-            str(arguments.plot), "no suffix says what to draw", "name a .png, .svg or .pdf file"
-        )
+    outputs, inputs = (arguments.output, arguments.plot), (arguments.truth, arguments.scores)
+    options.refuse_bad_outputs(outputs, inputs)
+    options.refuse_bad_picture(arguments.plot)
     streams.progress(f"reading {arguments.truth} and {arguments.scores}")
     table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
     given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}

@@ -6,11 +6,19 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DetmapError, require
+
+FORMATS: dict[str, dict[str, None]] = {
+    ".png": {},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+"""Formats of pictures, and what would make two of them differ."""
 
 MOST_POINTS = 2000  # of one line: more than a picture has pixels
 MOST_NAMED = 20  # lines in colour and named; of more, all are thin and grey
@@ -41,11 +49,8 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
     ------
     DetmapError : matplotlib is missing, or does not know the suffix
     """
-    Figure = require("matplotlib.figure", "plot").Figure  # noqa: N806 - its name
     named = len(lines) <= MOST_NAMED
-    figure = Figure(
-        figsize=(12, 5.4 + (0.22 * len(lines) / 2 if named else 0)), layout="constrained"
-    )
+    figure = empty_figure(path, (12, 5.4 + (0.22 * len(lines) / 2 if named else 0)))
     left, right = figure.subplots(1, 2)
     for line in lines:
         style = (
@@ -76,11 +81,34 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
             *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
         )
     figure.suptitle(caption, fontsize="x-small", color="0.4")
+    return saved(figure, path)
+
+
+def check(path: Path) -> None:
+    """A `DetmapError` where no picture could be drawn, before there is anything to draw."""
+    if path.suffix.lower() not in FORMATS:
+        what = "cannot be drawn" if path.suffix else "no suffix says what to draw"
+        raise DetmapError(str(path), what, "name a .png, .svg or .pdf file")
+    require("matplotlib.figure", "plot")
+
+
+def empty_figure(path: Path, size: tuple[float, float]) -> Any:
+    """A figure that needs no display.
+
+    Raises
+    ------
+    DetmapError : matplotlib is missing, or does not know the suffix
+    """
+    check(path)
+    return require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
+
+
+def saved(figure: Any, path: Path) -> bytes:
+    """The content of its file: without the time and with fixed names of parts, so that the same
+    figure gives the same bytes.
+    """
     picture = io.BytesIO()
-    try:
-        figure.savefig(picture, format=path.suffix[1:])
-    except ValueError as error:
-        raise DetmapError(
-            str(path), f"cannot be drawn: {error}", "name a .png, .svg or .pdf file"
-        ) from None
+    kind = path.suffix[1:].lower()
+    with require("matplotlib", "plot").rc_context({"svg.hashsalt": "detmap"}):
+        figure.savefig(picture, format=kind, metadata=FORMATS[f".{kind}"])
     return picture.getvalue()
