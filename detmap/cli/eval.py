@@ -12,7 +12,7 @@ import numpy as np
 from detmap import slicing
 from detmap.adapters import read_images
 from detmap.adapters.slices import read_slices
-from detmap.cli import consulting, diagnose, options, output, reading, streams, uncertainty
+from detmap.cli import consulting, diagnose, options, output, reading, streams, uncertainty, views
 from detmap.evaluate import evaluate
 
 EXAMPLES = (
@@ -31,12 +31,12 @@ def add(command: argparse.ArgumentParser) -> None:
     reading.add(command)
     consulting.add(command)
     options.add_threads(command)
-    options.add_part(command)
-    options.add_details(command)
+    views.add_part(command)
+    views.add_details(command)
     uncertainty.add(command)
-    options.add_operating(command)
-    options.add_per_image(command)
-    options.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
+    views.add_operating(command)
+    views.add_per_image(command)
+    views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
     command.add_argument(
         "--errors",
         type=options.new_file,

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from detmap.adapters import read_detections, read_images
-from detmap.cli import options, streams
+from detmap.cli import options, streams, views
 from detmap.evaluate import read_truth_and_protocol
 from detmap.matching import match_images
 
@@ -26,7 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_inputs(command)
     options.add_unknown(command)
     options.add_protocol(command)
-    options.add_images(command)
+    views.add_images(command)
     command.add_argument(
         "-o",
         "--output",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import options, output, streams, uncertainty
+from detmap.cli import options, output, streams, uncertainty, views
 from detmap.evaluate import summarize
 from detmap.parts import merge_files
 
@@ -26,11 +26,11 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="written by `match`, or by Evaluator.save",
     )
-    options.add_details(command)
+    views.add_details(command)
     uncertainty.add(command)
-    options.add_operating(command)
-    options.add_per_image(command)
-    options.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
+    views.add_operating(command)
+    views.add_per_image(command)
+    views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
     options.add_outputs(command, *output.TABLES)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from detmap import ranking
-from detmap.cli import options, output, streams
+from detmap.cli import options, output, streams, views
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
@@ -65,7 +65,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="also TP, FP, TN, FN and rates from this score on",
     )
-    options.add_plot(command, "the PR and ROC curves")
+    views.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
     options.add_outputs(command, "metrics", "classes", "counts")
 
