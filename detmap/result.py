@@ -257,13 +257,7 @@ class Result:
         """One dict an image: its id, counts that add up to `counts`, and ``worst_score``, the
         score of its surest false positive, NaN where there is none.
         """
-        columns = slicing.per_image(*self._rows(iou))
-        values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        ids = self.matches.image_ids.tolist()
-        return [
-            {"image": i, **dict(zip(columns, row, strict=True))}
-            for i, row in zip(ids, values, strict=True)
-        ]
+        return slicing.per_image(*self._rows(iou))
 
     def at_threshold(self, threshold: float, *, iou: float | None = None) -> Operating:
         """Precision, recall, F1, TP, FP and missed objects from a score on."""

@@ -106,9 +106,9 @@ def of_classes(
     )
 
 
-def per_image(matches: Matches, a: int, t: int) -> dict[str, NDArray[Any]]:
-    """What is counted on each image, columns of I rows: `COUNTS`, and ``worst_score``, the score
-    of the surest false positive, NaN where there is none.
+def per_image(matches: Matches, a: int, t: int) -> list[dict[str, Any]]:
+    """What is counted on each image, a dict an image: its id, `COUNTS`, and ``worst_score``, the
+    score of the surest false positive, NaN where there is none.
 
     Parameters
     ----------
@@ -124,8 +124,10 @@ def per_image(matches: Matches, a: int, t: int) -> dict[str, NDArray[Any]]:
     worst = np.full(n, -np.inf)
     np.maximum.at(worst, image[false], matches.score[false])
     worst[fp == 0] = np.nan
-    columns = (objects, total, tp, fp, total - tp - fp, objects - tp)
-    return {**dict(zip(COUNTS, columns, strict=True)), "worst_score": worst}
+    columns = (matches.image_ids, objects, total, tp, fp, total - tp - fp, objects - tp, worst)
+    names = ("image", *COUNTS, "worst_score")
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def image_table(rows: list[dict[str, Any]]) -> Table:
