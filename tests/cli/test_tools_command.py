@@ -1,0 +1,57 @@
+"""`detmap tools`: what each named tool gives for the same files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import detmap
+from detmap import protocol
+from detmap.resources import folder
+from tests.running import run
+
+SAMPLE = folder("datasets") / "shapes"
+FILES = (SAMPLE, SAMPLE / "detections" / "contours")
+
+
+def test_a_row_a_tool_and_its_distance() -> None:
+    lines = run("tools", *FILES, "-p", "voc2012").out.splitlines()
+    names = [line.split()[0] for line in lines[2:-1]]
+    assert names == ["voc2012", *protocol.tools()]
+    assert lines[-1].startswith("voc2012.")
+
+
+@pytest.mark.parametrize("name", ["ultralytics-8.4", "tide", "torchmetrics"])
+def test_the_number_is_the_headline_of_its_protocol(name: str) -> None:
+    content = json.loads(run("tools", *FILES, "--only", name, "--format", "json").out)
+    row = content["tools"][1]
+    result = json.loads(run("eval", *FILES, "-p", name, "--format", "json").out)
+    metric, value = next(iter(result["metrics"].items()))
+    assert (row["tool"], row["metric"], row["value"]) == (name, metric, value)
+    assert row["difference"] == value - content["tools"][0]["value"]
+
+
+def test_an_unknown_tool_is_refused() -> None:
+    found = run("tools", *FILES, "--only", "yolov6")
+    assert found.code == 2
+    assert "did you mean yolov5" in found.err
+
+
+def test_ties_are_told_in_a_note() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    twice = [[0, 0, 9, 9]] * 2
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], twice, [0.5, 0.5])
+    stock = detmap.load_protocol("voc2012")
+    rows = detmap.tools.numbers(truth, found, stock, ["py-faster-rcnn-12", "pycocotools"])
+    assert [row.remark for row in rows] == ["ties", ""]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(detmap.DataError, match="needs tables"):
+        detmap.tools.numbers("truth", "found", detmap.load_protocol("voc2012"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", protocol.tools())
+def test_show_prints_the_rule_of_a_tool(name: str) -> None:
+    assert f'name = "{name}"' in run("show", name).out

@@ -1,0 +1,241 @@
+"""Compare detmap's numbers with those that the original codes of named tools printed.
+
+    python tools/tool_goldens.py [--data ../shared/data] [--detectors FOLDER] [TOOL ...]
+
+Prints a row a tool: on how many sets and real detectors it was compared, the largest difference of
+a mean and of a class's AP, and how often an unstable sort decided. FOLDER holds VOCdevkit and a
+folder a detector. Exit 1 where a difference is above 1e-14.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import detmap
+from detmap.tables import Categories, Detections, Images, Truth
+from detmap.tools import MatchedOnce
+
+LIMIT = 1e-14
+DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+YOLO = {"mAP50": "mAP50", "mAP50_95": "mAP50-95"}
+COCO = {name: name for name in ("AP", "AP50", "AP75", "APs", "APm", "APl")}
+RECALL = {name: name for name in ("AR1", "AR10", "AR100", "ARs", "ARm", "ARl")}
+SIZES = (("small", "s"), ("medium", "m"), ("large", "l"))
+OD_METRICS = {
+    "mAP@[.5 | all | 100]": "AP50",
+    "mAP@[.5:.95 | all | 100]": "AP",
+    "mAP@[.75 | all | 100]": "AP75",
+    **{f"mAP@[.5:.95 | {size} | 100]": f"AP{s}" for size, s in SIZES},
+    **{f"mAR@[.5:.95 | all | {n}]": f"AR{n}" for n in (1, 10, 100)},
+    **{f"mAR@[.5:.95 | {size} | 100]": f"AR{s}" for size, s in SIZES},
+}
+REVIEW = {"AP": "AP", "AP50": "AP50", "AP75": "AP75", "AR1": "AR1", "AR10": "AR10"}
+REVIEW |= {"AR100": "AR100"}
+TORCH = ("map", "map_50", "map_75", "map_small", "map_medium", "map_large")
+TORCH += ("mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large")
+
+# Golden -> protocol, and further numbers of the golden -> rows of the result.
+TOOLS: dict[str, tuple[str, dict[str, str]]] = {
+    "besdev": ("bes-dev", {}),
+    "cartucho": ("cartucho", {}),
+    "chainercv_07": ("chainercv-07", {}),
+    "chainercv_area": ("chainercv-12", {}),
+    "darknet_0": ("darknet-0", {}),
+    "darknet_11": ("darknet-11", {}),
+    "darknet_101": ("darknet-101", {}),
+    "detectron2_07": ("detectron2-voc07", {k: k for k in ("AP", "AP50", "AP75")}),
+    "detectron2_12": ("detectron2-voc12", {k: k for k in ("AP", "AP50", "AP75")}),
+    "devkit_octave_07": ("voc-devkit-07", {}),
+    "devkit_octave_12": ("voc-devkit-12", {}),
+    "effdet_pascal": ("tfod-pascal", {}),
+    "effdet_weighted": ("tfod-weighted", {}),
+    "fiftyone": ("fiftyone", {"AP50": "AP50"}),
+    "globox": ("globox", REVIEW),
+    "gluoncv_07": ("gluoncv-07", {}),
+    "gluoncv_area": ("gluoncv-12", {}),
+    "keras_retinanet": ("keras-retinanet", {}),
+    "mmdet_11points": ("mmdet-voc07", {}),
+    "mmdet_area": ("mmdet-voc12", {}),
+    "mmdet_area_nolegacy": ("mmdet-voc12-nolegacy", {}),
+    "mmdet_cocometric": ("mmdet-coco", {}),
+    "mmeval_11points": ("mmeval-07", {}),
+    "mmeval_area": ("mmeval-12", {}),
+    "od_metrics": ("od-metrics", OD_METRICS),
+    "podm_voc_11": ("podm-11", {}),
+    "podm_voc_area": ("podm-area", {}),
+    "pycocotools": ("pycocotools", COCO | RECALL),
+    "pyfrcnn_07": ("py-faster-rcnn-07", {}),
+    "pyfrcnn_area": ("py-faster-rcnn-12", {}),
+    "rafael_odm_11": ("rafaelpadilla-odm-11", {}),
+    "rafael_odm_area": ("rafaelpadilla-odm-area", {}),
+    "rafael_review_coco": ("rafaelpadilla-review-coco", REVIEW),
+    "rafael_review_voc_11": ("rafaelpadilla-review-11", {}),
+    "rafael_review_voc_area": ("rafaelpadilla-review-area", {}),
+    "ssd_pytorch_07": ("ssd-pytorch-07", {}),
+    "ssd_pytorch_area": ("ssd-pytorch-12", {}),
+    "supervision": ("supervision", {k: k for k in ("AP50", "AP75", "APs", "APm", "APl")}),
+    "tfod_pascal": ("tfod-ava", {}),
+    "tfod_weighted": ("tfod-ava-weighted", {}),
+    "tide": ("tide", {"AP": "AP", "AP75": "AP75"}),
+    "torchmetrics": ("torchmetrics", {name: name for name in TORCH}),
+    "ultralytics_8_3_0": ("ultralytics-8.3", YOLO),
+    "ultralytics_8_4_190": ("ultralytics-8.4", YOLO),
+    "yolov5": ("yolov5", YOLO),
+}
+IN_PERCENT = ("detectron2_07", "detectron2_12", "tide")
+ALSO = {"keras_retinanet": ("keras-retinanet-weighted", "weighted")}
+"""A second number of a golden that another protocol gives first."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one number: its golden, where, what, and detmap's number less the golden."""
+
+    tool: str
+    data: str
+    what: str
+    found: float
+    golden: float
+
+    @property
+    def size(self) -> float:
+        undefined = math.isnan(self.golden) or self.golden == -1
+        if undefined:
+            return 0.0 if math.isnan(self.found) or self.found == self.golden else math.inf
+        return math.inf if math.isnan(self.found) else abs(self.found - self.golden)
+
+
+def tables(content: dict[str, Any]) -> tuple[Truth, Detections]:
+    """A small set: boxes of VOC, lists in the order of the file."""
+    stems, names = sorted(content["images"]), sorted(content["classes"])
+    unknown = np.full(len(stems), np.nan)
+    images = Images(np.array(stems), tuple(stems), unknown, unknown)
+    classes = Categories(np.arange(1, len(names) + 1), tuple(names))
+
+    def columns(rows: list[dict[str, Any]]) -> tuple[Any, Any, Any]:
+        return (
+            np.array([stems.index(row["image"]) for row in rows], dtype=np.int32),
+            np.array([names.index(row["class"]) for row in rows], dtype=np.int32),
+            np.array([row["box"] for row in rows], dtype=float).reshape(-1, 4),
+        )
+
+    image, label, boxes = columns(content["truth"])
+    sides = boxes[:, 2:] - boxes[:, :2] + 1
+    truth = Truth(
+        images,
+        classes,
+        image,
+        label,
+        boxes,
+        roles={"difficult": np.array([bool(row["difficult"]) for row in content["truth"]], bool)},
+        attributes={"area": sides[:, 0] * sides[:, 1]},
+        box_format="voc",
+        family="voc",
+    )
+    image, label, boxes = columns(content["detections"])
+    score = np.array([row["score"] for row in content["detections"]], dtype=float)
+    return truth, Detections(images, classes, image, label, boxes, score, box_format="voc")
+
+
+def crashed(golden: dict[str, Any]) -> bool:
+    """Whether the original code stopped with an error on this input."""
+    classes = golden.get("per_class") or {}
+    return "error" in golden or any(isinstance(ap, str) for ap in classes.values())
+
+
+def compared(
+    name: str, known: MatchedOnce, goldens: dict[str, Any], only: tuple[str, ...] = ()
+) -> Iterator[tuple[str, list[Difference], list[str]]]:
+    """For each tool with a golden on this data: its differences, and the codes of its notes."""
+    for tool, (protocol, rows) in TOOLS.items():
+        golden = goldens[tool].get(name)
+        if golden is None or (only and protocol not in only):
+            continue
+        result = known.result(detmap.load_protocol(protocol))
+        codes = [note.code for note in result.notes]
+        if crashed(golden):
+            yield tool, [], codes
+            continue
+        scale = 100 if tool in IN_PERCENT else 1
+        first = next(iter(result.metrics.values()))
+        wanted = {"mAP": (first, golden.get("mAP", golden.get("AP")))}
+        wanted |= {key: (result.metrics[row], golden[key]) for key, row in rows.items()}
+        found = [Difference(tool, name, k, a, b / scale) for k, (a, b) in wanted.items()]
+        if tool in ALSO:
+            other, key = ALSO[tool]
+            value = next(iter(known.result(detmap.load_protocol(other)).metrics.values()))
+            found.append(Difference(tool, name, key, value, golden[key]))
+        found += list(_of_classes(tool, name, result, golden))
+        yield tool, found, codes
+
+
+def _of_classes(
+    tool: str, name: str, result: detmap.Result, golden: dict[str, Any]
+) -> Iterator[Difference]:
+    keys = ("per_class", "per_class_AP50", "voc_area_per_class")
+    classes = next((golden[key] for key in keys if key in golden), {})
+    at_50 = "per_class_AP50" in golden or "mAP50" in golden
+    for row in result.per_class:
+        expected = classes.get(row["name"])
+        if expected is not None:
+            value = row["AP50"] if at_50 and "AP50" in row else row.get("mAP50", row.get("AP"))
+            yield Difference(tool, name, f"class {row['name']}", value, expected)
+
+
+def main() -> int:
+    command = argparse.ArgumentParser(description=__doc__)
+    command.add_argument("tools", nargs="*", help="protocols; all when left out")
+    command.add_argument("--data", type=Path, default=DATA)
+    command.add_argument("--detectors", type=Path)
+    given = command.parse_args()
+    goldens = json.loads((given.data / "tools" / "goldens.json").read_text())["tools"]
+    sources = [
+        (path.stem, MatchedOnce(*tables(json.loads(path.read_text()))))
+        for path in sorted((given.data / "tools" / "sets").glob("*.json"))
+    ]
+    if given.detectors:
+        truth = detmap.read_truth(given.detectors / "VOCdevkit")
+        for folder in sorted(given.detectors.iterdir()):
+            if folder.name != "VOCdevkit" and any(folder.name in of for of in goldens.values()):
+                found = detmap.read_detections(folder, truth)
+                sources.append((folder.name, MatchedOnce(truth, found)))
+    seen: dict[str, list[tuple[str, list[Difference], list[str]]]] = defaultdict(list)
+    for name, known in sources:
+        for tool, found, codes in compared(name, known, goldens, tuple(given.tools)):
+            seen[tool].append((name, found, codes))
+    print(
+        f"{'tool':26} {'data':>4} {'crash':>5} {'numbers':>7} {'mean':>8} {'class':>8} {'sort':>4}"
+    )
+    worst = 0.0
+    for tool, runs in seen.items():
+        every = [each for _, found, _ in runs for each in found]
+        means = max((x.size for x in every if not x.what.startswith("class ")), default=0.0)
+        classes = max((x.size for x in every if x.what.startswith("class ")), default=0.0)
+        stopped = sum(not found for _, found, _ in runs)
+        by_sort = sum(any("undecided" in code for code in codes) for _, _, codes in runs)
+        print(
+            f"{TOOLS[tool][0]:26} {len(runs):4} {stopped:5} {len(every):7} "
+            f"{means:8.1e} {classes:8.1e} {by_sort:4}"
+        )
+        worst = max(worst, means, classes)
+        for each in every:
+            if each.size > LIMIT:
+                print(f"    {each.data} {each.what}: {each.found!r}, not {each.golden!r}")
+    print(f"largest difference {worst:.1e}")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
