@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.immutable import blank
+
 
 def group(
     image: NDArray[np.int32] | None,
@@ -136,7 +138,8 @@ class Positions:
         if not len(self.known) or not len(wanted):
             return np.full(len(wanted), -1, dtype=np.int32)
         if self.table is not None and wanted.dtype.kind in "iu":
-            place = self.table.take(wanted - self.low, mode="clip")
+            place = blank(len(wanted), np.int32)  # tables take it over as it is
+            self.table.take(wanted - self.low, mode="clip", out=place)
             if wanted.min() < self.low or wanted.max() > self.known[-1]:
                 place[(wanted < self.low) | (wanted > self.known[-1])] = -1
             return place
