@@ -87,10 +87,10 @@ class Categories(Immutable):
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks.texts("Categories.names", self.names, len(self.names))
+        checks.texts("Categories.names", self.names)
         ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
         checks.ascending("Categories.ids", ids)
-        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups else 0)
+        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups != () else 0)
         keep(self, ids=ids)
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class Categories(Immutable):
         if isinstance(name_or_id, str):
             if self.names.count(name_or_id) == 1:
                 return self.names.index(name_or_id)
-        else:
+        elif isinstance(name_or_id, int | np.integer):
             found = np.flatnonzero(self.ids == name_or_id)
             if found.size:
                 return int(found[0])
@@ -183,7 +183,7 @@ class Scope(Immutable):
     kind: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        n_pairs, n_images = np.size(self.label), np.size(self.off) - 1
+        n_pairs, n_images = checks.n_rows(self.label), checks.n_rows(self.off) - 1
         off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
         label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
         kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)

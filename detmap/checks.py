@@ -49,20 +49,25 @@ def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
     return own(array)
 
 
-def positions_in(where: str, array: Any, n_rows: int, n: int) -> NDArray[np.int32]:
-    """(n_rows,) int32 positions from 0 to n - 1."""
-    owned = column(where, array, np.int32, n_rows)
-    if n_rows and owned.view(np.uint32).max() >= n:
+def n_rows(array: Any) -> int:
+    """How many rows a column has; 0 for what is none, which `column` then refuses."""
+    return len(array) if type(array) is np.ndarray and array.ndim else 0
+
+
+def positions_in(where: str, array: Any, length: int, n: int) -> NDArray[np.int32]:
+    """(length,) int32 positions from 0 to n - 1."""
+    owned = column(where, array, np.int32, length)
+    if length and owned.view(np.uint32).max() >= n:
         row = int(np.argmax(owned.view(np.uint32) >= n))
         refuse(f"{where}[{row}]", f"position {owned[row]} where there are {n}")
     return owned
 
 
-def offsets_of(where: str, array: Any, n_groups: int, n_rows: int) -> NDArray[np.int64]:
+def offsets_of(where: str, array: Any, n_groups: int, length: int) -> NDArray[np.int64]:
     """(n_groups + 1,) int64, ascending from 0 to the number of rows."""
     owned = column(where, array, np.int64, n_groups + 1)
-    if owned[0] != 0 or owned[-1] != n_rows:
-        refuse(where, f"from {owned[0]} to {owned[-1]} where 0 to {n_rows} is needed")
+    if owned[0] != 0 or owned[-1] != length:
+        refuse(where, f"from {owned[0]} to {owned[-1]} where 0 to {length} is needed")
     if (owned[1:] < owned[:-1]).any():
         refuse(where, "does not ascend")
     return owned
@@ -126,7 +131,7 @@ def image_ids(where: str, ids: Any) -> NDArray[Any]:
     if kind == "U" and ids.dtype.itemsize > 4 * MAX_ID:
         longest = ids.dtype.itemsize // 4
         refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
-    owned = column(where, ids, ids.dtype if kind == "U" else np.int64, *np.shape(ids)[:1])
+    owned = column(where, ids, ids.dtype if kind == "U" else np.int64, n_rows(ids))
     if kind == "U":
         _unicode(where, owned)
     ascending(where, owned)
@@ -166,11 +171,11 @@ def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
     return np.array(values, dtype=str).reshape(len(values))
 
 
-def texts(where: str, values: Any, n: int) -> tuple[str, ...]:
-    """A tuple of n strings."""
+def texts(where: str, values: Any, n: int | None = None) -> tuple[str, ...]:
+    """A tuple of n strings, of any number where None."""
     if not isinstance(values, tuple) or not all(isinstance(each, str) for each in values):
         refuse(where, "not a tuple of strings")
-    if len(values) != n:
+    if n is not None and len(values) != n:
         refuse(where, f"{len(values)} strings where {n} are needed")
     return values
 

@@ -38,6 +38,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     DetmapError : the place is a folder or a device, or the system refuses (no space, a limit, no
         permission); what was there is left as it was
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DetmapError("path", f"a {type(path).__name__}", "give the path of a file")
     with _explained(path):
         place = Path(os.path.realpath(path))
         mode = _mode(path, place)

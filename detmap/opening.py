@@ -146,12 +146,20 @@ def regular(path: str, flags: int) -> int:
 
 
 def shown(path: str | Path) -> str:
-    """A path as text for every terminal and file: bytes that are not UTF-8 in hexadecimal."""
+    """A path as text for every terminal and file: bytes that are not UTF-8 in hexadecimal.
+
+    Raises
+    ------
+    DataError : it is no path
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise DataError("path", f"a {type(path).__name__}", "give the path of a file")
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _open(path: str | Path) -> tuple[int, int]:
     """The descriptor of a regular file, and its size."""
+    shown(path)  # a number would be somebody's descriptor
     try:
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:

@@ -307,7 +307,7 @@ def _check_rows(table: Truth | Detections) -> int:
     for name, kind in (("images", Images), ("categories", Categories)):
         if not isinstance(getattr(table, name), kind):
             checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
-    n_rows = len(table.boxes) if np.ndim(table.boxes) else 0
+    n_rows = checks.n_rows(table.boxes)
     if n_rows > MAX_ROWS:
         checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
     boxes = checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)

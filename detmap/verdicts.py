@@ -47,7 +47,7 @@ def check(matches: Any) -> None:
             checks.refuse(f"Matches.{name}", f"a {type(value).__name__}")
     checks.notes("Matches.notes", matches.notes, Note)
     n_classes, n_areas, word = len(categories), len(protocol.subsets), word_of(protocol)
-    n_rows, n_objects = np.size(matches.score), np.size(matches.obj_image)
+    n_rows, n_objects = checks.n_rows(matches.score), checks.n_rows(matches.obj_image)
     if max(n_rows, n_objects) > MAX_ROWS:
         checks.refuse("Matches.score", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
     image_ids = checks.image_ids("Matches.image_ids", matches.image_ids)

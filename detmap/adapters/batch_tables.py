@@ -24,17 +24,19 @@ def read_classes(classes: Any) -> Categories:
         return classes
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
         raise DataError("classes", f"{classes!r:.60}", "give a list of names, of ids, or a dict")
-    given = list(classes)
+    try:
+        given = list(classes)
+        twice = len(set(given)) < len(given)
+    except Exception as error:  # of the members, or of the object that is asked for them
+        raise DataError("classes", str(error), "give a list of names, of ids, or a dict") from None
     if isinstance(classes, Mapping):
         names = {key: str(name) for key, name in classes.items()}
     elif given and all(isinstance(each, str) for each in given):
         names = dict(enumerate(given))
     else:
         names = {each: str(each) for each in given}
-    twice = len(set(given)) < len(given)
-    if twice or not all(
-        isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names
-    ):
+    whole = [isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names]
+    if twice or not all(whole):
         raise DataError(
             "classes",
             "not unique" if twice else f"{given[:3]}",

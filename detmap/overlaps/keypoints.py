@@ -36,7 +36,7 @@ class Keypoints(Immutable):
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.points)
+        shape = self.points.shape if type(self.points) is np.ndarray else ()
         sides = (*shape[:2], 3) if len(shape) == 3 else (0, 0, 3)
         points = checks.column("Keypoints.points", self.points, np.float64, *sides)
         checks.finite("Keypoints.points", points, checks.MAX_PIXEL)

@@ -52,7 +52,7 @@ class Masks(Immutable):
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        area = checks.column("Masks.area", self.area, np.float64, np.size(self.area))
+        area = checks.column("Masks.area", self.area, np.float64, checks.n_rows(self.area))
         checks.no_nan("Masks.area", area)
         keep(self, runs=_checked(self.runs, len(area)), area=area)
 
@@ -234,7 +234,7 @@ def _checked(runs: Any, n: int) -> Runs:
     if not isinstance(runs, Runs):
         checks.refuse(where, f"a {type(runs).__name__}")
     size = checks.column(f"{where}.size", runs.size, np.int64, n, 2)
-    counts = checks.column(f"{where}.counts", runs.counts, np.uint32, np.size(runs.counts))
+    counts = checks.column(f"{where}.counts", runs.counts, np.uint32, checks.n_rows(runs.counts))
     off = checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
     total = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     height, width = np.maximum(size, 1).T

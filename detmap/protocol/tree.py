@@ -198,7 +198,7 @@ class Protocol(Immutable):
         """
         wanted = self.axes().main if name is None else name
         names = [subset.name for subset in self.subsets]
-        if wanted not in names:
+        if not isinstance(wanted, str) or wanted not in names:
             raise ProtocolError(
                 "subset", f"no subset {wanted!r}", f"the subsets are {', '.join(names)}"
             )
