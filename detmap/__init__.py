@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detmap.adapters import read_detections, read_truth
     from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
     from detmap.adapters.slices import read_slices
+    from detmap.comparing import compare
     from detmap.diagnosis import Diagnosis, diagnose
     from detmap.doctor import Finding, doctor
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
@@ -50,6 +51,7 @@ __all__ = [
     "Result",
     "Truth",
     "__version__",
+    "compare",
     "detections_from_arrays",
     "diagnose",
     "distributed",
@@ -67,6 +69,7 @@ __all__ = [
 
 _HOMES = {
     "adapters": ("read_detections", "read_truth"),
+    "comparing": ("compare",),
     "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
     "adapters.slices": ("read_slices",),
     "diagnosis": ("Diagnosis", "diagnose"),

@@ -16,6 +16,7 @@ from detmap import integrators, ranking
 from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
 from detmap.adapters.coco_scan import skip_nothing
 from detmap.adapters.voc_scan import read_nothing
+from detmap.comparing import compare
 from detmap.curves import coco_arrays
 from detmap.diagnosis import diagnose
 from detmap.diagnosis.summary import summary
@@ -96,6 +97,14 @@ def diagnose_next_to_nothing() -> None:
         summary(diagnose(*tables(), name))
 
 
+def compare_next_to_nothing() -> None:
+    """Two detectors, by the two kinds of tests."""
+    truth, detections = tables()
+    other = detections_from_arrays(truth, IMAGES, CLASSES, BOXES, [0.7, 0.8, 0.9])
+    for name in ("voc2012", "coco-bbox"):
+        compare(truth, detections, other, protocol=name, replicates=1, test="permutation")
+
+
 def integrate_next_to_nothing() -> None:
     """The integrators by themselves."""
     recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])
@@ -159,6 +168,7 @@ STEPS = (
     evaluate_next_to_nothing,
     evaluate_next_to_no_shapes,
     doubt_next_to_nothing,
+    compare_next_to_nothing,
     diagnose_next_to_nothing,
     integrate_next_to_nothing,
     rank_next_to_nothing,

@@ -46,6 +46,7 @@ LAYERS = (
     ("statistics",),
     ("result", "ranking"),
     ("evaluate",),
+    ("comparing",),
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),
     ("doctor", "parity", "compat"),

@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": "say what is wrong with files that give a bad number",
     "match": "match a part of the images, for `merge`",
     "merge": "put parts together and print the result",
+    "compare": "compare detectors on one truth, and gate on their difference",
     "rank": "judge the scores of an image-level classifier",
     "parity": "compare with pycocotools on the same files",
     "tools": "what each named tool gives for the same files",

@@ -30,6 +30,11 @@ def add_inputs(command: argparse.ArgumentParser) -> None:
         type=place,
         help="COCO results JSON, or folder of VOC text",
     )
+    add_settings(command)
+
+
+def add_settings(command: argparse.ArgumentParser) -> None:
+    """--split and --set."""
     add_split(command)
     command.add_argument(
         "--set",

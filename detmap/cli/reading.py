@@ -14,6 +14,16 @@ from detmap.tables import Detections, Truth
 def add(command: argparse.ArgumentParser) -> None:
     """Declare TRUTH, DETECTIONS and what says how they are read and by which rules."""
     options.add_inputs(command)
+    _add_rules(command)
+
+
+def add_how(command: argparse.ArgumentParser) -> None:
+    """Declare what says how inputs are read and by which rules."""
+    options.add_settings(command)
+    _add_rules(command)
+
+
+def _add_rules(command: argparse.ArgumentParser) -> None:
     options.add_protocol(command)
     options.add_formats(command)
     options.add_unknown(command)

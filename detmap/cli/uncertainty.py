@@ -47,6 +47,11 @@ def add_drawing(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="what intervals promise to hold (default: 0.95)",
     )
+    add_replicates(command)
+
+
+def add_replicates(command: argparse.ArgumentParser) -> None:
+    """--replicates, --seed and --groups."""
     command.add_argument(
         "--replicates", type=options.count, metavar="B", help="of the bootstrap (default: 1000)"
     )
@@ -64,7 +69,8 @@ def add_drawing(command: argparse.ArgumentParser) -> None:
 def drawing(arguments: argparse.Namespace) -> dict[str, Any]:
     """Those options that were given, as keywords."""
     names = ("level", "replicates", "seed", "groups")
-    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    given = {name: getattr(arguments, name, None) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

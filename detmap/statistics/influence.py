@@ -47,11 +47,11 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
     """Influence on one class after the other, in their order; only a few are held at a time."""
     matches, readings = plan.matches, plan.readings
     n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
-    ranked = plan.ranked()
+    ranked, image_of = plan.ranked, plan.image
     limit = plan.protocol.max_dets()[-1]
     ap = plan.protocol.ap
     rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
-    most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+    most = np.minimum(np.diff(ranked.off), np.diff(matches.obj_off))
 
     def of_class(k: int) -> OfClass:
         curves = curve_kernels.empty_true_positives(n_areas, n_thresholds, int(most[k]))
@@ -62,7 +62,7 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
         kernels.influence_of_class(
             k,
             ranked,
-            matches.image,
+            image_of,
             limit,
             plan.sought[k],
             rule,

@@ -23,6 +23,7 @@ class Plan:
     Parameters
     ----------
     matches : what is read
+    ranked, image : its rows, or those of a swapped detector
     metrics : rows averaged over classes; classes : rows that are given for each class
     readings : the S numbers of a class; of_metric, of_class : which of them each row is made of
     members : a row a metric, (K,) bool, the classes that it averages
@@ -31,6 +32,8 @@ class Plan:
     """
 
     matches: Matches
+    ranked: curve_kernels.Ranked
+    image: NDArray[np.int32]
     metrics: tuple[MetricRow, ...]
     classes: tuple[MetricRow, ...]
     readings: Readings
@@ -45,11 +48,6 @@ class Plan:
     def protocol(self) -> Protocol:
         """The rules."""
         return self.matches.protocol
-
-    def ranked(self) -> curve_kernels.Ranked:
-        """The rows, as kernels take them."""
-        own = self.matches
-        return curve_kernels.Ranked(own.off, own.tp, own.ignored, own.rank)
 
     def has_objects(self) -> NDArray[np.bool_]:
         """(Q, K) the classes with an object in the area of each metric, of those it averages."""
@@ -96,6 +94,8 @@ def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[Metri
     np.cumsum(counts, axis=0, out=total[1:])
     return Plan(
         matches,
+        curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank),
+        matches.image,
         tuple(metrics),
         tuple(classes),
         Readings(np.array(area), np.array(words, np.uint64), np.array(limits)),

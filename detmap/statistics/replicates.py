@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import curves, memory
-from detmap.errors import DataError
+from detmap.errors import DataError, ProtocolError
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels import replicates as kernels
 from detmap.kernels.integrate import ALL_POINTS, ELEVEN_POINT, GRID_ENVELOPE, STEP
@@ -166,35 +166,55 @@ def _grid(plan: Plan) -> kernels.Grid | None:
 
 
 def _lanes(plan: Plan) -> Batch:
-    """The batch of any lanes' weights, all classes in one call."""
-    matches, ranked, readings = plan.matches, plan.ranked(), plan.readings
-    n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
-    n_classes, everything = len(plan.sought), np.arange(len(plan.sought), dtype=np.int32)
-    ap, grid = plan.protocol.ap, _grid(plan)
-    rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
-    first = _first_of_image(plan)
+    """The batch of any lanes' weights."""
+    matches, first = plan.matches, _first_of_image(plan)
+    n_classes, n_areas = plan.sought.shape
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         sought = np.empty((n_classes, n_areas, LANES))
         kernels.add_lanes(matches.obj_off, matches.obj_image, plan.counts, weights, sought)
-        values = np.empty((n_classes, len(readings.area), LANES))
-        kernels.replicate_classes(
-            everything,
-            ranked,
-            matches.image,
-            weights,
-            sought,
-            rule,
-            grid,
-            readings,
-            kernels.empty_lanes(n_areas, n_thresholds),
-            values,
-        )
         images = np.empty((n_classes, 1, LANES))
         kernels.add_lanes(matches.obj_off, matches.obj_image, first, weights, images)
-        return values, images[:, 0]
+        return _values(plan, weights, sought), images[:, 0]
 
     return batch
+
+
+def metrics_of_rows(plan: Plan, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(L, Q) the metrics where only the rows are weighed, by (n, L) weights of what `plan.image`
+    counts; objects and their images count once.
+    """
+    sought = np.repeat(plan.sought[:, :, None], LANES, axis=2)
+    images = np.repeat(plan.n_images[:, None], LANES, axis=1)
+    if _grid(plan) is None:
+        raise ProtocolError(
+            "ap.integrator",
+            f"{plan.protocol.ap.integrator} with these recall points has no permutation test",
+            "use --test z",
+        )
+    return means(plan, _values(plan, weights, sought), images)
+
+
+def _values(
+    plan: Plan, weights: NDArray[np.float64], sought: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(K, S, L) the readings of all classes, in one call."""
+    n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
+    ap = plan.protocol.ap
+    values = np.empty((len(plan.sought), len(plan.readings.area), LANES))
+    kernels.replicate_classes(
+        np.arange(len(plan.sought), dtype=np.int32),
+        plan.ranked,
+        plan.image,
+        weights,
+        sought,
+        curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon),
+        _grid(plan),
+        plan.readings,
+        kernels.empty_lanes(n_areas, n_thresholds),
+        values,
+    )
+    return values
 
 
 def _first_of_image(plan: Plan) -> NDArray[np.float64]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from detmap.report.table import Table
+from detmap.report.table import Cell, Table
+from detmap.statistics.comparison import SHOWN, Comparison, Pair
 from detmap.statistics.intervals import Interval, Intervals
 from detmap.statistics.ties import Tied
 
@@ -87,3 +89,80 @@ def _reasons(intervals: Mapping[Any, Interval]) -> tuple[str, ...]:
         return ()
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return (f"{MARK} no interval: {reasons[0]}{more}",)
+
+
+def of_comparison(found: Comparison) -> list[Table]:
+    """The leaderboard, the pairs, the classes and the images that moved most."""
+    tables = []
+    several = len(found.names) > 2
+    metric = found.pairs[0].metric
+    level = f"{100 * (1 - found.alpha):g} %"
+    tables.append(
+        Table(
+            f"leaderboard by {metric}, {found.units.n:,} {found.units.noun}",
+            ("detector", metric, "group"),
+            found.leaderboard,
+            ("who shares a letter cannot be told apart",),
+            name="leaderboard",
+        )
+    )
+    names = ("a", "b") if several else ()
+    header = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
+    rows = tuple(
+        (*((one.a, one.b) if several else ()), one.metric, *_differences(one))
+        for one in found.pairs
+    )
+    title = f"{found.names[1]} less {found.names[0]}" if not several else "all pairs, b less a"
+    tables.append(
+        Table(
+            f"{title}: {level} intervals, test {found.test}, adjusted by {found.adjust}",
+            (*names, "metric", *header),
+            rows,
+            (
+                "MDD: the least true difference that this test would see four times out of five",
+                *_needed(found),
+            ),
+            name="pairs",
+        )
+    )
+    moved = [one for one in found.classes if one.difference != 0][:SHOWN]
+    tables.append(
+        Table(
+            f"classes that moved most, adjusted by {found.adjust}",
+            (*names, "class", "metric", *header),
+            tuple(
+                (*((one.a, one.b) if several else ()), one.name, one.metric, *_differences(one))
+                for one in moved
+            ),
+            name="classes",
+        )
+    )
+    noun = found.units.noun
+    tables.append(
+        Table(
+            f"{noun} that moved {metric} most: what the difference owes to each",
+            (*names, noun[:-1], "change"),
+            tuple(
+                (*((a, b) if several else ()), unit, change) for a, b, unit, change in found.images
+            ),
+            (found.signature,),
+            name=noun,
+        )
+    )
+    return tables
+
+
+def _differences(one: Pair) -> tuple[Cell, ...]:
+    p, adjusted = (None if math.isnan(p) else f"{p:.4f}" for p in (one.p, one.p_adjusted))
+    return one.difference, one.se, one.low, one.high, p, adjusted, one.mdd
+
+
+def _needed(found: Comparison) -> tuple[str, ...]:
+    """For how many images half of what can be seen would show."""
+    first = found.pairs[0]
+    if not first.mdd > 0:
+        return ()
+    points = [0.1, 0.2, 0.5, 1.0, 2.0]
+    shown = [x for x in points if x / 100 < first.mdd][-1:] or points[:1]
+    n = found.images_needed(first, shown[0] / 100)
+    return (f"a difference of {shown[0]:g} points in {first.metric} would show on {n:,} images",)

@@ -27,11 +27,13 @@ class Units:
     ----------
     of_image : (I,) int32
     n : U
+    names : of the units: image ids or groups
     digest : of the groups; "" where each image is a unit
     """
 
     of_image: NDArray[np.int32]
     n: int
+    names: tuple[str, ...]
     digest: str = ""
 
     @property
@@ -57,7 +59,8 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     DataError : an image without a group, or twice; groups of images that were not evaluated
     """
     if groups is None:
-        return Units(np.arange(len(image_ids), dtype=np.int32), len(image_ids))
+        every = np.arange(len(image_ids), dtype=np.int32)
+        return Units(every, len(image_ids), tuple(map(str, image_ids.tolist())))
     where = "groups" if isinstance(groups, Mapping) else str(groups)
     of_image = dict(groups) if isinstance(groups, Mapping) else _read(Path(groups))
     names = {str(key): str(value) for key, value in of_image.items()}
@@ -72,7 +75,7 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     number: dict[str, int] = {}
     of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
     digest = hashlib.sha256(of.astype("<i4").tobytes()).hexdigest()[:12]
-    return Units(of, len(number), digest)
+    return Units(of, len(number), tuple(number), digest)
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -1,0 +1,362 @@
+"""Detectors compared on the same images: differences with their intervals and p-values, the classes
+and images that moved most, a leaderboard, gates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import DataError, few
+from detmap.matches import Matches
+from detmap.signature import protocol_digest
+from detmap.statistics import multiple, permutation
+from detmap.statistics import replicates as drawing
+from detmap.statistics.intervals import signature as drawing_signature
+from detmap.statistics.paired import Paired
+from detmap.statistics.quantiles import normal, two_sided
+from detmap.statistics.units import Units
+from detmap.tables import Note
+
+TESTS = ("z", "permutation", "plain-permutation")
+LEAST_UNITS = 100  # with fewer the test is not trusted: no p-value
+POWER = 0.8  # with which the minimum detectable difference would be seen
+SHOWN = 10  # classes and images that moved most
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The difference of two detectors, `b` less `a`, in fractions; NaN where there is none.
+
+    Parameters
+    ----------
+    a, b : names of the detectors
+    metric : name of the number
+    difference, se : and its standard error
+    low, high : confidence interval of the difference, less its bias
+    p, p_adjusted : of no difference; adjusted for the number of comparisons
+    mdd : the least true difference that this test would see four times out of five
+    """
+
+    a: str
+    b: str
+    metric: str
+    difference: float
+    se: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    mdd: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, undefined ones as None."""
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPair(Pair):
+    """The difference of two detectors on one class, `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `detmap.compare` returns.
+
+    Parameters
+    ----------
+    names : of the detectors; values : metric to the values of all of them
+    pairs : every pair of detectors and every metric
+    classes : every pair, class and number of a class, least adjusted p-value first
+    images : (pair, unit, change): the images or groups that moved the first metric most; without
+        one of them the difference would be about `change` smaller
+    leaderboard : (name, value, letters) of the first metric, best first; detectors that share a
+        letter cannot be told apart
+    alpha, test, adjust, replicates, seed, units : how they were made
+    signature : of the data and rules that they have in common, with the method
+    notes : what a careful reader would ask
+    """
+
+    names: tuple[str, ...]
+    values: dict[str, tuple[float, ...]]
+    pairs: tuple[Pair, ...]
+    classes: tuple[ClassPair, ...]
+    images: tuple[tuple[str, str, str, float], ...]
+    leaderboard: tuple[tuple[str, float, str], ...]
+    alpha: float
+    test: str
+    adjust: str
+    replicates: int
+    seed: int
+    units: Units
+    signature: str
+    notes: tuple[Note, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of the JSON output."""
+        return {
+            "names": list(self.names),
+            "metrics": {
+                metric: [None if math.isnan(x) else x for x in values]
+                for metric, values in self.values.items()
+            },
+            "pairs": [pair.as_dict() for pair in self.pairs],
+            "classes": [
+                {"class": of.pop("name"), **of} for of in (one.as_dict() for one in self.classes)
+            ],
+            self.units.noun: [
+                {"a": a, "b": b, self.units.noun[:-1]: unit, "change": change}
+                for a, b, unit, change in self.images
+            ],
+            "leaderboard": [
+                {"name": name, "value": None if math.isnan(value) else value, "groups": letters}
+                for name, value, letters in self.leaderboard
+            ],
+            "alpha": self.alpha,
+            "test": self.test,
+            "adjust": self.adjust,
+            "signature": self.signature,
+            "notes": [asdict(note) for note in self.notes],
+        }
+
+    def images_needed(self, pair: Pair, difference: float) -> int:
+        """For how many images a true difference of this size would show."""
+        return math.ceil(self.units.n * (pair.mdd / difference) ** 2)
+
+
+def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None:
+    """A `DataError` that names what differs: protocol, classes, images or truth."""
+    first = matches[0]
+    for name, other in zip(names[1:], matches[1:], strict=True):
+        both = f"{names[0]} and {name}"
+        if protocol_digest(first.protocol) != protocol_digest(other.protocol):
+            own, its = first.protocol.as_dict(), other.protocol.as_dict()
+            keys = [key for key in own if own[key] != its[key]]
+            raise DataError(
+                "compare: protocol",
+                f"{both} differ in {few(keys)}",
+                "match both under one protocol",
+            )
+        if first.categories != other.categories:
+            strange = sorted(set(first.categories.names) ^ set(other.categories.names))
+            raise DataError(
+                "compare: classes", f"{both} differ: {few(strange)}", "match both on one truth"
+            )
+        if not np.array_equal(first.image_ids, other.image_ids):
+            strange = sorted(set(first.image_ids.tolist()) ^ set(other.image_ids.tolist()))
+            raise DataError(
+                "compare: images", f"{both} differ: {few(strange)}", "match both on the same images"
+            )
+        other_truth = (first.digest[:, 0] != other.digest[:, 0]).nonzero()[0]
+        if len(other_truth):
+            where = few(first.image_ids[other_truth].tolist())
+            raise DataError(
+                "compare: truth", f"{both} have other objects on {where}", "match both on one truth"
+            )
+
+
+def check(alpha: float, adjust: str, test: str) -> None:
+    """A `DataError` unless these are what can be asked for."""
+    if not isinstance(alpha, float) or not 0 < alpha < 1:
+        raise DataError("alpha", f"{alpha!r}", "give a fraction between 0 and 1, such as 0.05")
+    for name, value, known in (("adjust", adjust, multiple.ADJUSTMENTS), ("test", test, TESTS)):
+        if value not in known:
+            raise DataError(name, f"{value!r}", f"choose one of {', '.join(known)}")
+
+
+class Maker:
+    """From measured pairs to a comparison."""
+
+    def __init__(
+        self, names: Sequence[str], paired: Paired, alpha: float, adjust: str, test: str
+    ) -> None:
+        self.names, self.paired = tuple(names), paired
+        self.alpha, self.adjust, self.test = alpha, adjust, test
+        self.rows, self.class_rows = paired.plans[0].metrics, paired.plans[0].classes
+        self.trusted = paired.units.n >= LEAST_UNITS
+        self.first, self.second = (list(side) for side in zip(*paired.pairs, strict=True))
+
+    def difference(self) -> NDArray[np.float64]:
+        """(P, Q) of the metrics."""
+        own: NDArray[np.float64] = self.paired.values
+        return own[self.second] - own[self.first]
+
+    def p_of(self, difference: float, se: float) -> float:
+        """Two-sided, from z; 1 where nothing differs; none of too few images."""
+        if difference == 0 and se == 0:
+            return 1.0
+        if not self.trusted or math.isnan(difference) or not se > 0:
+            return math.nan
+        return two_sided(difference / se)
+
+    def by_permutation(
+        self, n: int, seed: int, threads: int | None, progress: drawing.Progress
+    ) -> NDArray[np.float64]:
+        """(P, Q) p-values of exchanged detectors."""
+        own = self.paired
+        found = [
+            permutation.p_values(
+                own.plans[a],
+                own.plans[b],
+                own.units,
+                difference,
+                n,
+                seed,
+                studentised=self.test == "permutation",
+                threads=threads,
+                progress=progress,
+            )
+            for (a, b), difference in zip(own.pairs, self.difference(), strict=True)
+        ]
+        p = np.array(found)
+        same = (self.difference() == 0) & (own.se == 0)
+        return np.where(same, 1.0, p if self.trusted else np.nan)
+
+    def pairs(self, p: NDArray[np.float64] | None = None) -> list[Pair]:
+        """Every pair and metric; p-values adjusted over the pairs of a metric."""
+        own, difference = self.paired, self.difference()
+        found = []
+        adjusted = np.empty_like(difference)
+        if p is None:
+            p = np.array(
+                [
+                    [self.p_of(d, s) for d, s in zip(*each, strict=True)]
+                    for each in zip(difference.tolist(), own.se.tolist(), strict=True)
+                ]
+            )
+        for q in range(len(self.rows)):
+            adjusted[:, q] = self.adjusted(
+                p[:, q], difference[:, q], own.se[:, q], own.draws[:, :, q]
+            )
+        for i, (a, b) in enumerate(own.pairs):
+            for q, row in enumerate(self.rows):
+                d, se = float(difference[i, q]), float(own.se[i, q])
+                found.append(
+                    Pair(
+                        self.names[a],
+                        self.names[b],
+                        row.name,
+                        *self.numbers(d, se, float(own.bias[i, q])),
+                        float(p[i, q]),
+                        float(adjusted[i, q]),
+                        self.mdd(se),
+                    )
+                )
+        return found
+
+    def classes(self) -> list[ClassPair]:
+        """Every pair, number of a class and class with objects; adjusted over the classes."""
+        own, found = self.paired, []
+        for i, (a, b) in enumerate(own.pairs):
+            for c, row in enumerate(self.class_rows):
+                differ = own.class_values[b, c] - own.class_values[a, c]
+                mine = np.flatnonzero(~np.isnan(differ))
+                se = own.class_se[i, c]
+                p = np.array([self.p_of(float(differ[k]), float(se[k])) for k in mine])
+                adjusted = self.adjusted(
+                    p, differ[mine], se[mine], own.class_draws[:, i, c][:, mine]
+                )
+                for k, raw, fixed in zip(mine.tolist(), p.tolist(), adjusted, strict=True):
+                    d, s = float(differ[k]), float(se[k])
+                    found.append(
+                        ClassPair(
+                            self.names[a],
+                            self.names[b],
+                            row.name,
+                            *self.numbers(d, s, float(own.class_bias[i, c, k])),
+                            raw,
+                            fixed,
+                            self.mdd(s),
+                            own.plans[0].matches.categories.names[k],
+                        )
+                    )
+
+        def first_moved(one: ClassPair) -> tuple[float, float]:
+            return (2.0 if math.isnan(one.p_adjusted) else one.p_adjusted, -abs(one.difference))
+
+        return sorted(found, key=first_moved)
+
+    def adjusted(
+        self,
+        p: NDArray[np.float64],
+        difference: NDArray[np.float64],
+        se: NDArray[np.float64],
+        draws: NDArray[np.float64],
+    ) -> list[float]:
+        """p-values for all together."""
+        if self.adjust == "maxt":
+            found = multiple.maxt(difference, se, draws)
+            return [x if self.trusted or x == 1.0 else math.nan for x in found]
+        if self.adjust == "none":
+            return [float(x) for x in p]
+        return multiple.holm(p.tolist()) if self.adjust == "holm" else multiple.bh(p.tolist())
+
+    def numbers(self, d: float, se: float, bias: float) -> tuple[float, float, float, float]:
+        """Difference, standard error, low, high."""
+        half = normal(1 - self.alpha / 2) * se
+        return d, se, d - bias - half, d - bias + half
+
+    def mdd(self, se: float) -> float:
+        """Source: the power of a two-sided z-test."""
+        return (normal(1 - self.alpha / 2) + normal(POWER)) * se
+
+    def images(self) -> list[tuple[str, str, str, float]]:
+        """The units that moved the first metric most, of each pair."""
+        own, found = self.paired, []
+        for a, b in own.pairs:
+            apart = own.moved[b, 0] - own.moved[a, 0]
+            for i in np.argsort(-np.abs(apart), kind="stable")[:SHOWN].tolist():
+                if apart[i] != 0:
+                    name = own.units.names[i]
+                    found.append((self.names[a], self.names[b], name, float(apart[i])))
+        return found
+
+    def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
+        """The detectors by the first metric, with a letter for each group that they share."""
+        metric, values = self.rows[0].name, self.paired.values[:, 0]
+        order = sorted(range(len(values)), key=lambda i: (-np.nan_to_num(values[i], nan=-1), i))
+        place = {self.names[i]: at for at, i in enumerate(order)}
+        apart = set()
+        for pair in pairs:
+            if pair.metric == metric and pair.p_adjusted < self.alpha:
+                low, high = sorted((place[pair.a], place[pair.b]))
+                apart.add((low, high))
+        letters = [""] * len(order)
+        together = multiple.groups(len(order), apart) if self.trusted else []
+        for number, members in enumerate(together):
+            for at in members:
+                letters[at] += _letter(number)
+        return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
+
+    def notes(self) -> tuple[Note, ...]:
+        """What a careful reader would ask."""
+        found, units = [], self.paired.units
+        if not self.trusted:
+            text = f"{units.noun} are fewer than {LEAST_UNITS}: no p-value is printed"
+            found.append(Note("few-images", text, units.n))
+        if self.test == "plain-permutation":
+            text = (
+                "test is of exchangeability, not of equal AP: with scores on two scales it does "
+                "not hold its level; --test permutation does"
+            )
+            found.append(Note("plain-permutation", text, 1))
+        return tuple(found)
+
+    def signature(self, common: str, n: int, seed: int) -> str:
+        """Rules and data, with the method."""
+        test = f"{self.test}+{self.adjust}"
+        return f"{common}|{drawing_signature(test, n, seed, self.paired.units)}"
+
+
+def _letter(number: int) -> str:
+    return "abcdefghijklmnopqrstuvwxyz"[number] if number < 26 else f"({number + 1})"

@@ -1,0 +1,115 @@
+"""Gates for continuous integration: whether a number dropped by more than is accepted, or whether
+it is shown that it did not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from detmap.errors import DataError
+from detmap.statistics.comparison import Comparison, Pair
+from detmap.statistics.quantiles import normal
+
+KINDS = ("fail-if-drop", "require-within")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is asked of a metric, or of a metric of a class.
+
+    Parameters
+    ----------
+    kind : ``fail-if-drop``: fail where it dropped by more than `points`, significantly;
+        ``require-within``: pass only where it is shown that it dropped by less
+    points : percentage points of the metric: 0.5 is from 42.3 to 41.8
+    metric : name; the first of the protocol where it is ""
+    name : a class; all of them together where it is ""
+    """
+
+    kind: str
+    points: float
+    metric: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a gate is passed, and one line that says why."""
+
+    passed: bool
+    line: str
+
+
+def read(kind: str, text: str) -> Gate:
+    """A gate as it is written: ``0.5``, ``AP50=0.5`` or ``AP50/person=1``, in percentage points.
+
+    Raises
+    ------
+    DataError : no number from 0 to 100
+    """
+    of, _, number = text.rpartition("=")
+    metric, _, name = of.partition("/")
+    try:
+        points = float(number)
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= 100:
+        fix = "give percentage points from 0 to 100: 0.5, AP50=0.5 or AP50/person=1"
+        raise DataError(f"--{kind}", f"{text[:80]!r}", fix)
+    return Gate(kind, points, metric, name)
+
+
+def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
+    """Judge the first pair, base and new.
+
+    Raises
+    ------
+    DataError : a metric or class that there is not
+    """
+    pair = _pair(comparison, gate)
+    of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
+    drop = gate.points / 100
+    told = (
+        f"{of} {100 * pair.difference:+.2f} points (standard error {100 * pair.se:.2f}; "
+        f"allowed drop {gate.points:g}; this split of {comparison.units.n:,} "
+        f"{comparison.units.noun} sees {100 * pair.mdd:.2f}"
+    )
+    if pair.mdd > drop > 0:
+        told += (
+            f", it cannot see a drop of {gate.points:g}: that needs about "
+            f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
+        )
+    told += ")"
+    z = normal(1 - alpha)
+    room = pair.difference + drop
+    if math.isnan(room):
+        return Verdict(False, f"FAIL: {of} is undefined")
+    if pair.se > 0:
+        ratio = room / pair.se
+        passed = ratio >= -z if gate.kind == "fail-if-drop" else ratio > z
+    else:
+        passed = room >= 0
+    verdict = "PASS" if passed else "FAIL"
+    asked = "no drop of more than" if gate.kind == "fail-if-drop" else "shown to be within"
+    return Verdict(passed, f"{verdict} ({asked} {gate.points:g} points, alpha {alpha:g}): {told}")
+
+
+def _pair(comparison: Comparison, gate: Gate) -> Pair:
+    metric = gate.metric or comparison.pairs[0].metric
+    if gate.name:
+        found: list[Pair] = [
+            one
+            for one in comparison.classes
+            if one.name == gate.name and one.metric == metric.removeprefix("m")
+        ]
+    else:
+        found = [one for one in comparison.pairs if one.metric == metric]
+    if not found:
+        known = sorted({one.metric for one in comparison.pairs})
+        classes = sorted({one.name for one in comparison.classes})
+        of = f"{metric}/{gate.name}" if gate.name else metric
+        fix = f"metrics: {', '.join(known)}; classes: {', '.join(classes[:20])}"
+        raise DataError(f"--{gate.kind}", f"there is no {of}", fix)
+    first = comparison.pairs[0]
+    return next(one for one in found if (one.a, one.b) == (first.a, first.b))

@@ -1,0 +1,92 @@
+"""Many comparisons at once: adjusted p-values, and groups that cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+ADJUSTMENTS = ("holm", "bh", "maxt", "none")
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values that hold for all together; undefined ones stay so and do not count.
+
+    Source: Holm 1979.
+    """
+    return _in_order(p, lambda place, m: m - place, rising=True)
+
+
+def bh(p: Sequence[float]) -> list[float]:
+    """p-values by which the share of false discoveries is held.
+
+    Source: Benjamini and Hochberg 1995.
+    """
+    return _in_order(p, lambda place, m: m / (place + 1), rising=False)
+
+
+def _in_order(p: Sequence[float], factor: object, rising: bool) -> list[float]:
+    values = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(len(values), np.nan)
+    order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+    m = len(order)
+    scaled = [min(1.0, factor(place, m) * values[i]) for place, i in enumerate(order)]  # type: ignore[operator]
+    if rising:
+        adjusted[order] = np.maximum.accumulate(scaled) if m else []
+    else:
+        adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1] if m else []
+    found: list[float] = adjusted.tolist()
+    return found
+
+
+def maxt(
+    difference: NDArray[np.float64], se: NDArray[np.float64], draws: NDArray[np.float64]
+) -> list[float]:
+    """p-values by the largest of all studentised differences in joint replicates, step by step.
+
+    Parameters
+    ----------
+    difference, se : (m,); of 0 and 0 the p-value is 1
+    draws : (B, m) the differences in the replicates; an undefined one is none
+
+    Source: Westfall and Young 1993, algorithm 2.8.
+    """
+    found = np.full(len(difference), np.nan)
+    found[(difference == 0) & (se == 0)] = 1.0
+    usable = np.flatnonzero(se > 0)
+    z = np.abs(difference[usable]) / se[usable]
+    moved = np.abs(draws[:, usable] - difference[usable]) / se[usable]
+    moved = np.where(np.isnan(moved), -np.inf, moved)
+    order = np.argsort(-z, kind="stable")
+    least = 0.0
+    for place, i in enumerate(order):
+        largest = moved[:, order[place:]].max(axis=1)
+        p = (1 + int((largest >= z[i]).sum())) / (len(draws) + 1)
+        least = max(least, p)
+        found[usable[i]] = least
+    listed: list[float] = found.tolist()
+    return listed
+
+
+def groups(n: int, apart: set[tuple[int, int]]) -> list[list[int]]:
+    """The largest sets of n detectors of which no two are apart, by their first members; they may
+    overlap.
+
+    Source: Bron and Kerbosch 1973, algorithm 457.
+    """
+    near = {
+        i: {j for j in range(n) if j != i and (min(i, j), max(i, j)) not in apart} for i in range(n)
+    }
+    found: list[list[int]] = []
+
+    def extend(chosen: list[int], open_: set[int], done: set[int]) -> None:
+        if not open_ and not done:
+            found.append(sorted(chosen))
+        for i in sorted(open_):
+            extend([*chosen, i], open_ & near[i], done & near[i])
+            open_ = open_ - {i}
+            done = done | {i}
+
+    extend([], set(range(n)), set())
+    return sorted(found)
