@@ -24,6 +24,7 @@ COMMANDS = {
     "eval": "evaluate detections against ground truth",
     "diagnose": "say what limits the number",
     "doctor": "say what is wrong with files that give a bad number",
+    "report": "write a page about one detector, or what changed to another",
     "match": "match a part of the images, for `merge`",
     "merge": "put parts together and print the result",
     "compare": "compare detectors on one truth, and gate on their difference",

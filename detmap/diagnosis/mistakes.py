@@ -78,6 +78,29 @@ def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]
     ]
 
 
+def worst(diagnosis: Diagnosis, n: int) -> list[Mistake]:
+    """The n surest false positives of each kind, at most one an image, and the n largest objects
+    that nothing found; a part of `errors`.
+    """
+    found: list[Mistake] = []
+    detections, truth = diagnosis.detections, diagnosis.truth
+    for kind in range(TP + 1, BEYOND):
+        rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored)
+        rows = rows[np.argsort(-detections.score[rows], kind="stable")]
+        rows = _one_an_image(rows, detections.image[rows], n)
+        found += _of_detections(diagnosis, rows, [KINDS[kind]] * len(rows))
+    rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
+    rows = rows[np.argsort(-truth.area[rows], kind="stable")]
+    rows = _one_an_image(rows, truth.image[rows], n)
+    return found + _of_objects(diagnosis, rows, "Miss", diagnosis.reach[rows])
+
+
+def _one_an_image(rows: NDArray[np.int64], image: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """The first n rows, the first of each image."""
+    first = np.sort(np.unique(image, return_index=True)[1])
+    return rows[first[:n]]
+
+
 @dataclass(frozen=True, slots=True)
 class ImageErrors:
     """What is wrong on an image, at one threshold of the score.

@@ -1,0 +1,73 @@
+"""Write a report that people open: one HTML file about one detector, or about what changed from one
+to another, which needs no network and no server.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from detmap.cli import options, reading, streams
+
+EXAMPLES = (
+    "detmap report instances_val2017.json results.json -o report.html",
+    "detmap report VOCdevkit/VOC2007 before/ after/ --images VOCdevkit/VOC2007/JPEGImages",
+    "detmap report TRUTH DETECTIONS --format md -o comment.md",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    command.add_argument(
+        "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
+    )
+    options.add_threads(command)
+    command.add_argument(
+        "--images", type=options.path, metavar="DIR", help="folder of the images, for crops"
+    )
+    command.add_argument("--title", help="of the page (default: names of the inputs)")
+    command.add_argument(
+        "--format",
+        choices=("html", "md", "pdf"),
+        help="of the report (default: by the suffix of -o, else html)",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        type=options.new_file,
+        metavar="FILE",
+        default=Path("report.html"),
+        help="write there (default: report.html)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, evaluate, diagnose, draw."""
+    from detmap import page
+
+    inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    kind = arguments.format or {".md": "md", ".pdf": "pdf"}.get(arguments.output.suffix, "html")
+    page.require(kind, pictures=arguments.images is not None)
+    truth, detections, rules = reading.read(arguments)
+    tables = {Path(arguments.detections).name: detections}
+    if arguments.other is not None:
+        name = Path(arguments.other).name
+        other = reading.read_detections_of(arguments, arguments.other, truth)
+        tables[f"{name} (B)" if name in tables else name] = other
+    streams.progress("evaluating and diagnosing")
+    made = page.report(
+        truth,
+        tables,
+        rules,
+        title=arguments.title,
+        images=arguments.images,
+        kind=kind,
+        threads=arguments.threads,
+    )
+    from detmap import files
+
+    files.write_bytes(arguments.output, made)
+    streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
+    return 0

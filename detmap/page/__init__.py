@@ -1,0 +1,78 @@
+"""The report that people open: one file, made of a template, drawn charts and pictures.
+
+Raises, where an optional package is missing, a `DetmapError` that names what to install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from detmap.errors import DetmapError
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+
+KINDS = ("html", "md", "pdf")
+
+
+def require(kind: str, *, pictures: bool) -> None:
+    """A `DetmapError` where what the report needs is not installed."""
+    needed = {"jinja2": kind != "md", "cv2": pictures}
+    for module, is_needed in needed.items():
+        if is_needed and find_spec(module) is None:
+            raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")
+    if kind == "pdf":
+        from detmap.page import browser
+
+        browser.find()
+
+
+def report(
+    truth: Truth,
+    detections: Mapping[str, Detections],
+    protocol: Protocol,
+    *,
+    title: str | None = None,
+    images: Path | None = None,
+    kind: str = "html",
+    threads: int | None = None,
+) -> bytes:
+    """The report of one detector, or of two on the same truth.
+
+    Parameters
+    ----------
+    truth : the ground truth
+    detections : by the detector's name, one or two
+    protocol : the rules of its numbers; boxes
+    title : of the page
+    images : folder of the images, for crops of the worst mistakes
+    kind : ``html``; ``md``, for a comment; ``pdf``, by Chromium
+
+    Raises
+    ------
+    DetmapError : a package or a browser that is needed is not there; more than two detectors
+    """
+    from detmap.page import markdown
+    from detmap.page.content import gather
+
+    require(kind, pictures=images is not None)
+    if len(detections) not in (1, 2):
+        raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
+    runs = [
+        gather(name, truth, table, protocol, threads=threads) for name, table in detections.items()
+    ]
+    name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
+    if kind == "md":
+        return markdown.text(runs, name).encode()
+    from detmap.page import page
+    from detmap.page.gallery import Pictures
+
+    inputs = [("truth", Path(truth.source).name)]
+    inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
+    made = page.html(runs, title=name, inputs=inputs, pictures=Pictures(images)).encode()
+    if kind == "pdf":
+        from detmap.page import browser
+
+        return browser.pdf(made)
+    return made

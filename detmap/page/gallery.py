@@ -1,0 +1,185 @@
+"""Pictures of the worst mistakes: crops of the images, or sketches to scale without them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from detmap.diagnosis import Diagnosis
+from detmap.diagnosis.mistakes import Mistake
+from detmap.diagnosis.summary import MEANING
+from detmap.errors import DataError
+from detmap.page import charts
+from detmap.page.content import Run
+from detmap.tables import boxes_as
+
+SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
+BUDGET = 900_000  # bytes of all crops
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
+GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)
+
+
+@dataclass(eq=False)
+class Pictures:
+    """The folder of the images, and what went wrong with them.
+
+    Parameters
+    ----------
+    folder : of the images; None for sketches
+    """
+
+    folder: Path | None = None
+    missing: list[str] = field(default_factory=list)
+    spent: int = 0
+    _index: dict[str, Path] | None = None
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not self.folder.is_dir():
+            raise DataError(str(self.folder), "is no folder of images", "check --images")
+
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        if not self.missing:
+            return []
+        some = ", ".join(self.missing[:5])
+        more = f" and {len(self.missing) - 5} more" if len(self.missing) > 5 else ""
+        return [f"images without a picture, drawn as sketches: {some}{more}"]
+
+    def read(self, diagnosis: Diagnosis, image: int) -> NDArray[np.uint8] | None:
+        """The image at this position of the truth; None, and a note, where it cannot be read."""
+        if self.folder is None or self.spent > BUDGET:
+            return None
+        import cv2
+
+        images = diagnosis.truth.images
+        name = images.stems[image] or str(images.ids[image])
+        path = self._path(name)
+        data = None
+        if path is not None:
+            try:
+                data = cv2.imdecode(np.fromfile(path, dtype=np.uint8), cv2.IMREAD_COLOR)
+            except (OSError, cv2.error):
+                data = None
+        if data is None:
+            self.missing.append(name)
+        return None if data is None else np.asarray(data, dtype=np.uint8)
+
+    def _path(self, stem: str) -> Path | None:
+        if self._index is None:
+            assert self.folder is not None
+            files = sorted(
+                path for path in self.folder.rglob("*") if path.suffix.lower() in SUFFIXES
+            )
+            self._index = {path.stem: path for path in reversed(files)}
+        return self._index.get(Path(stem).name)
+
+
+def gallery(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """Kind, its meaning, and the pictures of each kind of mistake; of the last run."""
+    run = runs[-1]
+    found = []
+    for kind, meaning in MEANING.items():
+        shown = [
+            {"picture": _picture(run.diagnosis, each, pictures), "text": _text(each)}
+            for each in run.worst
+            if each.kind == kind
+        ]
+        if shown:
+            found.append((kind, meaning, shown))
+    return found
+
+
+def _text(each: Mistake) -> str:
+    score = "" if each.score != each.score else f", score {each.score:.3f}"
+    instead = f", there is {each.other}" if each.other else ""
+    return f"{each.category}{score}{instead}; overlap {each.overlap:.2f}; image {each.image}"
+
+
+def _picture(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Markup:
+    table = diagnosis.truth if each.kind == "Miss" else diagnosis.detections
+    image = int(table.image[each.row])
+    truth = diagnosis.truth
+    rows = np.flatnonzero((truth.image == image) & diagnosis.to_find)
+    objects = boxes_as(truth.boxes, truth.box_format, "xywh")[rows]
+    lost, mine = each.kind == "Miss", np.array(each.box)
+    picture = pictures.read(diagnosis, image)
+    if picture is not None:
+        shown = _crop(picture, objects, mine, lost=lost)
+        pictures.spent += len(shown)
+        data = base64.b64encode(shown).decode()
+        tag = '<img alt="{}" src="data:image/webp;base64,{}">'
+        return Markup(tag).format(_text(each), data)
+    width, height = truth.images.width[image], truth.images.height[image]
+    if np.isnan(width) or np.isnan(height):
+        every = np.vstack([objects, np.array(each.box)[None]])
+        width, height = (every[:, :2] + every[:, 2:]).max(axis=0)
+    boxes = [("object", box) for box in objects.tolist()]
+    boxes.append(("lost" if lost else "mine", list(each.box)))
+    return charts.sketch(_text(each), (float(width), float(height)), boxes)
+
+
+def _crop(
+    picture: NDArray[np.uint8],
+    objects: NDArray[np.float64],
+    box: NDArray[np.float64],
+    *,
+    lost: bool,
+) -> bytes:
+    """WebP of the place of a box, with the objects solid and the detection dashed; or the box is
+    itself the object that was lost.
+    """
+    import cv2
+
+    height, width = picture.shape[:2]
+    margin = max(float(box[2:].max()) * MARGIN, 16.0)
+    left, top = np.maximum(box[:2] - margin, 0).astype(int)
+    right, bottom = np.minimum(box[:2] + box[2:] + margin, (width, height)).astype(int)
+    right, bottom = max(right, left + 8), max(bottom, top + 8)
+    cut = picture[top:bottom, left:right]
+    if not cut.size:
+        cut, left, top = picture, 0, 0
+    scale = SIDE / max(cut.shape[:2])
+    size = (max(1, round(cut.shape[1] * scale)), max(1, round(cut.shape[0] * scale)))
+    shown = cv2.resize(cut, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
+    for each in objects:
+        _outline(shown, each, (left, top), scale, GREEN, dashed=False)
+    _outline(shown, box, (left, top), scale, PURPLE, dashed=not lost)
+    done, data = cv2.imencode(".webp", shown, [cv2.IMWRITE_WEBP_QUALITY, QUALITY])
+    return bytes(data) if done else b""
+
+
+def _outline(
+    picture: Any,
+    box: NDArray[np.float64],
+    origin: tuple[int, int],
+    scale: float,
+    colour: tuple[int, int, int],
+    *,
+    dashed: bool,
+) -> None:
+    """A rectangle with a white rim, so that it shows on any ground."""
+    import cv2
+
+    x1, y1 = ((box[:2] - origin) * scale).round().astype(int).tolist()
+    x2, y2 = ((box[:2] + box[2:] - origin) * scale).round().astype(int).tolist()
+    sides = (((x1, y1), (x2, y1)), ((x2, y1), (x2, y2)), ((x2, y2), (x1, y2)), ((x1, y2), (x1, y1)))
+    for width, shade in ((4, WHITE), (2, colour)):
+        for start, end in sides:
+            for a, b in _dashes(start, end) if dashed else [(start, end)]:
+                cv2.line(picture, a, b, shade, width, cv2.LINE_AA)
+
+
+def _dashes(
+    start: tuple[int, int], end: tuple[int, int], step: int = 9
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    length = int(np.hypot(end[0] - start[0], end[1] - start[1]))
+    n = min(max(1, length // (2 * step)), 200)
+    at = np.linspace(start, end, 2 * n + 1).round().astype(int).tolist()
+    return [((a[0], a[1]), (b[0], b[1])) for a, b in zip(at[0::2], at[1::2], strict=False)]

@@ -1,0 +1,211 @@
+"""The page: what is in it, that nothing hostile gets in, that it is the same every time."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import page
+from detmap.errors import DetmapError
+from detmap.page import charts
+from detmap.tables import Detections, Truth
+from tests import builders as make
+from tests.diagnosis.drawing import tables
+from tests.running import run
+
+COCO = make.SHAPES / "instances_test.json"
+BOTH = [make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template")]
+PICTURES = make.SHAPES / "JPEGImages"
+HOSTILE = (
+    "<script>document.body.dataset.xss=1</script>",
+    '"><img src=x onerror="document.body.dataset.xss=1">',
+    "</script><script>document.body.dataset.xss=1</script>",
+    "]]></style><svg onload=alert(1)>",
+    "{{ 7*7 }}{% raw %}",
+    "=HYPERLINK('x')",
+)
+
+
+class Elements(HTMLParser):
+    """Tags and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def elements(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Elements()
+    parser.feed(text)
+    return parser.tags
+
+
+def hostile() -> tuple[Truth, Detections]:
+    """Classes and images whose names are attacks."""
+    n = len(HOSTILE)
+    boxes = np.array([[10.0 * k, 0, 9, 9] for k in range(n)])
+    truth = detmap.truth_from_arrays(
+        [f"{name}" for name in HOSTILE],
+        list(range(1, n + 1)),
+        boxes,
+        categories=dict(enumerate(HOSTILE, 1)),
+    )
+    shifted = [k % n + 1 for k in range(1, n + 1)]
+    return truth, detmap.detections_from_arrays(
+        truth, list(HOSTILE), shifted, boxes, np.linspace(0.5, 0.9, n)
+    )
+
+
+@pytest.fixture(scope="module")
+def sample() -> bytes:
+    truth = detmap.read_truth(COCO)
+    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
+    rules = detmap.load_protocol("coco-bbox")
+    return page.report(truth, found, rules, images=PICTURES)
+
+
+def test_the_page_of_two_detectors(sample: bytes) -> None:
+    text = sample.decode()
+    assert len(sample) < 1_500_000
+    assert text.count("<section") == 12
+    assert "What changed, B against A" in text
+    assert "44.78" in text
+    assert "18.74" in text
+    assert "data:image/webp;base64," in text
+    assert "Intervals: ci:" in text
+
+
+def test_the_same_input_gives_the_same_bytes(sample: bytes) -> None:
+    truth = detmap.read_truth(COCO)
+    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
+    rules = detmap.load_protocol("coco-bbox")
+    assert page.report(truth, found, rules, images=PICTURES, threads=1) == sample
+
+
+def test_nothing_is_fetched_and_nothing_else_runs(sample: bytes) -> None:
+    text = sample.decode()
+    shown = re.sub(r'"data:image/webp;base64,[^"]*"', "", text)
+    assert not re.search(r"https?:|//[a-z]", shown)
+    for tag, attributes in elements(text):
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+        assert str(attributes.get("src") or "data:").startswith("data:")
+        assert str(attributes.get("href") or "#").startswith("#")
+    policy = next(a["content"] for t, a in elements(text) if t == "meta" and "http-equiv" in a)
+    assert policy is not None
+    for tag in ("style", "script"):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert inside is not None
+        digest = base64.b64encode(hashlib.sha256(inside[1].encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_hostile_names_do_nothing() -> None:
+    truth, detections = hostile()
+    rules = detmap.load_protocol("coco-bbox")
+    text = page.report(truth, {HOSTILE[0]: detections}, rules, title=HOSTILE[1]).decode()
+    kinds = [
+        tag for tag, attributes in elements(text) if attributes.get("type") != "application/json"
+    ]
+    assert kinds.count("script") == 1
+    assert "img" not in kinds
+    assert not [a for _, attributes in elements(text) for a in attributes if a.startswith("on")]
+    assert "49" not in re.findall(r"\{\{ 7\*7 \}\}|49", text)[:1]
+    for block in re.findall(
+        r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL
+    ):
+        json.loads(block)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["coco-bbox", "voc2007"])
+def test_odd_tables_have_a_page(seed: int, name: str) -> None:
+    truth, detections = tables(seed)
+    text = page.report(truth, {"a": detections}, detmap.load_protocol(name)).decode()
+    assert text.count("<section") == 12
+    assert not re.search(r">\s*-?(?:nan|inf)\s*<", text)
+    assert "None" not in re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_many_classes_are_folded() -> None:
+    n = 250
+    truth = detmap.truth_from_arrays(
+        np.arange(1, n + 1), np.arange(1, n + 1), np.tile([0.0, 0, 9, 9], (n, 1))
+    )
+    detections = detmap.detections_from_arrays(
+        truth,
+        np.arange(1, n + 1),
+        np.roll(np.arange(1, n + 1), 1),
+        np.tile([0.0, 0, 9, 9], (n, 1)),
+        np.linspace(0.1, 0.9, n),
+    )
+    text = page.report(truth, {"a": detections}, detmap.load_protocol("coco-bbox")).decode()
+    assert "<details><summary>All 250 classes</summary>" in text
+    assert "30 classes that are most confused" in text
+    assert len(text) < 600_000
+
+
+def test_a_missing_or_broken_picture_is_a_note(tmp_path: Path) -> None:
+    (tmp_path / "000001.jpg").write_bytes(b"\xff\xd8 no picture")
+    truth = detmap.read_truth(make.SHAPES)
+    found = detmap.read_detections(make.SHAPES / "detections" / "contours", truth)
+    text = page.report(
+        truth, {"a": found}, detmap.load_protocol("coco-bbox"), images=tmp_path
+    ).decode()
+    assert "images without a picture" in text
+    assert "data:image" not in text.split("<main>")[1]
+
+
+def test_markdown_for_a_comment() -> None:
+    truth = detmap.read_truth(COCO)
+    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
+    rules = detmap.load_protocol("coco-bbox")
+    text = page.report(truth, found, rules, kind="md").decode()
+    assert "| AP " in text
+    assert "**What changed**" in text
+    assert "-26.04" in text
+
+
+def test_three_detectors_are_too_many() -> None:
+    truth, detections = tables(1)
+    with pytest.raises(DetmapError, match="3 detectors"):
+        page.report(truth, dict.fromkeys("abc", detections), detmap.load_protocol("coco-bbox"))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    outcome = run("report", COCO, *BOTH, "--images", PICTURES, "-o", file)
+    assert outcome.code == 0
+    assert f"{file}: " in outcome.out
+    assert file.read_text().startswith("<!doctype html>")
+    assert run("report", COCO, BOTH[0], "-o", tmp_path / "comment.md").code == 0
+    assert (tmp_path / "comment.md").read_text().startswith("**")
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    outcome = run("report", COCO, BOTH[0], "--images", tmp_path / "none", "-o", file)
+    assert (outcome.code, file.exists()) == (2, False)
+    assert "no folder of images" in outcome.err
+    assert run("report", COCO, BOTH[0], "-o", COCO).code == 2
+    assert run("report", COCO, BOTH[0], "-p", "coco-segm", "-o", file).code == 2
+
+
+def test_charts_have_words() -> None:
+    line = charts.Line(np.array([0.0, 1.0]), np.array([1.0, np.nan]), "a & b")
+    text = str(charts.lines("T <1>", "told", [line], ("x", "y")))
+    assert 'aria-label="T &lt;1&gt;: told"' in text
+    assert "a &amp; b" in text
+    assert "nan" not in text
