@@ -43,11 +43,7 @@ def dispatch(words: Sequence[str]) -> int:
     try:
         return _run(words)
     except DetmapError as error:
-        from detmap.report.text import shown
-
-        text = f"detmap: error: {error.where}: {_shortened(error.what)}"
-        for line in text.split("\n"):
-            streams.say(f"{shown(line)}\n")
+        streams.say(f"detmap: error: {error.where}: {_shortened(error.what)}\n")
         if error.fix:
             streams.say(f"  fix: {error.fix}\n")
         return 2

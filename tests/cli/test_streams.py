@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from detmap.cli import main
 from tests import builders as make
 from tests.running import Outcome, run
 
@@ -118,3 +119,36 @@ def test_a_file_name_that_is_not_utf_8(tmp_path: Path, format: str) -> None:
     assert (outcome.code, outcome.out) == (0, "")
     written = (folder / "out").read_text(encoding="utf-8")
     assert json.loads(written) if format == "json" else written
+
+
+ESCAPES = "\x1b[31m\x9b\r\u202e\x07"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["eval", "truth.json", "found.json", "--per-class"],
+        ["eval", "truth.json", "found.json", "--classes", ESCAPES],
+        ["eval", "truth.json", f"{ESCAPES}.json"],
+        ["eval", "truth.json", "found.json", "-p", ESCAPES],
+        ["eval", "truth.json", "found.json", "--set", f"{ESCAPES}=1"],
+        ["match", "truth.json", "found.json", "-o", f"{ESCAPES}.npz"],
+        ["merge", f"{ESCAPES}.npz"],
+        ["eval", f"--{ESCAPES}"],
+    ],
+)
+def test_names_write_nothing_to_a_terminal_but_themselves(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of classes in the fix of an error, and of an output, once came through."""
+    monkeypatch.chdir(tmp_path)
+    truth = make.instances(categories=[make.category(name=f"cat{ESCAPES}")])
+    make.write(Path("truth.json"), truth)
+    make.write(Path("found.json"), [make.detection()])
+    main(words)
+    printed = "".join(capsys.readouterr())
+    assert printed
+    assert all(line.isprintable() for line in printed.split("\n"))
