@@ -48,7 +48,9 @@ def truth_looks(path: Path) -> int:
     if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
         return 2
     rows = _rows_of(path)
-    return 2 * bool(rows) and 2 * all(len(words) != SCORED and _fits(words) for words in rows)
+    return 2 * bool(rows) and 2 * all(
+        len(words) != SCORED and _fits(words, OUTSIDE) for words in rows
+    )
 
 
 def detections_look(path: Path) -> int:
@@ -56,7 +58,7 @@ def detections_look(path: Path) -> int:
     if not path.is_dir():
         return 2 * yolo_json.looks(path)
     rows = _rows_of(path)
-    return 2 * bool(rows) and 2 * all(map(_fits, rows))
+    return 2 * bool(rows) and 2 * all(_fits(words, FAR_OUTSIDE) for words in rows)
 
 
 def _rows_of(path: Path) -> list[list[str]]:
@@ -66,11 +68,11 @@ def _rows_of(path: Path) -> list[list[str]]:
     return []
 
 
-def _fits(words: list[str]) -> bool:
+def _fits(words: list[str], outside: float) -> bool:
     """A class counted from 0, and fractions."""
     if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
         return False
-    return all(-OUTSIDE <= float(word) <= 1 + OUTSIDE for word in words[1:BOX])
+    return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
 
 
 def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:

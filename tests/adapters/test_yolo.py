@@ -278,6 +278,10 @@ def test_rows_of_predictions(tmp_path: Path) -> None:
     make.write(file, f"0 .5 .5 .25 .5 {'.5 .5 .9 ' * 17}.6\n")
     found = read_detections(tmp_path / "run", truth)
     assert (found.boxes.tolist(), found.score.tolist()) == ([[15, 5, 10, 10]], [0.6])
+    make.write(file, "0 -.02 .5 .25 1.2 .9\n")  # a box that leaves its image
+    assert read_detections(tmp_path / "run", truth).boxes[0].tolist() == pytest.approx(
+        [-5.8, -2, 10, 24]
+    )
     make.write(file, "0 .5 .5 .25 .5\n")
     with pytest.raises(DataError, match=r"5 columns.*no confidence.*save_conf=True"):
         read_detections(tmp_path / "run", truth)
