@@ -1,5 +1,5 @@
-"""PASCAL VOC 2007 test and a real detector, written in the formats of other tools and read back: the
-numbers of the files that they were made of.
+"""PASCAL VOC 2007 test and a real detector, written in the formats of other tools and read back:
+the numbers of the files that they were made of.
 
 Detections of equal score are in the order of images there, and in that of lines in VOC's own files:
 VOC's numbers are compared after the detections were put into the order of images.
