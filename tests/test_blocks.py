@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests import writers
+
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ROOT / "datasets" / "shapes"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,10 +60,10 @@ def desk(tmp_path: Path) -> Path:
         )
     shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH")
     shutil.copytree(tmp_path / "results", tmp_path / "DETECTIONS")
-    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
     ids = [image["id"] for image in truth["images"]]
     (tmp_path / "job1.txt").write_text("\n".join(map(str, ids[:25])))
     (tmp_path / "job2.txt").write_text("\n".join(map(str, ids[25:])))
+    writers.recipes(tmp_path)
     (tmp_path / "truth.csv").write_text("image,cat,dog\na,0,1\nb,1,0\n")
     (tmp_path / "scores.csv").write_text("image,cat,dog\na,.1,.8\nb,.9,.7\n")
     return tmp_path

@@ -7,11 +7,14 @@ A box is `x1 y1 x2 y2` of VOC (from 1, last pixel inside) or `x y w h` of COCO, 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from detmap import read_detections, read_truth
 from detmap.tables import Detections, Truth
+from tests.builders import SHAPES
 
 
 class Row(NamedTuple):
@@ -200,3 +203,26 @@ def csv(found: dict[str, list[Any]], file: Path, delimiter: str = ",") -> Path:
         )
     )
     return file
+
+
+def recipes(folder: Path) -> None:
+    """The sample as docs/recipes.md and docs/formats.md have it from each tool."""
+    truth = read_truth(SHAPES)
+    found = read_detections(SHAPES / "detections" / "contours", truth)
+
+    def image(file: Path, size: tuple[float, float]) -> None:
+        shutil.copy(SHAPES / "JPEGImages" / file.name, file)
+
+    yolo(truth, found, folder, image)
+    (folder / "runs" / "detect").mkdir(parents=True)
+    shutil.move(folder / "run", folder / "runs" / "detect" / "val")
+    predictions(found, folder / "runs" / "detect" / "val" / "predictions.json", 1)
+    for name in ("inference/coco_instances_results.json", "work_dirs/results.bbox.json"):
+        (folder / name).parent.mkdir()
+        shutil.copy(SHAPES / "detections" / "contours.json", folder / name)
+    cartucho(truth, found, folder)
+    rafaelpadilla(truth, found, folder, "voc xywh")
+    image_sizes(truth, folder / "sizes.csv")
+    names = "image class xmin ymin xmax ymax"
+    csv(columns(truth, names, "xyxy"), folder / "objects.csv")
+    csv(columns(found, names, "xyxy"), folder / "found.csv")

@@ -9,9 +9,8 @@ import argparse
 
 import numpy as np
 
-from detmap.adapters import read_detections, read_images
-from detmap.cli import options, streams, views
-from detmap.evaluate import read_truth_and_protocol
+from detmap.adapters import read_images
+from detmap.cli import options, reading, streams, views
 from detmap.matching import match_images
 
 EXAMPLES = (
@@ -23,9 +22,7 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    options.add_inputs(command)
-    options.add_unknown(command)
-    options.add_protocol(command)
+    reading.add(command)
     views.add_images(command)
     command.add_argument(
         "-o",
@@ -47,17 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.class_names,
     )
     options.refuse_to_overwrite(arguments.output, inputs)
-    streams.progress(f"reading {arguments.truth}")
-    settings = options.settings(arguments.set)
-    truth, rules = read_truth_and_protocol(
-        arguments.truth, arguments.protocol, settings, split=arguments.split
-    )
+    truth, rules = reading.read_truth_of(arguments)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
-    streams.progress(f"reading {arguments.detections}")
-    detections = read_detections(
-        arguments.detections, truth, unknown=arguments.unknown, class_names=arguments.class_names
-    )
+    detections = reading.read_detections_of(arguments, arguments.detections, truth)
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))
