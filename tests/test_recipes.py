@@ -1,4 +1,4 @@
-"""The numbers that docs/recipes.md and docs/formats.md print beside commands are what these give."""
+"""The numbers that docs/recipes.md and docs/formats.md print beside commands are theirs."""
 
 from __future__ import annotations
 
