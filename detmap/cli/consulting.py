@@ -42,7 +42,8 @@ def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
         from detmap.doctor.repairing import repaired
 
         raw = loosely.read(arguments.detections, truth, plainly)
-        return truth, repaired(truth, raw, arguments.fix, rules).detections, rules
+        found = repaired(truth, raw, arguments.fix, rules, unknown=arguments.unknown)
+        return truth, found.detections, rules
     try:
         return truth, plainly(), rules
     except DataError:

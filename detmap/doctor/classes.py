@@ -157,36 +157,39 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
 # --- a permutation --------------------------------------------------------------------------------
 
 
-def confusion(sample: Sample) -> NDArray[np.float64]:
+def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
     """(C, K) how much the rows of each class key lie on objects of each class; surer rows weigh
-    more.
+    more. Of every second image where `images` is 0 or 1.
     """
-    raw, truth = sample.rows, sample.truth
+    raw, truth, met = sample.rows, sample.truth, sample.met
     counts = np.zeros((len(raw.classes), len(truth.categories)))
-    if not len(raw):
-        return counts
-    met = sample.met
     rank = np.empty(len(raw))
-    rank[np.argsort(raw.score, kind="stable")] = np.arange(1, len(raw) + 1) / len(raw)
-    np.add.at(counts, (raw.label[met.row], truth.label[met.place]), rank[met.row] ** 4)
+    rank[np.argsort(raw.score, kind="stable")] = np.arange(1, len(raw) + 1) / max(1, len(raw))
+    some = slice(None) if images is None else truth.image[met.place] % 2 == images
+    row, place = met.row[some], met.place[some]
+    np.add.at(counts, (raw.label[row], truth.label[place]), rank[row] ** 4)
     return counts
 
 
 def permutation(sample: Sample) -> dict[Key, int]:
-    """Keys to class ids by overlap, where that moves some; else nothing."""
+    """Keys to class ids by overlap, where that moves some; else nothing.
+
+    What half of the images say has to hold on the other half.
+    """
     known = sample.truth.categories
     if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
         return {}
-    counts = confusion(sample)
-    if not counts.any():
-        return {}
     as_is = class_places(sample.truth, sample.raw.classes)
     spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)  # what nothing speaks for
-    chosen = assigned(counts + spare)
-    moved = (chosen >= 0) & (chosen != as_is)
-    share = counts[moved, chosen[moved]].sum() / counts.sum()
-    if share < LEAST_MOVED:
-        return {}
+    halves = confusion(sample, 0), confusion(sample, 1)
+    for fitted, held in (halves, halves[::-1]):
+        chosen = assigned(fitted + spare)
+        moved = np.flatnonzero((chosen >= 0) & (chosen != as_is))
+        here = held[moved, chosen[moved]].sum()
+        before = held[moved, as_is[moved]][as_is[moved] >= 0].sum()
+        if here <= before + LEAST_MOVED * held.sum():
+            return {}
+    chosen = assigned(halves[0] + halves[1] + spare)
     ids = known.ids.tolist()
     return {
         key: ids[place]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.doctor.findings import Finding
 from detmap.doctor.raw import Raw
-from detmap.doctor.trial import Trial, sample
+from detmap.doctor.trial import Sample, Trial, sample
 from detmap.errors import few
 
 LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
@@ -30,7 +30,7 @@ def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
     if not known.any():
         return
     n_rows = np.bincount(image[known], minlength=len(truth.images))
-    yield from _images(trial, raw, n_rows, ap50)
+    yield from _images(trial, raw, n_rows, np.unique(label), ap50)
     alone = _one_class(trial, raw, ap50)
     if alone is not None:
         yield alone
@@ -41,10 +41,13 @@ def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
     )
 
 
-def _images(trial: Trial, raw: Raw, n_rows: NDArray[np.int64], ap50: float) -> Iterator[Finding]:
+def _images(
+    trial: Trial, raw: Raw, n_rows: NDArray[np.int64], labels: NDArray[np.int32], ap50: float
+) -> Iterator[Finding]:
     truth = trial.truth
     n_objects = np.bincount(truth.image, minlength=len(truth.images))
-    there = n_objects > 0
+    there = np.zeros(len(truth.images), dtype=bool)
+    there[truth.image[np.isin(truth.label, labels)]] = True  # of classes that are found at all
     empty = there & (n_rows == 0)
     n_empty = int(empty.sum())
     if n_empty < max(LEAST_IMAGES, LEAST_EMPTY * there.sum()) or not (n_rows > 0).any():
@@ -52,10 +55,9 @@ def _images(trial: Trial, raw: Raw, n_rows: NDArray[np.int64], ap50: float) -> I
     covered = np.flatnonzero(n_rows > 0)
     single = float((n_rows[covered] == 1).mean())
     part = sample(trial, raw)
-    found = len(np.unique(part.met.place)) / max(1, len(part.truth))
-    by_recall = float(((1 - found) ** n_objects[there]).sum())
-    by_count = TIMES * single * len(covered)
-    natural = min(TIMES * by_recall, by_count) + LEAST_EMPTY * there.sum()
+    by_recall = float(((1 - _recall(part)) ** n_objects[there]).sum())
+    by_count = float(there.sum() * np.exp(-_rate(single)))
+    natural = TIMES * min(by_recall, by_count) + LEAST_EMPTY * there.sum()
     if n_empty < natural:
         return
     kept = truth.on(covered)
@@ -66,6 +68,23 @@ def _images(trial: Trial, raw: Raw, n_rows: NDArray[np.int64], ap50: float) -> I
         ap50,
         Trial(kept, trial.rules).whole(raw),
     )
+
+
+def _rate(single: float) -> float:
+    """The rate of the Poisson distribution whose counts of at least one are 1 with this share."""
+    rates = np.linspace(0.005, 20.0, 4000)
+    return float(rates[np.argmin(np.abs(rates / np.expm1(rates) - single))])
+
+
+def _recall(part: Sample) -> float:
+    """The share of objects that are found where another one of the image is: an image with none
+    found does not lower it.
+    """
+    n_images = len(part.truth.images)
+    found = np.bincount(part.truth.image[np.unique(part.met.place)], minlength=n_images)
+    n_objects = np.bincount(part.truth.image, minlength=n_images)
+    others = (n_objects - 1)[found > 0].sum()
+    return float((found - 1)[found > 0].sum() / others) if others else 0.0
 
 
 def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
@@ -106,11 +125,12 @@ def _classes(
     lost = (n_rows == 0) & (n_objects >= LEAST_OF_CLASS) & (ratio * n_objects >= EXPECTED)
     if not lost.any():
         return
+    lost = (n_rows == 0) & (n_objects > 0)  # and with those the rarer ones
     names = [truth.categories.names[k] for k in np.flatnonzero(lost).tolist()]
     kept = truth.take(np.flatnonzero(n_rows[truth.label] > 0))
     yield Finding(
         "classes-without-detections",
-        f"{len(names)} of {len(n_rows)} classes have no detection although the truth has "
+        f"{len(names)} of {(n_objects > 0).sum()} classes have no detection although the truth has "
         f"{int(n_objects[lost].sum()):,} objects of them: {few(names)}; AP50 after is that of "
         "the others",
         ap50,

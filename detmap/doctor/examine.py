@@ -34,6 +34,12 @@ def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
     """All findings, most likely first, and the rows with the repairs made."""
     findings: list[Finding] = []
     now = trial.outcome(raw)
+    for repair in images.repairs(raw, trial.truth):
+        if repair.sure:  # the truth knows them by no other name
+            raw = repair.apply(raw, trial.truth)
+            before, now = now, trial.outcome(raw)
+            findings.append(_found(repair, before, now))
+            break
     for _ in range(ROUNDS):
         chosen = best(trial, raw, now)
         if not chosen:
@@ -70,7 +76,7 @@ def best(trial: Trial, raw: Raw, now: Outcome) -> list[Repair]:
             return [each.repair]
     if now.ap50 >= DOUBTFUL:
         return []
-    return _together(trial, raw, part, tried, now)
+    return _together(trial, part, now)
 
 
 def attempts(trial: Trial, part: Sample) -> Iterator[Tried]:
@@ -118,19 +124,16 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
     return bool(more > DEVIATIONS * (after.found + before.found) ** 0.5)
 
 
-def _together(
-    trial: Trial, raw: Raw, part: Sample, tried: list[Tried], now: Outcome
-) -> list[Repair]:
+def _together(trial: Trial, part: Sample, now: Outcome) -> list[Repair]:
     """Boxes or images that are right but for their classes, with the repair of these."""
-    del raw
     view = part.agnostic
-    base = view.trial.outcome(view.rows)
     found = []
-    for each in tried:
-        if each.repair.name.startswith(("boxes-", "images-")):
-            rows = Sample(view.trial, _one_class(each.rows), view.positions)
-            found.append(each._replace(outcome=view.trial.outcome(rows.rows)))
-    for each in ranked(found, base)[:2]:
+    for repair in (*images.repairs(part.raw, trial.truth), *boxes.repairs(view)):
+        whole = repair.name.startswith("images-")
+        rows = repair.apply(part.raw if whole else part.rows, part.truth)
+        of_one = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
+        found.append(Tried(repair, rows, view.trial.outcome(of_one)))
+    for each in ranked(found, view.trial.outcome(view.rows))[:2]:
         repaired = Sample(part.trial, each.rows, part.positions)
         more = [
             Tried(repair, rows, part.trial.outcome(rows))
@@ -138,13 +141,7 @@ def _together(
             for rows in [repair.apply(repaired.rows, part.truth)]
         ]
         for other in ranked(more, part.trial.outcome(part.rows)):
-            after = trial.outcome(
-                other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
-            )
-            if clear(other.repair, now, after):
+            both = other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
+            if clear(other.repair, now, trial.outcome(both)):
                 return [each.repair, other.repair]
     return []
-
-
-def _one_class(raw: Raw) -> Raw:
-    return replace(raw, classes=(1,), label=np.zeros_like(raw.label))

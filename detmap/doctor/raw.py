@@ -159,10 +159,11 @@ def image_places(truth: Truth, keys: Sequence[Key], by_stem: bool) -> NDArray[np
 
 
 def class_places(truth: Truth, keys: Sequence[Key]) -> NDArray[np.int32]:
-    """Positions of classes by id or by name; -1 where there is none."""
-    try:
-        numbers = are_numbers(keys)
-        given: Any = np.array(keys, dtype=np.int64) if numbers else [str(key) for key in keys]
-        return joining.classes_by_id(truth, given, "")
-    except (DataError, OverflowError):
-        return np.full(len(keys), -1, dtype=np.int32)
+    """Positions of classes by the truth's ids or names; -1 where there is none."""
+    if not are_numbers(keys):
+        try:
+            return joining.classes_by_id(truth, [str(key) for key in keys], "")
+        except DataError:
+            return np.full(len(keys), -1, dtype=np.int32)
+    place = {i: k for k, i in enumerate(truth.categories.ids.tolist())}
+    return np.array([place.get(key, -1) for key in keys], dtype=np.int32)

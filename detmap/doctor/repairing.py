@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from detmap.adapters import joining
+from detmap.adapters.unknown import policy
 from detmap.doctor import examine
 from detmap.doctor.findings import Repair
 from detmap.doctor.raw import Raw
@@ -36,7 +37,12 @@ class Repaired(NamedTuple):
 
 
 def repaired(
-    truth: Truth, raw: Raw, names: Sequence[str], protocol: Protocol | str | None = None
+    truth: Truth,
+    raw: Raw,
+    names: Sequence[str],
+    protocol: Protocol | str | None = None,
+    *,
+    unknown: str = "error",
 ) -> Repaired:
     """Detections with some repairs made, in this order.
 
@@ -46,6 +52,7 @@ def repaired(
     raw : their rows
     names : of findings; what a repair has to guess is guessed anew
     protocol : whose rules AP50 is computed by
+    unknown : "error" or "drop", of what the truth lacks even then
 
     Raises
     ------
@@ -81,6 +88,7 @@ def repaired(
         np.ascontiguousarray(raw.score),
         box_format=raw.box_format,
         origin=origin,
+        policy=policy(unknown),
     )
     notes = tuple(
         Note(FIXED + each.name, f"detections were repaired: {each.sentence}", len(raw), raw.source)

@@ -26,7 +26,8 @@ SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
 DOUBLES = 0.15  # share of rows that a better row of their class lies on
 MOST_PAIRS = 6_000_000
-CUT = 0.1  # a lowest score from here on is a cut
+CUT = 0.15  # a lowest score from here on is a cut
+LEAST_CUT = 200  # rows, of which the lowest score is no accident
 RIGHT = 0.5  # share of the last detections before a cut that are right: more would come
 
 
@@ -127,7 +128,7 @@ def _reversed(raw: Raw) -> Raw:
 def _cuts(sample: Sample, ap50: float, low: float) -> Iterator[Finding]:
     """Detections that were thrown away while most of their like were right."""
     rows = sample.rows
-    if len(rows) < 50:
+    if len(rows) < LEAST_CUT:
         return
     met, right = sample.met, sample.right
     worst = np.argsort(rows.score, kind="stable")[: max(25, len(rows) // 20)]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import detmap
@@ -35,3 +40,74 @@ def test_a_mistake_is_found_first_and_alone(right: Columns, mistake: str) -> Non
     make, name = WRONG[mistake]
     findings = detmap.doctor(right.truth, make(right).arrays())
     assert named(findings) == [name]
+
+
+@pytest.mark.parametrize(
+    "mistakes",
+    [
+        ("xyxy", "from zero"),
+        ("normalised cxcywh", "from zero"),
+        ("stems", "half the size"),
+        ("swapped", "percent"),
+        ("first images", "cxcywh"),
+        ("doubled", "xyxy"),
+    ],
+    ids=" ".join,
+)
+def test_two_mistakes_are_found_together(right: Columns, mistakes: tuple[str, str]) -> None:
+    wrong = right
+    for mistake in mistakes:
+        wrong = WRONG[mistake][0](wrong)
+    findings = detmap.doctor(right.truth, wrong.arrays())
+    assert sorted(named(findings)) == sorted(WRONG[mistake][1] for mistake in mistakes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weak_detector_is_well(right: Columns, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    boxes = right.boxes + right.boxes[:, [2, 3, 2, 3]] * rng.normal(0, 0.4, right.boxes.shape)
+    boxes[:, 2:] = np.maximum(boxes[:, 2:], 1.0)
+    for weak in (
+        replace(right, boxes=boxes),
+        replace(right, category=rng.permutation(right.category)),
+        replace(right, score=rng.random(len(right.score))),
+    ):
+        found = detmap.detections_from_arrays(right.truth, **weak.arrays())
+        assert detmap.evaluate(right.truth, found).metrics["AP50"] < 0.25
+        assert detmap.doctor(right.truth, found) == []
+
+
+def test_a_path_tables_records_and_arrays_are_alike(right: Columns, tmp_path: Path) -> None:
+    wrong = WRONG["xyxy"][0](right)
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps(wrong.records()))
+    table = detmap.read_detections(file, right.truth)
+    found = [
+        detmap.doctor(right.truth, each) for each in (file, table, wrong.records(), wrong.arrays())
+    ]
+    assert all(each == found[0] for each in found)
+    assert named(found[0]) == ["boxes-xyxy"]
+
+
+def test_no_detections_are_no_finding(right: Columns) -> None:
+    assert detmap.doctor(right.truth, right.take(np.arange(0)).arrays()) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"image_id": [1]},
+        [{"image_id": 1}],
+        [5],
+        {"image_id": [1], "category_id": [1], "boxes": [[1, 2]], "score": [1]},
+    ],
+)
+def test_what_are_no_detections_is_bad_input(right: Columns, given: object) -> None:
+    with pytest.raises(detmap.DataError):
+        detmap.doctor(right.truth, given)  # type: ignore[arg-type]
+
+
+def test_swapped_arguments_are_bad_input(right: Columns) -> None:
+    found = detmap.detections_from_arrays(right.truth, **right.arrays())
+    with pytest.raises(detmap.DataError, match="swapped"):
+        detmap.doctor(found, right.truth)  # type: ignore[arg-type]
