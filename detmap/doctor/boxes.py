@@ -12,11 +12,15 @@ from detmap.doctor.findings import Repair
 from detmap.doctor.frames import Boxes, Frame, frames, refined
 from detmap.doctor.raw import Raw
 from detmap.doctor.trial import Sample
-from detmap.tables import Truth
+from detmap.tables import Truth, boxes_as
 
 FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
 SHARE = 0.99  # of the rows that have to be so
 REFINED = 2  # of the frames
+EXACT = 0.26  # pixels
+LEAST_EXACT = 10  # boxes that are exactly a pixel off,
+SHARE_EXACT = 0.03  # of those on an object,
+TIMES_EXACT = 3  # times as many as are exactly right
 
 
 def _corners(b: Boxes) -> Boxes:
@@ -110,7 +114,7 @@ def _sentence(frame: Frame, of_fractions: bool, layout: str, native: str) -> str
 
 def reread(raw: Raw, truth: Truth, *, layout: str, frame: Frame | None) -> Raw:
     """The rows with their boxes read in a layout and a frame."""
-    boxes = LAYOUTS[layout](raw.boxes)
+    boxes = LAYOUTS[layout](raw.boxes.copy())
     if frame is not None:
         image, _ = raw.places(truth)
         size = np.column_stack([truth.images.width, truth.images.height])[image]
@@ -121,3 +125,54 @@ def reread(raw: Raw, truth: Truth, *, layout: str, frame: Frame | None) -> Raw:
         if layout in ("xyxy", "yxyx"):
             boxes[:, 2:] += 1  # the last pixel belongs to the box
     return replace(raw, boxes=np.ascontiguousarray(boxes), box_format="xywh")
+
+
+# --- a pixel --------------------------------------------------------------------------------------
+
+PIXELS = {
+    "boxes-zero-based": ((-1, -1, -1, -1), "boxes count pixels from 0 where the truth is from 1"),
+    "boxes-one-based": ((1, 1, 1, 1), "boxes count pixels from 1 where the truth is from 0"),
+    "boxes-off-by-one": ((0, 0, -1, -1), "boxes are one pixel too narrow and too low"),
+    "boxes-too-wide-by-one": ((0, 0, 1, 1), "boxes are one pixel too wide and too high"),
+}
+"""How corners differ from the truth's; what it means."""
+
+
+def pixels(sample: Sample) -> Iterator[Repair]:
+    """A pixel more or less, where many boxes are else exactly those of objects: what a real
+    detector is off by on average is no such mistake.
+    """
+    met = sample.met
+    order = np.lexsort((-met.iou, met.place))
+    order = order[sample.right[met.row[order]]]
+    best = order[np.unique(met.place[order], return_index=True)[1]]
+    found = boxes_as(sample.rows.boxes[met.row[best]], sample.rows.box_format, "xywh")
+    wanted = boxes_as(sample.truth.boxes[met.place[best]], sample.truth.box_format, "xywh")
+    off = _edges(found) - _edges(wanted)
+    exact = _exact(off, (0, 0, 0, 0))
+    shown = []
+    for name, (shift, text) in PIXELS.items():
+        there = _exact(off, shift)
+        enough = there.max() >= max(LEAST_EXACT, SHARE_EXACT * len(off))
+        if enough and (there >= exact).all() and (there > TIMES_EXACT * exact).any():
+            shown.append((there.sum(), Repair(name, text, partial(_moved, shift=shift), 1, True)))
+    yield from [repair for _, repair in sorted(shown, key=lambda each: -each[0])[:1]]
+
+
+def _exact(off: Boxes, shift: tuple[int, ...]) -> Boxes:
+    """(2,) how many boxes are off by exactly this, in x and in y."""
+    near = np.abs(off - shift) < EXACT
+    return np.array([(near[:, 0] & near[:, 2]).sum(), (near[:, 1] & near[:, 3]).sum()], dtype=float)
+
+
+def _edges(boxes: Boxes) -> Boxes:
+    return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
+
+
+def _moved(raw: Raw, truth: Truth, *, shift: tuple[int, ...]) -> Raw:
+    del truth
+    boxes = boxes_as(raw.boxes, raw.box_format, "xywh").copy()
+    boxes[:, :2] -= shift[:2]
+    boxes[:, 2:] -= np.subtract(shift[2:], shift[:2])
+    boxes[:, 2:] = np.maximum(boxes[:, 2:], 0.0)
+    return replace(raw, boxes=boxes, box_format="xywh")

@@ -49,7 +49,8 @@ def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
         after = trial.outcome(raw)
         findings += [_found(repair, now, after) for repair in chosen]
         now = after
-    for repair in scores.repairs(sample(trial, raw)):  # in the right order, of another scale
+    part = sample(trial, raw)
+    for repair in (*boxes.pixels(part), *scores.repairs(part)):  # what AP50 hardly shows
         if repair.sure and not any(repair.name == each.name for each in findings):
             raw = repair.apply(raw, trial.truth)
             findings.append(_found(repair, now, trial.outcome(raw)))
@@ -91,6 +92,7 @@ def candidates(trial: Trial, part: Sample) -> Iterator[Repair]:
     """Every repair that the rows make possible."""
     yield from images.repairs(part.raw, trial.truth)
     yield from boxes.repairs(part)
+    yield from boxes.pixels(part)
     yield from classes.repairs(part)
     yield from scores.repairs(part)
     yield from scores.duplicates(part)

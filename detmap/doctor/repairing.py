@@ -21,6 +21,7 @@ from detmap.tables import FIXED, Detections, Note, Truth
 FIXES = (
     *("boxes-xyxy", "boxes-xywh", "boxes-cxcywh", "boxes-normalised", "boxes-resized"),
     *("boxes-letterboxed", "boxes-xy-swapped", "boxes-off-by-one", "boxes-zero-based"),
+    *("boxes-one-based", "boxes-too-wide-by-one"),
     *("classes-zero-based", "classes-one-based", "classes-contiguous", "classes-coco-ids"),
     *("classes-alphabetical", "classes-permuted", "classes-as-text", "classes-spelling"),
     *("images-by-stem", "images-by-position", "images-shifted"),

@@ -227,6 +227,16 @@ WRONG: dict[str, tuple[Callable[[Columns], Columns], str]] = {
 }
 """The mistakes that any data set can have, with the finding that each is."""
 
+PIXEL = np.array([1, 1, 0, 0])
+
+PIXELS: dict[str, tuple[Callable[[Columns], Columns], str]] = {
+    "pixels from 0": (_boxes(lambda b, s: b - PIXEL), "boxes-zero-based"),
+    "pixels from 1": (_boxes(lambda b, s: b + PIXEL), "boxes-one-based"),
+    "too narrow": (_boxes(lambda b, s: np.maximum(b - PIXEL[::-1], 0)), "boxes-off-by-one"),
+    "too wide": (_boxes(lambda b, s: b + PIXEL[::-1]), "boxes-too-wide-by-one"),
+}
+"""The mistakes that show where boxes are else exact."""
+
 GAPS: dict[str, tuple[Callable[[Columns], Columns], str]] = {
     "0 to 79": (_classes(lambda c, k: k), "classes-contiguous"),
     "1 to 80": (_classes(lambda c, k: k + 1), "classes-contiguous"),
