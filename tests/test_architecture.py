@@ -44,7 +44,7 @@ LAYERS = (
     ("pictures",),
     ("statistics",),
     ("result", "ranking"),
-    ("evaluate",),
+    ("evaluate", "receipt", "citing"),
     ("comparing",),
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),

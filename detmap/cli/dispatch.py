@@ -31,6 +31,8 @@ COMMANDS = {
     "rank": "judge the scores of an image-level classifier",
     "parity": "compare with pycocotools on the same files",
     "tools": "what each named tool gives for the same files",
+    "verify": "check a receipt of `eval`",
+    "cite": "words for a paper, from a receipt",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
     "completion": "print what makes a shell complete `detmap`",

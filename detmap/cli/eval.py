@@ -6,14 +6,28 @@ two may be of different families.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap import slicing
 from detmap.adapters import read_images
 from detmap.adapters.slices import read_slices
-from detmap.cli import consulting, diagnose, options, output, reading, streams, uncertainty, views
+from detmap.cli import (
+    consulting,
+    diagnose,
+    options,
+    output,
+    reading,
+    receipts,
+    streams,
+    uncertainty,
+    views,
+)
 from detmap.evaluate import evaluate
+from detmap.result import Result
+from detmap.tables import Detections, Truth
 
 EXAMPLES = (
     "detmap eval instances_val2017.json results.json",
@@ -22,6 +36,7 @@ EXAMPLES = (
     "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
     "detmap eval TRUTH DETECTIONS --ci --per-class",
     "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
+    "detmap eval TRUTH DETECTIONS --receipt run.json",
     "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
 )
 
@@ -43,6 +58,12 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write CSV: a row a false positive and a missed object, with its kind",
     )
+    command.add_argument(
+        "--receipt",
+        type=options.new_file,
+        metavar="FILE",
+        help="also write a receipt, from which `detmap verify` checks the result later",
+    )
     options.add_outputs(command, *output.TABLES, "slices")
 
 
@@ -50,9 +71,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, match, print."""
     read = ("truth", "detections", "protocol", "class_names", "images", "slices", "groups")
     inputs = [getattr(arguments, name) for name in read]
-    outputs = (arguments.output, arguments.per_image, arguments.errors, arguments.plot)
+    outputs = [
+        getattr(arguments, name) for name in ("output", "per_image", "errors", "plot", "receipt")
+    ]
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, inputs)
+    truth, detections, result, slices = evaluated(arguments)
+    if arguments.errors is not None:
+        diagnose.write_errors(truth, detections, result.protocol, arguments)
+    if arguments.receipt is not None:
+        receipts.write(result, arguments)
+    code = output.write_result(result, arguments, result.slices(slices))
+    return code or consulting.consult(result, truth, detections, arguments)
+
+
+def evaluated(
+    arguments: argparse.Namespace,
+) -> tuple[Truth, Detections, Result, dict[str, NDArray[Any]]]:
+    """Read, pick the part that was asked for, evaluate; and the ids of each slice."""
     truth, detections, rules = consulting.read(arguments)
     images, slices = None, {}
     if arguments.images is not None:
@@ -64,7 +100,4 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)
-    if arguments.errors is not None:
-        diagnose.write_errors(truth, detections, rules, arguments)
-    code = output.write_result(result, arguments, result.slices(slices))
-    return code or consulting.consult(result, truth, detections, arguments)
+    return truth, detections, result, slices

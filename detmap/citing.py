@@ -1,0 +1,74 @@
+"""Words for a paper: a sentence, a caption, and whom to cite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from detmap.version import __version__
+
+BENCHMARKS = {
+    "coco": """@inproceedings{lin2014coco,
+  author    = {Lin, Tsung-Yi and Maire, Michael and Belongie, Serge and Hays, James and
+               Perona, Pietro and Ramanan, Deva and Doll{\\'a}r, Piotr and Zitnick, C. Lawrence},
+  title     = {Microsoft {COCO}: Common Objects in Context},
+  booktitle = {European Conference on Computer Vision (ECCV)},
+  year      = {2014}
+}""",
+    "voc": """@article{everingham2010voc,
+  author  = {Everingham, Mark and Van Gool, Luc and Williams, Christopher K. I. and Winn, John and
+             Zisserman, Andrew},
+  title   = {The {PASCAL} Visual Object Classes ({VOC}) Challenge},
+  journal = {International Journal of Computer Vision},
+  volume  = {88},
+  number  = {2},
+  pages   = {303--338},
+  year    = {2010}
+}""",
+    "lvis": """@inproceedings{gupta2019lvis,
+  author    = {Gupta, Agrim and Doll{\\'a}r, Piotr and Girshick, Ross},
+  title     = {{LVIS}: A Dataset for Large Vocabulary Instance Segmentation},
+  booktitle = {IEEE Conference on Computer Vision and Pattern Recognition (CVPR)},
+  year      = {2019}
+}""",
+}
+"""Whom to cite for the rules of a protocol, by how its name begins."""
+
+DETMAP = """@software{{detmap,
+  author  = {{{{The detmap contributors}}}},
+  title   = {{detmap: benchmark evaluation for object detectors, exact and fast}},
+  version = {{{version}}}
+}}"""
+
+
+def sentence(receipt: Mapping[str, Any]) -> str:
+    """What was measured, in one sentence."""
+    name, value = _headline(receipt)
+    counts = receipt["counts"]
+    shown = "undefined" if value is None else f"{100 * value:.2f}"
+    return (
+        f"{name} is {shown} on {counts['images']:,} images with {counts['objects']:,} objects of "
+        f"{counts['classes']:,} classes, under the protocol {receipt['protocol']['name']} as "
+        f"computed by detmap {receipt['environment'].get('detmap', __version__)}."
+    )
+
+
+def caption(receipt: Mapping[str, Any]) -> str:
+    """A table's caption, with the short signature."""
+    return f"{receipt['protocol']['summary']}. detmap, {receipt['short']}."
+
+
+def bibtex(receipt: Mapping[str, Any]) -> list[str]:
+    """The references of the benchmark, where it is known, and of detmap."""
+    name = receipt["protocol"]["name"]
+    found = [text for start, text in BENCHMARKS.items() if name.startswith(start)]
+    version = receipt["environment"].get("detmap", __version__)
+    return [*found, DETMAP.format(version=version)]
+
+
+def _headline(receipt: Mapping[str, Any]) -> tuple[str, float | None]:
+    """The first metric that the protocol names, and its value."""
+    metrics = receipt["metrics"]
+    first = str(receipt["protocol"]["metrics"][0])
+    name = first if first in metrics else next(iter(metrics), "")
+    return name, metrics.get(name)

@@ -1,0 +1,33 @@
+"""Words for a paper, from a receipt: a sentence, a table's caption with the signature, and the
+references of the benchmark and of detmap as BibTeX.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap import citing
+from detmap.cli import options, receipts, streams
+
+EXAMPLES = (
+    "detmap cite run.json",
+    "detmap cite run.json -o citation.txt",
+    "detmap eval TRUTH DETECTIONS --receipt run.json && detmap cite run.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "receipt", metavar="RECEIPT", type=options.place, help="what `eval --receipt` wrote"
+    )
+    options.add_output(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, print."""
+    options.refuse_to_overwrite(arguments.output, [arguments.receipt])
+    content = receipts.read(arguments.receipt).content
+    parts = [citing.sentence(content), citing.caption(content), *citing.bibtex(content)]
+    streams.write("\n\n".join(parts) + "\n", arguments.output)
+    return 0

@@ -1,0 +1,160 @@
+"""Receipts: written, checked, cited; a forged one is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detmap import receipt
+from tests import builders as make
+from tests.running import run
+
+COCO = make.SHAPES / "instances_test.json"
+FIRST, OTHER = (make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template"))
+VOC, TEXT = make.SHAPES, make.SHAPES / "detections" / "contours"
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("receipt") / "run.json"
+    assert run("eval", COCO, FIRST, "--receipt", file).code == 0
+    return file
+
+
+def verify(file: Path, truth: Path = COCO, detections: Path = FIRST, *more: object) -> Any:
+    return run("verify", file, "--truth", truth, "--detections", detections, *more)
+
+
+def test_the_same_bits_are_found_again(known: Path) -> None:
+    outcome = verify(known, COCO, FIRST, "--threads", 1)
+    assert outcome.code == 0
+    assert "the same bits: coco-bbox.2|stock|" in outcome.out
+
+
+def test_the_same_run_has_the_same_receipt(known: Path, tmp_path: Path) -> None:
+    again = tmp_path / "run.json"
+    assert run("eval", COCO, FIRST, "--receipt", again, "--threads", 1).code == 0
+    both = [json.loads(file.read_text()) for file in (known, again)]
+    for content in both:
+        del content["command"]
+    assert both[0] == both[1]
+    assert known.read_bytes() == receipt.parse(known.read_bytes(), "x").to_bytes()
+
+
+def test_other_detections_are_told(known: Path) -> None:
+    outcome = verify(known, COCO, OTHER)
+    assert outcome.code == 1
+    assert "detections: another file: sha256" in outcome.out
+    assert "AP50: 0.6059881102688345 then, 0.30652305480917197 now" in outcome.out
+    assert "the table of classes has other numbers" in outcome.out
+
+
+def test_a_rewritten_file_with_the_same_content_has_the_same_numbers(
+    known: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "contours.json"
+    file.write_text(json.dumps(json.loads(FIRST.read_text()), indent=2))
+    outcome = verify(known, COCO, file)
+    assert outcome.code == 0
+    assert "detections: another file" in outcome.err
+
+
+def test_options_and_changes_are_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    options = ("-p", "voc2012", "--set", "iou.thresholds=[0.6]", "--classes", "circle,star")
+    assert run("eval", VOC, TEXT, *options, "--receipt", file).code == 0
+    outcome = verify(file, VOC, TEXT)
+    assert outcome.code == 0
+    assert "voc2012.2|iou.thresholds=[0.6]|" in outcome.out
+
+
+def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
+    for path in (COCO, FIRST):
+        shutil.copy(path, tmp_path)
+    truth, found, file = tmp_path / COCO.name, tmp_path / FIRST.name, tmp_path / "run.json"
+    content = json.loads(known.read_text())
+    content["command"] = ["detmap", "eval", str(truth), str(found)]
+    file.write_text(json.dumps(content))
+    assert run("verify", file).code == 0
+    found.unlink()
+    outcome = run("verify", file)
+    assert outcome.code == 2
+    assert "detections: 'contours.json' is not where it was" in outcome.err
+
+
+def test_a_forged_number_is_found(known: Path, tmp_path: Path) -> None:
+    content = json.loads(known.read_text())
+    content["metrics"]["AP"] += 1e-16 + 1e-12
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = verify(file)
+    assert outcome.code == 1
+    assert "AP: " in outcome.out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("metrics"),
+        lambda content: content.update(receipt=2),
+        lambda content: content.update(receipt=[]),
+        lambda content: content.update(protocol={}),
+        lambda content: content["protocol"].update(iou=[1]),
+        lambda content: content["protocol"]["iou"].update(thresholds="9:9:9"),
+        lambda content: content.update(changes=[["iou.cap", "7"]]),
+        lambda content: content.update(changes=[1]),
+        lambda content: content["options"].update(threads=3),
+        lambda content: content["options"].update(truth_format="no such"),
+        lambda content: content["inputs"].pop("truth"),
+        lambda content: content.update(inputs={"truth": 1}),
+        lambda content: content.update(command=[[]]),
+        lambda content: content["options"].update(classes=7),
+        lambda content: content["options"].update(fix={"a": 1}),
+    ],
+)
+def test_a_forged_receipt_is_refused_in_words(known: Path, tmp_path: Path, change: Any) -> None:
+    content = json.loads(known.read_text())
+    change(content)
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    for outcome in (verify(file), run("verify", file)):
+        assert outcome.code == 2
+        assert "detmap's fault" not in outcome.err
+        assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"receipt": 1}', "[" * 100_000])
+def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(text)
+    for words in (("verify", file), ("cite", file)):
+        outcome = run(*words)
+        assert outcome.code == 2
+        assert "detmap's fault" not in outcome.err
+
+
+def test_words_for_a_paper(known: Path, tmp_path: Path) -> None:
+    outcome = run("cite", known)
+    assert outcome.code == 0
+    assert outcome.out.startswith("AP is 44.78 on 60 images with 299 objects of 6 classes")
+    assert "coco-bbox.2 " in outcome.out
+    assert [text.count(kind) for text in [outcome.out] for kind in ("@inpro", "@soft")] == [1, 1]
+    assert run("cite", known, "-o", known).code == 2
+
+
+def test_a_short_signature() -> None:
+    whole = "coco-bbox.2|limits.max_dets=[1, 10, 300]|proto:162e893f053e|data:0d74dbda81f7|detmap:1"
+    assert receipt.short(whole) == "coco-bbox.2 (limits.max_dets=[1, 10, 300]) 162e89/0d74db"
+
+
+def test_pictures_of_a_folder_do_not_count(tmp_path: Path) -> None:
+    shutil.copytree(TEXT, tmp_path / "found")
+    before = receipt.digest_of(tmp_path / "found")
+    (tmp_path / "found" / "preview.jpg").write_bytes(b"picture")
+    assert receipt.digest_of(tmp_path / "found") == before
+    (tmp_path / "found" / "more.txt").write_bytes(b"text")
+    assert receipt.digest_of(tmp_path / "found") != before
