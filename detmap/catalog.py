@@ -135,16 +135,19 @@ class Images(Immutable):
     ids : (I,) int64 or str, ascending and unique; a VOC image's id is its file stem
     stems : I file stems, by which text detections name an image ("" where the truth names no file)
     width, height : (I,) float64, pixels; NaN where the truth does not say
+    files : I file names with their folders, as the truth gives them; () where it gives none
     """
 
     ids: NDArray[Any]
     stems: tuple[str, ...]
     width: NDArray[np.float64]
     height: NDArray[np.float64]
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         ids = checks.image_ids("Images.ids", self.ids)
         checks.texts("Images.stems", self.stems, len(ids))
+        checks.texts("Images.files", self.files, len(ids) if self.files else 0)
         keep(
             self,
             ids=ids,
@@ -158,7 +161,8 @@ class Images(Immutable):
     def take(self, images: NDArray[Any]) -> Images:
         """Some of the images, given by their positions, which ascend."""
         stems = tuple(self.stems[i] for i in images.tolist())
-        return Images(self.ids[images], stems, self.width[images], self.height[images])
+        files = tuple(self.files[i] for i in images.tolist()) if self.files else ()
+        return Images(self.ids[images], stems, self.width[images], self.height[images], files)
 
 
 ABSENT, NOT_EXHAUSTIVE = 1, 2

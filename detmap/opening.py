@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+_PIECE = 1 << 24  # bytes that are unpacked at a time
 
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
 
@@ -143,6 +146,36 @@ def regular(path: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise _not_a_file(path, mode)
+
+
+def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file") -> bytes:
+    """All bytes of a regular file, unpacked where its name ends with .gz; else as `read_bytes`.
+
+    Raises
+    ------
+    UnreadableError : as `read_bytes`; not gzip, or it ends in the middle
+    DataError : what it holds is larger than the memory that is free
+    """
+    data = read_bytes(path, times=times, what=what)
+    if Path(path).suffix.lower() != ".gz":
+        return data
+    parts, total = [], 0
+    fix = "write or copy the file again"
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            try:
+                part = member.decompress(data, _PIECE)
+            except zlib.error as error:
+                raise UnreadableError(shown(path), f"not gzip: {error}", fix) from None
+            data = member.unconsumed_tail
+            total += len(part)
+            memory.require(times * total, shown(path), what)
+            parts.append(part)
+            if not part and not data and not member.eof:
+                raise UnreadableError(shown(path), "ends in the middle", fix)
+        data = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)
 
 
 def shown(path: str | Path) -> str:

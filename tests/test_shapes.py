@@ -236,14 +236,28 @@ def test_boxes_around_masks_and_keypoints_stand_for_those_that_are_missing(tmp_p
         detmap.read_truth(path)
 
 
-def test_boxes_asked_of_masks_alone_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_boxes_asked_of_masks_alone_are_those_around_them(tmp_path: Path) -> None:
+    """As `COCO.loadRes` has it; a note says what was compared."""
+    from pycocotools.coco import COCO
+
     truth, results = files(tmp_path, some("segm"))
-    records = [
-        {k: v for k, v in row.items() if k != "bbox"} for row in json.loads(results.read_text())
-    ]
-    results.write_text(json.dumps(records))
-    with pytest.raises(DataError, match="have masks only; use -p coco-segm, or give boxes"):
-        detmap.evaluate(truth, results, "coco-bbox")
+    rows = json.loads(results.read_text())
+    alone = [{k: v for k, v in row.items() if k != "bbox"} for row in rows]
+    results.write_text(json.dumps(alone))
+    found = detmap.read_detections(results, detmap.read_truth(truth))
+    official = COCO(str(truth)).loadRes(str(results)).dataset["annotations"]
+    boxes = [[float(x) for x in row["bbox"]] for row in official]
+    assert found.boxes.tolist() == boxes
+    notes = {note.code: note for note in found.notes}
+    assert notes["bbox-missing"].count == len(rows)
+    assert "-p coco-segm" in notes["bbox-missing"].text
+    plain = [{**row, "bbox": box} for row, box in zip(alone, boxes, strict=True)]
+    other = tmp_path / "plain.json"
+    other.write_text(json.dumps(plain))
+    assert (
+        detmap.evaluate(truth, results, "coco-bbox").signature
+        == detmap.evaluate(truth, other, "coco-bbox").signature
+    )
 
 
 def test_of_results_with_boxes_and_masks_a_note_says_which_were_compared(tmp_path: Path) -> None:

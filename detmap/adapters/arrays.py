@@ -186,17 +186,25 @@ def detections_from_arrays(
     scores = given.numbers(f"{where}: score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
     given.refuse_first(f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number")
-    image = joining.images_by_id(truth, image_ids, f"{where}: image_id[0]")
     label = joining.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
+
+    def place(i: int) -> str:
+        return f"{where}: image_id[{i}]"
+
+    image, notes = joining.images_by_id(truth, image_ids, place, where)
     origin = joining.Origin(
-        where,
-        lambda i: f"{where}: image_id[{i}]",
-        image_ids,
-        category_ids,
-        lambda i: f"{where}: category_id[{i}]",
+        where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )
     return joining.joined(
-        truth, image, label, xywh, scores, box_format="xywh", origin=origin, policy=told
+        truth,
+        image,
+        label,
+        xywh,
+        scores,
+        box_format="xywh",
+        origin=origin,
+        policy=told,
+        notes=notes,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters import coco_decode, coco_errors, coco_scan, joining, lvis
+from detmap.adapters import coco_decode, coco_errors, coco_scan, coco_tools, joining, lvis
 from detmap.adapters.coco_decode import Annotations, Boxes, Category, Image, Instances
 from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
@@ -75,7 +75,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
         lacks
     """
-    return scan_results(path, truth, policy) or decode_results(path, truth, policy)
+    found = scan_results(path, truth, policy)
+    return decode_results(path, truth, policy) if found is None else found
 
 
 # --- two lanes ------------------------------------------------------------------------------------
@@ -135,7 +136,9 @@ def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
 
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
     """The fast lane of `read_detections`: None where the other lane shall read the file."""
-    if truth.images.ids.dtype.kind != "i":
+    if truth.images.ids.dtype.kind != "i" or not coco_tools.is_plain(
+        coco_errors.first_record(path)
+    ):
         return None
     ids, labels = policy.class_ids(truth, str(path))
     rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(ids))
@@ -155,7 +158,12 @@ def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detection
 
 def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """The reference lane of `read_detections`."""
-    rows = coco_decode.results(path)
+    return decode_text(path, coco_tools.results(path, truth, policy), truth, policy)
+
+
+def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy) -> Detections:
+    """The reference lane, of a file in plain form."""
+    rows = coco_decode.results(path, text.data)
 
     def place(field: str) -> Callable[[int], str]:
         return lambda i: f"{coco_errors.place(path, rows.group, i)}.{field}"
@@ -163,10 +171,18 @@ def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detecti
     origin = joining.Origin(
         shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
     )
-    image = joining.images_by_id(truth, rows.image_ids, origin.place(0))
+    image, notes = joining.images_by_id(truth, rows.image_ids, origin.place, origin.source)
     label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
     return joining.joined(
-        truth, image, label, rows.boxes, rows.score, box_format="xywh", origin=origin, policy=policy
+        truth,
+        image,
+        label,
+        rows.boxes,
+        rows.score,
+        box_format="xywh",
+        origin=origin,
+        policy=policy,
+        notes=(*text.notes, *notes),
     )
 
 

@@ -19,8 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import opening
-from detmap.adapters import coco_errors, coco_ids, joining
+from detmap.adapters import coco_errors, coco_ids, coco_tools, joining
 from detmap.adapters.coco_ids import Id, Ids
 from detmap.errors import DataError
 from detmap.rows import positions
@@ -30,7 +29,6 @@ ClassId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Box = tuple[float, float, float, float]
 NO_BOX: Box = (0.0, 0.0, 0.0, 0.0)
 
-DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -147,7 +145,7 @@ Boxes = Literal["required", "optional"]
 
 def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     """An instances file."""
-    data = _bytes(path)
+    data = coco_tools.read_bytes(path)
     kind = _Instances if boxes_are == "required" else _BoxlessInstances
     expected = coco_errors.INSTANCES if boxes_are == "required" else coco_errors.BOXLESS
     try:
@@ -199,9 +197,8 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     return Instances(images, categories, annotations, file.images, file.categories)
 
 
-def results(path: Path) -> Scored:
-    """A results file."""
-    data = _bytes(path)
+def results(path: Path, data: bytes) -> Scored:
+    """A results file whose plain form is this JSON."""
     try:
         file: list[_Detection] | _Results = msgspec.json.decode(
             data, type=list[_Detection] | _Results
@@ -255,7 +252,8 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
     sides[~(sides > 0)] = np.nan
     width, height = np.ascontiguousarray(sides)
     stems = [_stem(row.file_name) if row.file_name else "" for row in rows]
-    return Images(ids[order], tuple(stems[i] for i in order), width, height)
+    files = tuple(rows[i].file_name or "" for i in order) if any(stems) else ()
+    return Images(ids[order], tuple(stems[i] for i in order), width, height, files)
 
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:
@@ -323,11 +321,6 @@ def _raise_first_bad(
         raise coco_errors.record_error(
             coco_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
         )
-
-
-def _bytes(path: Path) -> bytes:
-    data = opening.read_bytes(path, times=DECODED, what="decoding the file")
-    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _require_utf8(path: Path, data: bytes, expected: coco_errors.Expected) -> None:

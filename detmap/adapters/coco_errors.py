@@ -238,16 +238,25 @@ def first_record(path: Path) -> Mapping[str, Any]:
     """The first record of a results file that is a list, empty where it is not to be seen soon."""
     for size in (1 << 12, 1 << 18, 1 << 22):
         with opening.opened(path) as file:
-            text = file.read(0, size).decode(errors="replace").lstrip().lstrip("\ufeff")
-        begin = text.find("{")
-        if not text.startswith("[") or text[1 : max(begin, 1)].strip():
-            return {}
-        try:
-            record = json.JSONDecoder().raw_decode(text, begin)[0]
-        except (ValueError, RecursionError):
-            continue
-        return record if isinstance(record, dict) else {}
+            found = first_of_list(file.read(0, size))
+        if found is not None:
+            return found
     return {}
+
+
+def first_of_list(data: bytes) -> Mapping[str, Any] | None:
+    """The first record of a list; empty where it begins with something else, None where it does not
+    end within these bytes.
+    """
+    text = data[: 1 << 22].decode(errors="replace").lstrip().lstrip("\ufeff")
+    begin = text.find("{")
+    if not text.startswith("[") or text[1 : max(begin, 1)].strip():
+        return {}
+    try:
+        record = json.JSONDecoder().raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else {}
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import coco_decode, coco_errors, coco_ids, joining
+from detmap.adapters import coco_decode, coco_errors, coco_ids, coco_tools, joining
 from detmap.adapters.coco_ids import Id, Ids
 from detmap.errors import DataError
 from detmap.overlaps.reading import Place
@@ -73,7 +73,7 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
         ],
         gc=False,
     )
-    data = coco_decode._bytes(path)
+    data = coco_tools.read_bytes(path)
     file: Any = _decoded(path, data, kind, coco_errors.INSTANCES)
     found = file.annotations
     values = _values(found, (*names, NESTED))
@@ -97,8 +97,8 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
     return records.take(np.flatnonzero(known).tolist())
 
 
-def results(path: Path, names: Sequence[str]) -> Results:
-    """The records of a results file, with the values of some keys.
+def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
+    """The records of a results file whose plain form is this JSON, with the values of some keys.
 
     Raises
     ------
@@ -107,7 +107,6 @@ def results(path: Path, names: Sequence[str]) -> Results:
     fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
-    data = coco_decode._bytes(path)
     file: Any = _decoded(path, data, list[row] | kind, coco_errors.RESULTS)  # type: ignore[valid-type]
     found, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
     values = _values(found, names)

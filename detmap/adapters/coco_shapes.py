@@ -4,14 +4,15 @@ attributes by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import coco, coco_columns, coco_decode, coco_errors, joining
+from detmap.adapters import coco, coco_columns, coco_decode, coco_errors, coco_tools, joining
 from detmap.adapters.coco_records import Records, objects, results
 from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
@@ -81,18 +82,23 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     DataError : as for boxes; shapes that are missing or not legal
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
-    if reader is None:
-        found = coco.read_detections(path, truth, policy)
-        return replace(found, notes=(*found.notes, *_beside_boxes(path, len(found))))
-    given = results(path, ("bbox", reader.field))
+    if reader is None and (found := coco.scan_results(path, truth, policy)) is not None:
+        return _beside_boxes(path, coco_errors.first_record(path), found)
+    text = coco_tools.results(path, truth, policy)
+    given_shape = _shape_alone(text.first)
+    if reader is None and given_shape is None:
+        return _beside_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
+    only_boxes, reader = reader is None, reader or given_shape
+    assert reader is not None
+    given = results(path, text.data, ("bbox", reader.field))
     records = given.records
-    first = f"{coco_errors.place(path, records.group, 0)}.image_id"
-    image = joining.images_by_id(truth, given.image_ids, first)
+    source = shown(path)
+    image, joins = joining.images_by_id(truth, given.image_ids, records.place("image_id"), source)
     class_place = records.place("category_id")
     first = f"{coco_errors.place(path, records.group, 0)}.category_id"
     label = joining.classes_by_id(truth, given.category_ids, first, policy)
     origin = joining.Origin(
-        str(path), records.place("image_id"), given.image_ids, given.category_ids, class_place
+        source, records.place("image_id"), given.image_ids, given.category_ids, class_place
     )
     known, dropped = joining.judged(truth, image, label, origin, policy)
     nowhere = joining.joined(
@@ -103,7 +109,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         given.score[known],
         box_format="xywh",
         origin=origin,
-        notes=dropped,
+        notes=(*text.notes, *joins, *dropped),
     )
     with_boxes = bool(len(image) and records.values["bbox"][0])
     with_shapes = bool(len(image) and records.values[reader.field][0] is not None)
@@ -117,16 +123,18 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         ]
     size = np.stack([truth.images.height, truth.images.width], axis=1)[nowhere.image]
     shapes = reader.read(values, size, records.place(reader.field), truth.shapes)
+    if only_boxes:
+        return _around(nowhere, reader, shapes)
     if with_boxes:
         shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
     else:
         boxes = reader.around(shapes)
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
-    notes += joining.outside(truth, nowhere.image, boxes, origin.source)
+    notes += joining.outside(truth.images, nowhere.image, boxes, origin.source)
     if with_boxes and with_shapes:
-        text = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
-        text += "the bbox gave the area"
-        notes += (Note("shape-and-box", text, len(values), origin.source),)
+        what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
+        what += "the bbox gave the area"
+        notes += (Note("shape-and-box", what, len(values), origin.source),)
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
 
@@ -134,14 +142,35 @@ def _has(truth: Truth, reader: ShapeReader | None) -> bool:
     return reader is not None and isinstance(truth.shapes, reader.kind)
 
 
-def _beside_boxes(path: Path, n_rows: int) -> tuple[Note, ...]:
+def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
+    """The kind of shape that results have without boxes, as their first record shows."""
+    readers = [row.reader for row in KINDS if row.reader is not None]
+    alone = [each for each in readers if first.get(each.field) and not first.get("bbox")]
+    return alone[0] if alone else None
+
+
+def _around(found: Detections, reader: ShapeReader, shapes: Any) -> Detections:
+    """Detections whose boxes are those around their shapes."""
+    boxes = reader.around(shapes)
+    name = next(row.name for row in KINDS if row.reader is reader)
+    protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
+    text = f"detections give no bbox: that around their {reader.field} is used"
+    text += f", which -p {protocol} would compare" if protocol else ""
+    notes = [note for note in found.notes if note.code != "box-outside"]
+    if len(found):
+        notes.append(Note("bbox-missing", text, len(found), found.source))
+    notes += joining.outside(found.images, found.image, boxes, found.source)
+    return replace(found, boxes=boxes, notes=tuple(notes))
+
+
+def _beside_boxes(path: Path, first: Mapping[str, Any], found: Detections) -> Detections:
     """A note where results have shapes that nobody asked for, as their first record shows."""
-    first = coco_errors.first_record(path)
     for row in KINDS:
-        if row.reader is not None and first.get(row.reader.field) and n_rows:
+        if row.reader is not None and first.get(row.reader.field) and len(found):
             text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"
-            return (Note("shape-and-box", text, n_rows, shown(path)),)
-    return ()
+            note = Note("shape-and-box", text, len(found), shown(path))
+            return replace(found, notes=(*found.notes, note))
+    return found
 
 
 def _boxes(records: Records) -> NDArray[np.float64]:

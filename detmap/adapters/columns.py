@@ -20,7 +20,7 @@ from detmap.adapters import box_columns, geometry, image_names, image_sizes, joi
 from detmap.adapters.sheets import Sheet
 from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
@@ -117,7 +117,7 @@ def read_detections(
         row = int(np.argmax(bad))
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
-    image, named_images = _found_images(sheet, truth)
+    image, named_images, notes = _found_images(sheet, truth)
     label, classes = _found_classes(sheet, truth, policy)
     written, table_format = geometry.in_table(
         boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place
@@ -131,6 +131,7 @@ def read_detections(
         box_format=table_format,
         origin=joining.Origin(sheet.source, sheet.place, named_images, classes),
         policy=policy,
+        notes=notes,
     )
 
 
@@ -212,16 +213,20 @@ def _sizes(
     return found[0], found[1]
 
 
-def _found_images(sheet: Sheet, truth: Truth) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """The image of each row in the truth, and how the sheet calls it."""
+def _found_images(
+    sheet: Sheet, truth: Truth
+) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
+    """The image of each row in the truth, how the sheet calls it, and how it was found."""
     column = sheet.find(sheets.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
-        return joining.images_by_id(truth, ids, f"{sheet.source}: column {column}"), ids.tolist()
+        image, notes = joining.images_by_id(truth, ids, sheet.place, sheet.source)
+        return image, ids.tolist(), notes
     names = sheet.texts(column)
     known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)
     short = {name: name if name in known else image_names.stem(name) for name in set(names)}
-    return joining.images_by_stem(truth, [short[name] for name in names], sheet.source), names
+    image = joining.images_by_stem(truth, [short[name] for name in names], sheet.source)
+    return image, names, ()
 
 
 # --- classes --------------------------------------------------------------------------------------

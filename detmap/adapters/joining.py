@@ -14,21 +14,20 @@ What the truth lacks is an error or is dropped, as the `Policy` says: here and n
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import unknown
+from detmap.adapters import image_lookup, unknown
+from detmap.adapters.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError, few
 from detmap.rows import positions
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
-from detmap.tables import BoxFormat, Detections, Note, Truth, boxes_as
-
-_WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
+from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as
 
 
 class Origin(NamedTuple):
@@ -76,7 +75,7 @@ def joined(
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     notes += dropped
-    notes += outside(truth, image, boxes_as(boxes, box_format, "xywh"), origin.source)
+    notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     return Detections(
         truth.images,
         truth.categories,
@@ -118,14 +117,14 @@ def judged(
 
 
 def outside(
-    truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64], source: str
+    images: Images, image: NDArray[np.int32], boxes: NDArray[np.float64], source: str
 ) -> tuple[Note, ...]:
     """A note of how many boxes x, y, width, height share no area with their image, if any do: a
     sign of another scale or convention.
     """
     from detmap.kernels.overlap import count_outside
 
-    count = count_outside(image, boxes, truth.images.width, truth.images.height)
+    count = count_outside(image, boxes, images.width, images.height)
     text = "detections lie wholly outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 
@@ -149,42 +148,45 @@ def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.i
     return np.fromiter((place.get(each, -1) for each in given), dtype=np.int32, count=len(given))
 
 
-def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
-    """Positions of images that a JSON file names by id, -1 where there is none; `first` is the
-    first one's place.
+def images_by_id(
+    truth: Truth, given: NDArray[Any] | list[str], place: Callable[[int], str], source: str
+) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
+    """Positions of images that are named by id, or by something else that says which is meant, -1
+    where there is none; and a note on each other way than by id.
+
+    Parameters
+    ----------
+    given : (n,) whole numbers, or n strings
+    place : where row i is, for messages
+
+    Raises
+    ------
+    DataError : a name that may be two images; numbers where the truth has names
     """
     ids = truth.images.ids
     if not len(ids) or not len(given):
-        return np.full(len(given), -1, dtype=np.int32)
-    kind = "U" if isinstance(given, list) else given.dtype.kind
-    if ids.dtype.kind == kind:
-        return places(ids, given)
-    if not isinstance(given, list) and kind == "i":
-        numbers = stems_as_numbers(truth)
-        if numbers is not None:
-            order = np.argsort(numbers)
-            place = positions(numbers[order], given)
-            return np.where(place < 0, -1, order[place]).astype(np.int32)
-    kinds = {"i": "integers", "U": "strings"}
-    example = unknown.short(np.asarray(given[:1]).tolist()[0])
-    raise DataError(
-        first,
-        f"image ids are {kinds[kind]} here ({example}) but "
-        f"{kinds[ids.dtype.kind]} in {truth.source} ({ids[0].item()!r})",
-        "write the ids as the truth has them",
-    )
-
-
-def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
-    """(I,) the truth's image ids read as numbers; None where they are not all different numbers."""
-    stems = truth.images.ids.tolist()
-    if not all(_WHOLE.fullmatch(stem) for stem in stems):
-        return None
-    try:
-        numbers = np.array([int(stem) for stem in stems], dtype=np.int64)
-    except (ValueError, OverflowError):  # thousands of digits, more than 64 bits
-        return None
-    return numbers if len(np.unique(numbers)) == len(numbers) else None
+        return np.full(len(given), -1, dtype=np.int32), ()
+    if isinstance(given, list) or given.dtype.kind != "i":
+        names = given if isinstance(given, list) else given.tolist()
+        image, found = image_lookup.by_name(truth, names, place)
+        return image, image_lookup.notes_of(found, source)
+    how = "the number of its stem"
+    if ids.dtype.kind == "i":
+        plain = positions(ids, given)
+        numbered = None if (plain >= 0).any() else image_lookup.by_number(truth, given, place)
+        if numbered is None:
+            return plain, ()
+    else:
+        numbered = image_lookup.by_whole_stem(truth, given)
+    if numbered is None:
+        raise DataError(
+            place(0),
+            f"image ids are integers here ({given[0]}) but strings in {truth.source} "
+            f"({ids[0].item()!r})",
+            "write the ids as the truth has them",
+        )
+    count = {how: int((numbered >= 0).sum())}
+    return numbered, image_lookup.notes_of(Counter(count), source)
 
 
 def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
