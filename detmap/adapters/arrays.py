@@ -191,7 +191,7 @@ def detections_from_arrays(
     def place(i: int) -> str:
         return f"{where}: image_id[{i}]"
 
-    image, notes = joining.images_by_id(truth, image_ids, place, where)
+    image, notes = joining.images_named(truth, image_ids, place, where)
     origin = joining.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )

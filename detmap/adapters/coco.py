@@ -171,7 +171,7 @@ def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy)
     origin = joining.Origin(
         shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
     )
-    image, notes = joining.images_by_id(truth, rows.image_ids, origin.place, origin.source)
+    image, notes = joining.images_named(truth, rows.image_ids, origin.place, origin.source)
     label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
     return joining.joined(
         truth,

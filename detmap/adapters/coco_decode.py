@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import coco_errors, coco_ids, coco_tools, joining
 from detmap.adapters.coco_ids import Id, Ids
+from detmap.adapters.coco_tools import DECODED as DECODED
 from detmap.errors import DataError
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Images

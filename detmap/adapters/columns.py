@@ -220,7 +220,7 @@ def _found_images(
     column = sheet.find(sheets.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
-        image, notes = joining.images_by_id(truth, ids, sheet.place, sheet.source)
+        image, notes = joining.images_named(truth, ids, sheet.place, sheet.source)
         return image, ids.tolist(), notes
     names = sheet.texts(column)
     known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)

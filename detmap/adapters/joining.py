@@ -148,7 +148,7 @@ def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.i
     return np.fromiter((place.get(each, -1) for each in given), dtype=np.int32, count=len(given))
 
 
-def images_by_id(
+def images_named(
     truth: Truth, given: NDArray[Any] | list[str], place: Callable[[int], str], source: str
 ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
     """Positions of images that are named by id, or by something else that says which is meant, -1
@@ -187,6 +187,11 @@ def images_by_id(
         )
     count = {how: int((numbered >= 0).sum())}
     return numbered, image_lookup.notes_of(Counter(count), source)
+
+
+def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
+    """As `images_named`, without the notes; `first` stands for every place."""
+    return images_named(truth, given, lambda _: first, "")[0]
 
 
 def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
