@@ -84,7 +84,8 @@ def read(detections: Given, truth: Truth, plainly: Callable[[], Detections] | No
 
 def whole(found: Detections) -> bool:
     """Whether an ordinary reader took every row, and every id as it is."""
-    return not any(note.code.endswith("-unknown") for note in found.notes)
+    codes = [note.code for note in found.notes]
+    return not any(code.endswith("-unknown") or code == "image-joined" for code in codes)
 
 
 def _loosely(path: Path, truth: Truth) -> Raw | None:
