@@ -19,7 +19,8 @@ from detmap.tables import Detections, Truth
 
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
-"""How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it."""
+"""How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
+files have names of its own."""
 
 
 class Row(Protocol):
@@ -81,6 +82,12 @@ def _folder_with(content: str) -> Looks:
     )
 
 
+def _voc_text(path: Path) -> int:
+    """A folder; surely where a file is called as the devkit calls it, whatever is in it."""
+    named = path.is_dir() and any(voc.DETECTION_FILE.fullmatch(f.name) for f in path.glob("*.txt"))
+    return 3 if named else _folder(path)
+
+
 FORMATS: tuple[Format, ...] = (
     Format(
         "coco",
@@ -95,7 +102,7 @@ FORMATS: tuple[Format, ...] = (
         "voc",
         "a folder",
         _folder_with("Annotations"),
-        _folder,
+        _voc_text,
         voc.read_truth,
         voc.read_detections,
         options=("split",),
