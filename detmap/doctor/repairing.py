@@ -12,22 +12,12 @@ from detmap.adapters import joining
 from detmap.adapters.unknown import policy
 from detmap.doctor import examine
 from detmap.doctor.findings import Repair
+from detmap.doctor.hypotheses import FIXES
 from detmap.doctor.raw import Raw
 from detmap.doctor.trial import sample, trial_of
 from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import FIXED, Detections, Note, Truth
-
-FIXES = (
-    *("boxes-xyxy", "boxes-xywh", "boxes-cxcywh", "boxes-normalised", "boxes-resized"),
-    *("boxes-letterboxed", "boxes-xy-swapped", "boxes-off-by-one", "boxes-zero-based"),
-    *("boxes-one-based", "boxes-too-wide-by-one"),
-    *("classes-zero-based", "classes-one-based", "classes-contiguous", "classes-coco-ids"),
-    *("classes-alphabetical", "classes-permuted", "classes-as-text", "classes-spelling"),
-    *("images-by-stem", "images-by-position", "images-shifted"),
-    *("scores-percent", "scores-logits", "scores-negated", "duplicates"),
-)
-"""The findings that a flag repairs."""
 
 
 class Repaired(NamedTuple):

@@ -1,0 +1,95 @@
+"""The names of all findings: what each means, and whether a flag repairs it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Hypothesis(NamedTuple):
+    """A row of the table in docs/doctor.md.
+
+    Parameters
+    ----------
+    name : of the finding, and of the flag that repairs it
+    meaning : what is wrong
+    repaired : whether ``--fix`` repairs it
+    """
+
+    name: str
+    meaning: str
+    repaired: bool
+
+
+def _rows(repaired: bool, **meanings: str) -> tuple[Hypothesis, ...]:
+    return tuple(
+        Hypothesis(name.replace("_", "-"), meaning, repaired) for name, meaning in meanings.items()
+    )
+
+
+HYPOTHESES = (
+    *_rows(
+        True,
+        boxes_xyxy="left, top, right, bottom where left, top, width, height is read",
+        boxes_xywh="left, top, width, height where corners are read (VOC's text)",
+        boxes_cxcywh="center, width, height",
+        boxes_normalised="fractions of the image's sides, of a letterboxed square, or of a fixed "
+        "number of pixels; in any order of the four numbers",
+        boxes_resized="pixels of a resized image: one factor for all, the same square for all, a "
+        "fixed long or short side; the size is guessed",
+        boxes_letterboxed="pixels of a letterboxed square, whose size is guessed",
+        boxes_xy_swapped="top and left, height and width in each other's place, or top, left, "
+        "bottom, right",
+        boxes_zero_based="pixels counted from 0 where the truth counts from 1 (VOC)",
+        boxes_one_based="pixels counted from 1 where the truth counts from 0",
+        boxes_off_by_one="width and height one pixel too small",
+        boxes_too_wide_by_one="width and height one pixel too large",
+        classes_zero_based="class ids one too low",
+        classes_one_based="class ids one too high",
+        classes_contiguous="classes numbered through, from 0 or 1, where the truth's ids have gaps "
+        "(COCO's 1 to 90)",
+        classes_coco_ids="COCO's ids with gaps where the truth numbers its 80 classes through",
+        classes_alphabetical="classes numbered in alphabetical order where the truth's are not",
+        classes_permuted="any other order, found by overlap on half of the images and checked on "
+        "the other half",
+        classes_as_text="class ids written as text",
+        classes_spelling="class names of another case, plural or spelling",
+        images_by_stem="images named by file stem, file name or path",
+        images_by_position="images numbered through from 0 or 1 where the truth's ids are not",
+        images_shifted="image ids too low or too high by a constant",
+        scores_percent="scores from 0 to 100",
+        scores_logits="scores that are logits",
+        scores_negated="the lowest score is the surest",
+        duplicates="no suppression: many boxes lie on a better one of their class",
+    ),
+    *_rows(
+        False,
+        images_without_detections="only some of the images have detections; AP50 after is theirs",
+        images_other_split="most detections are on images that the truth lacks",
+        classes_without_detections="only some of the classes have detections; AP50 after is theirs",
+        classes_agnostic="one class for objects of all; AP50 after is of one class for everything",
+        scores_equal="all scores are the same: the order is that of the file",
+        scores_rounded="few different scores, and the order of equal ones changes AP50",
+        scores_cut="a threshold took detections that are mostly right",
+        scores_top_k="only the best few of an image were kept, mostly right ones",
+        truth_empty_boxes="objects with a box without a size",
+        truth_outside="objects outside of their image",
+        truth_area_missing="objects without an area under rules that look at it",
+        truth_crowd_missing="some objects do not say whether they are crowds",
+        truth_ignore_unused="objects marked ignore, which the rules do not read",
+        truth_id_zero="an object with the id 0",
+        truth_duplicates="objects that are in the truth twice",
+        truth_images_twice="images that are listed under two ids",
+        truth_benchmark="nearly a known benchmark: without images that have no objects, without "
+        "crowds or difficult objects, or with some more or fewer",
+    ),
+)
+FIXES = tuple(each.name for each in HYPOTHESES if each.repaired)
+
+
+def table() -> str:
+    """The table as Markdown."""
+    lines = [
+        f"| `{each.name}` | {each.meaning} | {'yes' if each.repaired else ''} |"
+        for each in HYPOTHESES
+    ]
+    return "\n".join(["| finding | what is wrong | `--fix` |", "|---|---|---|", *lines, ""])
