@@ -42,6 +42,10 @@ def commands(place: Path) -> list[object]:
     state, labels, scores = place / "state.npz", place / "labels.csv", place / "scores.csv"
     labels.write_text("image,cat,dog\na,0,1\nb,1,1\nc,0,1\n")
     scores.write_text("image,cat,dog\na,.1,.8\nb,.9,.7\nc,.2,.1\n")
+    ids = [each["id"] for each in drawn[0]["images"]]
+    slices, some = place / "slices.json", place / "some.txt"
+    slices.write_text(json.dumps({"first": ids[:1]}))
+    some.write_text(f"{ids[0]}\n")
     contours = SHAPES / "detections" / "contours"
     lines: list[tuple[object, ...]] = [
         ("eval", truth, results, "--per-class"),
@@ -51,6 +55,8 @@ def commands(place: Path) -> list[object]:
         ("eval", SHAPES, contours, "-p", "coco-bbox"),
         ("match", truth, results, "-o", state),
         ("merge", state),
+        ("merge", state, "--confidence", 0.5, "--best-f1", "--per-image", place / "rows.csv"),
+        ("eval", truth, results, "--slices", slices, "--at-recall", 0.5, "--images", some),
         ("rank", labels, scores),
         ("rank", labels, scores, "-p", "voc2007"),
         ("demo",),
