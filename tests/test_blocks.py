@@ -79,6 +79,7 @@ def desk(tmp_path: Path) -> Path:
         )
     shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH")
     shutil.copytree(tmp_path / "results", tmp_path / "DETECTIONS")
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")  # as in the repository's root
     ids = [image["id"] for image in truth["images"]]
     (tmp_path / "job1.txt").write_text("\n".join(map(str, ids[:25])))
     (tmp_path / "job2.txt").write_text("\n".join(map(str, ids[25:])))
