@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from detmap import checks
 from detmap.errors import DataError
 
 MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
+
+MOST = 1e100
+"""No number that is given as a threshold or a weight is larger, so that its square is a number."""
 
 
 def ids(where: str, values: ArrayLike) -> NDArray[Any]:
@@ -59,6 +63,23 @@ def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
     if array.dtype.kind not in "fiub":
         raise DataError(where, f"could not convert {array.dtype} to numbers", "give numbers")
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:
+    """A real number that is not NaN, nor larger than `most`.
+
+    Raises
+    ------
+    DataError : anything else
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        found = float(value) if real else math.nan
+    except OverflowError:
+        found = math.nan
+    if not abs(found) <= most:
+        raise DataError(where, f"{value!r:.60}", fix)
+    return found
 
 
 def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:

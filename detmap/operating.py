@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import given
 from detmap.curves import NO_WEIGHT, Lists, rank
 from detmap.errors import DataError
 from detmap.matches import Matches
@@ -82,8 +83,7 @@ def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operatin
     ------
     DataError : the threshold is NaN
     """
-    if math.isnan(threshold):
-        raise DataError("threshold", "nan", "give a score")
+    threshold = given.number("threshold", threshold, "give a score", math.inf)
 
     def choose(points: Points) -> int | None:
         return _last(points.threshold >= threshold)
@@ -101,7 +101,7 @@ def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:
     ------
     DataError : beta is not above 0
     """
-    if not 0 < beta < math.inf:
+    if not given.number("beta", beta) > 0:
         raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs both alike")
 
     def choose(points: Points) -> int | None:
@@ -232,7 +232,7 @@ def _last(true: NDArray[np.bool_]) -> int | None:
 
 
 def _fraction(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
+    if not 0 <= given.number(name, value) <= 1:
         raise DataError(name, f"{value!r}", "a fraction in [0, 1]")
 
 

@@ -68,7 +68,11 @@ def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[n
     ------
     DataError : no such class, or not a list
     """
-    if isinstance(classes, str | bytes) or not isinstance(classes, Sequence | np.ndarray):
+    if (
+        isinstance(classes, str | bytes)
+        or not isinstance(classes, Sequence | np.ndarray)
+        or (isinstance(classes, np.ndarray) and classes.ndim != 1)
+    ):
         raise DataError(
             "classes", f"{classes!r} is no list", 'give names or ids: ["person", "dog"]'
         )

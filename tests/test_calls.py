@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import Categories, DetmapError, Evaluator, Images, Matches
+from detmap import Categories, DetmapError, Evaluator, Images, Matches, ranking
 from detmap.overlaps.keypoints import Keypoints
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]
@@ -141,6 +141,24 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "Images": lambda x: Images(x, x, x, x),
     "Keypoints": lambda x: Keypoints(x, x),
     "index": lambda x: truth.categories.index(x),
+    "classes of a call": lambda x: detmap.evaluate(truth, found, classes=x),
+    "at_threshold": lambda x: result.at_threshold(x),
+    "best_f_beta": lambda x: result.best_f_beta(x),
+    "threshold_for_precision": lambda x: result.threshold_for_precision(x),
+    "threshold_for_recall": lambda x: result.threshold_for_recall(x),
+    "ranking labels": lambda x: ranking.average_precision(x, [0.1, 0.2]),
+    "ranking scores": lambda x: ranking.auc([0, 1], x),
+    "ranking weights": lambda x: ranking.auc([0, 1], [0.1, 0.2], sample_weight=x),
+    "ranking label": lambda x: ranking.auc([0, 1], [0.1, 0.2], pos_label=x),
+    "ranking average": lambda x: ranking.auc([0, 1], [0.1, 0.2], average=x),
+    "ranking ties": lambda x: ranking.average_precision([0, 1], [0.1, 0.2], ties=x),
+    "ranking threshold": lambda x: ranking.confusion([0, 1], [0.1, 0.2], x),
+    "ranking beta": lambda x: ranking.best_f_beta([0, 1], [0.1, 0.2], beta=x),
+    "ranking precision": lambda x: ranking.threshold_for_precision([0, 1], [0.1, 0.2], x),
+    "ranking k": lambda x: ranking.precision_at_k([[0, 1]], [[0.1, 0.2]], x),
+    "ranking settings": lambda x: ranking.evaluate(
+        ranking.from_arrays([[0, 1]], [[0.1, 0.2]]), settings=x
+    ),
 }
 
 

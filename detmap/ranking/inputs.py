@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,16 +153,16 @@ def samples_of(table: Classified) -> Samples:
 
 def choice(name: str, value: Any, legal: tuple[Any, ...]) -> None:
     """Refuse an option that does not exist."""
-    if value not in legal:
+    if not isinstance(value, str | None) or value not in legal:
         raise DataError(
-            name, f"{value!r} is unknown", f"one of {', '.join(str(each) for each in legal)}"
+            name, f"{value!r:.60} is unknown", f"one of {', '.join(str(each) for each in legal)}"
         )
 
 
 def _array(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(values)
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # whatever an object does that is asked for its numbers
         raise DataError(
             name, f"cannot be read as an array: {error}", "give numbers in rows of equal length"
         ) from None
@@ -199,6 +199,8 @@ def _scores(values: ArrayLike) -> NDArray[Any]:
 def _positive(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
     """Which labels mean positive."""
     if pos_label is not None:
+        if np.ndim(_array("pos_label", pos_label)):
+            raise DataError("pos_label", f"{pos_label!r:.60}", "give one label")
         positive = np.broadcast_to(np.asarray(labels == pos_label, dtype=np.bool_), labels.shape)
         others = [] if positive.any() else list(dict.fromkeys(labels.ravel().tolist()))
         if len(others) > 1:
@@ -319,6 +321,8 @@ def from_arrays(
 
 
 def _names(what: str, given: Sequence[str] | None, n_names: int) -> tuple[str, ...]:
+    if not isinstance(given, Iterable | None):
+        raise DataError(what, f"a {type(given).__name__}", "give a list of names")
     names = tuple(map(str, range(n_names) if given is None else given))
     if len(set(names)) != n_names or len(names) != n_names:
         raise DataError(

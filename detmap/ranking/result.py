@@ -65,6 +65,10 @@ def evaluate(
     if protocol is None:
         voc = "voc2007" if 2007 <= table.year <= 2009 else "voc2012"
         protocol = voc if table.family == "voc" else "plain"
+    if not isinstance(settings, Mapping | None):
+        raise DataError(
+            "settings", f"a {type(settings).__name__}", 'give a dict: {"ties": "worst"}'
+        )
     wanted = dict(settings or {})
     check(**wanted)
     chosen = rules.stock(protocol)

@@ -126,10 +126,10 @@ def ranks(k: Any) -> int:
     """A checked number of ranks."""
     try:
         number = operator.index(k)
-    except TypeError:
+    except Exception:  # whatever an object does that is asked for its number
         number = 0
     if number < 1 or isinstance(k, bool):
-        raise DataError("k", f"{k!r}", "k counts ranks: a whole number from 1")
+        raise DataError("k", f"{k!r:.60}", "k counts ranks: a whole number from 1")
     return min(number, 2**31 - 1)
 
 

@@ -44,7 +44,7 @@ def stock(name: str) -> Rules:
     if name == "plain":
         ap = AveragePrecision("step", grid=COCO_POINTS, eleven=VOC_POINTS, epsilon=0.0)
         return Rules(name, 1, "macro", ap, "together", "skip")
-    if name not in PROTOCOLS:
+    if not isinstance(name, str) or name not in PROTOCOLS:
         raise ProtocolError(
             "protocol", f"no ranking protocol {name!r}", f"there are {', '.join(PROTOCOLS)}"
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import curves
+from detmap import curves, given
 from detmap.errors import DataError
 from detmap.outlines import outlined
 from detmap.parallel import each_largest_first
@@ -161,7 +161,7 @@ def at_threshold_of(
 
 def count(checked: Samples, threshold: ArrayLike, axis: int) -> Confusion:
     """Counts of each class (axis 0) or of each sample over its classes (axis 1, unweighted)."""
-    limit = np.asarray(threshold, dtype=np.float64)
+    limit = given.numbers("threshold", threshold)
     if limit.shape not in ((), (checked.shape[1],)) or np.isnan(limit).any():
         raise DataError(
             "threshold",
@@ -209,7 +209,7 @@ def best_f_beta(
     ------
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ, beta not above 0
     """
-    if not 0 < beta < math.inf:
+    if not given.number("beta", beta) > 0:
         raise DataError(
             "beta", f"{beta!r}", "a number above 0; 1 weighs precision and recall alike"
         )
@@ -315,5 +315,5 @@ def _last(true: NDArray[np.bool_]) -> int | None:
 
 
 def _fraction(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
+    if not 0 <= given.number(name, value) <= 1:
         raise DataError(name, f"{value!r}", "a fraction in [0, 1]")
