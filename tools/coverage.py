@@ -12,6 +12,9 @@ sample: a run that was stopped goes on where it was.
 
 from __future__ import annotations
 
+if __name__ == "coverage":  # numba looks for the package of this name, in a tool's folder first
+    raise ImportError("a script, not the package coverage")
+
 import argparse
 import json
 import math

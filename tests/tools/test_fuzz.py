@@ -72,3 +72,10 @@ def test_a_target_that_cannot_be_imported_is_a_finding(tmp_path: Path) -> None:
     code, lines = fuzz(toy, "--cases", 1)
     assert code == 1
     assert "ModuleNotFoundError: No module named 'no_such_module'" in lines[0]
+
+
+def test_no_tool_stands_in_for_a_package() -> None:
+    """numba imports the package ``coverage`` if it can: beside a tool it found a script."""
+    code = "import sys; sys.path.insert(0, 'tools'); import numba"
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, cwd=FUZZ.parents[1], timeout=60, check=True)
