@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, columns, old_text, voc, yolo
+from detmap.adapters import coco_shapes, columns, old_text, voc, voc_layout, yolo
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Detections, Truth
@@ -75,13 +75,6 @@ def _folder(path: Path) -> int:
     return int(path.is_dir())
 
 
-def _folder_with(content: str) -> Looks:
-    """A folder; surely where it, or a year inside it, holds a folder of this name."""
-    return lambda path: (
-        _folder(path) + any((folder / content).is_dir() for folder in (path, *path.glob("VOC*")))
-    )
-
-
 def _voc_text(path: Path) -> int:
     """A folder; surely where a file is called as the devkit calls it, whatever is in it."""
     named = path.is_dir() and any(voc.DETECTION_FILE.fullmatch(f.name) for f in path.glob("*.txt"))
@@ -101,7 +94,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "voc",
         "a folder",
-        _folder_with("Annotations"),
+        voc_layout.looks,
         _voc_text,
         voc.read_truth,
         voc.read_detections,
