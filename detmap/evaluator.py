@@ -147,8 +147,8 @@ class Evaluator(Locked):
         ----------
         predictions : B images: dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class
             ids, and ``image_id`` where wanted; or objects with ``xyxy``, ``confidence``,
-            ``class_id``. Arrays of numpy, or of torch, JAX, CuPy and others on the CPU, of any kind
-            of float; lists will do.
+            ``class_id``; or a dict from image id to such. Arrays of numpy, or of torch, JAX, CuPy
+            and others on the CPU, of any kind of float; lists will do.
         targets : the same B images: ``boxes``, ``labels``, and where there are such ``area`` (n,)
             in square pixels (else that of the box), flags ``iscrowd``, ``difficult`` and ``ignore``
             (n,), ``image_id``; and (n,) each, by name, every other role and attribute that the

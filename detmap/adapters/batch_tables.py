@@ -80,11 +80,7 @@ class Known:
 def pair(
     predictions: Any, targets: Any, known: bool, box_format: str
 ) -> tuple[list[Fields], list[Fields]]:
-    """The images of a batch, what was predicted and what is there.
-
-    Parameters
-    ----------
-    known : whether the truth is known up front, so that there are no targets
+    """The images of a batch, what was predicted and what is there; nothing where it is known.
 
     Raises
     ------
@@ -101,6 +97,12 @@ def pair(
         raise DataError(
             "targets", "missing", "give the targets, or the evaluator its truth= up front"
         )
+    if isinstance(predictions, Mapping) and isinstance(targets, Mapping):
+        if predictions.keys() != targets.keys():
+            lone = sorted(map(repr, predictions.keys() ^ targets.keys()))
+            what = f"images in one of predictions and targets alone: {few(lone)}"
+            raise DataError("targets", what, "give one of each an image")
+        targets = {key: targets[key] for key in predictions}
     sought = batches.batch("targets", targets)
     if len(sought) != len(found):
         what = f"{len(sought)} images, but {len(found)} in predictions"

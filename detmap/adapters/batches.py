@@ -63,12 +63,15 @@ def table_format(box_format: str) -> BoxFormat:
 
 def batch(where: str, images: Any) -> list[Fields]:
     """The images of a batch as dicts; objects with ``xyxy``, ``confidence`` and ``class_id``
-    (supervision) are taken apart.
+    (supervision) are taken apart, and a dict from image id to dict is a list with ``image_id``
+    (``{target["image_id"]: output}`` of torchvision's references).
 
     Raises
     ------
     DataError : not a list of these
     """
+    if isinstance(images, Mapping) and all(isinstance(each, Mapping) for each in images.values()):
+        images = [_with_id(where, key, image) for key, image in images.items()]
     if isinstance(images, Mapping) or not isinstance(images, Sequence) or isinstance(images, str):
         raise DataError(
             where,
@@ -79,6 +82,16 @@ def batch(where: str, images: Any) -> list[Fields]:
         image if type(image) is dict else _fields(f"{where}[{i}]", image)
         for i, image in enumerate(images)
     ]
+
+
+def _with_id(where: str, key: Any, image: Fields) -> Fields:
+    """An image under its id."""
+    own = identifier(f"{where}[{key!r:.60}]", image)
+    given = identifier(f"{where}[{key!r:.60}]", {"image_id": key})
+    if own is not None and own != given:
+        what = f"{own!r} where the key is {given!r}"
+        raise DataError(f"{where}[{key!r:.60}].image_id", what, "give each image one id")
+    return {**image, "image_id": given}
 
 
 def _fields(where: str, image: Any) -> Fields:

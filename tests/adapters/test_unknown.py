@@ -323,3 +323,21 @@ def test_a_policy_that_does_not_exist(tmp_path: Path) -> None:
     read = detmap.read_detections(results(tmp_path, *GOOD), truth)
     with pytest.raises(DataError, match="read_detections"):
         detmap.evaluate(truth, read, unknown="drop")
+
+
+def test_a_mapping_from_image_id_to_output(tmp_path: Path) -> None:
+    """As torchvision's references hand it to their evaluator."""
+    truth = detmap.read_truth(coco(tmp_path))
+    listed, mapped, both = Evaluator(truth=truth), Evaluator(truth=truth), Evaluator(classes=[1, 2])
+    listed.update([boxes(image_id=2), boxes(image_id=1)])
+    mapped.update({2: boxes(), 1: boxes(image_id=np.array([1]))})
+    assert mapped.compute().signature == listed.compute().signature
+    assert mapped.compute().metrics == listed.compute().metrics
+    targets = {k: {"boxes": [[10, 10, 30, 30]], "labels": [1]} for k in (1, 2)}
+    both.update({2: boxes(), 1: boxes()}, targets)
+    assert len(both) == 2
+    for images in ({1: boxes(image_id=2)}, {1.5: boxes()}, {None: boxes()}, boxes()):
+        with pytest.raises(DataError):
+            Evaluator(truth=truth).update(images)
+    with pytest.raises(DataError, match="alone: 3"):
+        Evaluator(classes=[1, 2]).update({1: boxes(), 2: boxes(), 3: boxes()}, targets)
