@@ -220,7 +220,8 @@ def _by_file_name(
     meant: list[int] = []
     other = 0
     for i, row in enumerate(rows):
-        found, own = lookup.named(row["file_name"])[0], lookup.by_id.get(_key(row["image_id"]), -1)
+        name, own = row["file_name"], lookup.by_id.get(_key(row["image_id"]), -1)
+        found = lookup.exact(name) or lookup.named(name)[0]
         if own in found:
             meant.append(own)
             continue

@@ -58,16 +58,25 @@ class Lookup:
             raise self.ambiguous(where(), name, found)
         return (found[0], how) if found else (-1, "")
 
+    def exact(self, name: str) -> list[int]:
+        """The images whose file is called just so, folders included."""
+        path = _clean(name)
+        return [i for i in self.by_last.get(_last(path), []) if self.files[i] == path]
+
     def named(self, name: str) -> tuple[list[int], str]:
         """The images that may be meant by the path, name or stem of a file."""
         path = _clean(name)
         last = _last(path)
-        found = self.by_last.get(last, [])
-        if found:
-            if len(found) > 1 and "/" in path:
-                near = [i for i in found if _is_end(self.files[i], path)]
-                found = [i for i in found if self.files[i] == path] or near
-            return found, "path" if "/" in path else "file name"
+        whole = self.by_last.get(last, [])
+        if whole:
+            if "/" in path:
+                near = [i for i in whole if _is_end(self.files[i], path)]
+                exact = [i for i in near if self.files[i] == path]
+                if exact or len(near) == 1:
+                    return exact or near, "path"
+            # A name without a suffix may be the stem of another as well.
+            both = [*whole, *(i for i in self.by_stem.get(last, []) if i not in whole)]
+            return both, "path" if "/" in path else "file name"
         for stem in dict.fromkeys((last, image_names.stem(last))):
             if stem in self.by_stem:
                 return self.by_stem[stem], "file stem"

@@ -177,7 +177,7 @@ E = "\N{LATIN SMALL LETTER E WITH ACUTE}"
 TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a stem of two images": (TWO, [{"image_id": "img"}], "'img' may be image 100 (a/img.jpg) or 1"),
     "a name of two images": (TWO, [{"image_id": "img.jpg"}], "may be image 100 (a/img.jpg) or 101"),
-    "a path of other folders": (TWO, [{"image_id": "c/img.jpg"}], "no image 'c/img.jpg'"),
+    "a path of other folders": (TWO, [{"image_id": "c/img.jpg"}], "may be image 100 (a/img.jpg)"),
     "one stem, two suffixes": (("1.jpg", "1.png"), [{"image_id": "1"}], "may be image 100 (1.jpg)"),
     "a number of two stems": (("01.jpg", "1.jpg"), [{"image_id": 1}], "may be image 100 (01.jpg)"),
     "a name that looks like an id": (
