@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
     from detmap.evaluate import evaluate, match, summarize
     from detmap.evaluator import Evaluator
+    from detmap.explaining import explain
     from detmap.matches import Matches
     from detmap.protocol import Protocol
     from detmap.protocol import load as load_protocol
@@ -57,6 +58,7 @@ __all__ = [
     "distributed",
     "doctor",
     "evaluate",
+    "explain",
     "load_protocol",
     "match",
     "ranking",
@@ -76,6 +78,7 @@ _HOMES = {
     "doctor": ("Finding",),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "evaluate": ("match", "summarize"),
+    "explaining": ("explain",),
     "evaluator": ("Evaluator",),
     "matches": ("Matches",),
     "protocol": ("Protocol",),

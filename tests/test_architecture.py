@@ -48,6 +48,7 @@ LAYERS = (
     ("comparing",),
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),
+    ("explaining",),
     ("doctor", "parity", "compat"),
     ("page",),
     ("warmup",),

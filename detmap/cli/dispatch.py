@@ -33,6 +33,7 @@ COMMANDS = {
     "tools": "what each named tool gives for the same files",
     "verify": "check a receipt of `eval`",
     "cite": "words for a paper, from a receipt",
+    "explain": "why two numbers differ, rule by rule or file by file",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
     "completion": "print what makes a shell complete `detmap`",

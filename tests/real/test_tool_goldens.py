@@ -5,6 +5,7 @@ detectors.
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,24 @@ def test_the_worked_case_in_two_versions_of_one_tool(voc2007: Path) -> None:
     names = ("voc2012", "ultralytics-8.3", "ultralytics-8.4")
     found = [next(iter(known.result(detmap.load_protocol(n)).metrics.values())) for n in names]
     assert [round(100 * value, 4) for value in found] == [89.9943, 86.9794, 84.997]
+
+
+def test_the_worked_case_step_by_step(voc2007: Path) -> None:
+    """Devkit of 2012 to Ultralytics 8.3 to 8.4, in points, without the steps that are 0."""
+    truth = detmap.read_truth(voc2007 / "VOCdevkit")
+    found = detmap.read_detections(voc2007 / "detector-8603", truth)
+    chain = ("voc-devkit-12", "ultralytics-8.3", "ultralytics-8.4")
+    steps = {}
+    for start, end in pairwise(chain):
+        why = detmap.explain(truth, found, start, end)
+        moved = {step.name: round(100 * float(step.change), 4) for step in why.steps}
+        steps[end] = {name: change for name, change in moved.items() if change}
+    assert steps == {
+        "ultralytics-8.3": {
+            "extent": -0.1060,
+            "neutral": -5.5492,
+            "order": -0.0088,
+            "integration": 2.6491,
+        },
+        "ultralytics-8.4": {"integration": -2.6912, "matching": 0.7089},
+    }

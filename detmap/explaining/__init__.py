@@ -1,0 +1,173 @@
+"""Why two numbers differ: two rules on the same files, or two files under one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from detmap.adapters import read_detections
+from detmap.errors import DataError
+from detmap.evaluate import prepare, read_truth_and_protocol, summarize
+from detmap.explaining import inputs
+from detmap.explaining.deciding import classes_moved, decided
+from detmap.explaining.shapley import averaged
+from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
+from detmap.explaining.switches import SWITCHES, Switch, between, changed
+from detmap.matching import match
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+from detmap.tools import MatchedOnce, headline
+
+__all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]
+
+
+def explain(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    start: Protocol | str | None = None,
+    end: Protocol | str | None = None,
+    *,
+    other_truth: Truth | str | Path | None = None,
+    other_detections: Detections | str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    shapley: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Explanation:
+    """Change the rules of one protocol into those of another, switch by switch; or one input into
+    another under one protocol, part by part.
+
+    The numbers at the ends are those of `detmap.evaluate` under each protocol, in every bit. The
+    changes are differences of floats taken as fractions, so they add up exactly.
+
+    Parameters
+    ----------
+    truth, detections : as in `detmap.evaluate`
+    start, end : protocols, or names or paths of them; for two inputs `start` alone, by the kind of
+        truth when left out
+    other_truth, other_detections : the other input; what is left out is the same
+    settings : keys that are changed in both
+    shapley : whether each switch is also averaged over the orders of all: exactly where up to eight
+        matter, else over 64 orders that are drawn
+    seed : of that draw
+    threads : how many to use; all processors when left out
+
+    Raises
+    ------
+    DataError : the input is not what it should be; a rule has no number for it
+    ProtocolError : an unknown protocol, key or value
+    """
+    truth, first = read_truth_and_protocol(truth, start, settings)
+    if not isinstance(detections, Detections):
+        detections = read_detections(detections, truth)
+    if (other_truth is None and other_detections is None) == (end is None):
+        raise DataError(
+            "explain", "needs two protocols, or two inputs", "give end=, or other_truth= and so on"
+        )
+    if end is None:
+        two_inputs = (
+            (truth, detections),
+            _other(truth, detections, other_truth, other_detections, first),
+        )
+        return _of_inputs(*two_inputs, first, shapley=shapley, seed=seed)
+    last = prepare(end, settings)
+    if first.iou.of != last.iou.of:
+        raise DataError(
+            "explain",
+            f"{first.name} compares {first.iou.of}, {last.name} {last.iou.of}",
+            "give two protocols of one kind",
+        )
+    known = MatchedOnce(truth, detections, threads)
+    values: dict[frozenset[str], float] = {}
+
+    def value(taken: frozenset[str]) -> float:
+        if taken not in values:
+            values[taken] = headline(known.result(between(first, last, taken)))[1]
+        return values[taken]
+
+    parts = [(each.switch.name, each.switch.title, str(each)) for each in changed(first, last)]
+    steps, orders = walk(parts, value), 0
+    if shapley and steps:
+        steps, orders = averaged(steps, value, seed)
+    one, two = (
+        summarize(match(truth, detections, rules, threads=threads, taken=True), threads=threads)
+        for rules in (first, last)
+    )
+    moves = classes_moved(one, two)
+    (name, before), (metric, after) = headline(one), headline(two)
+    return Explanation(
+        first.name,
+        last.name,
+        (name, metric),
+        before,
+        after,
+        steps,
+        moves,
+        decided(one, two, detections, moves),
+        seed,
+        orders,
+    )
+
+
+Input = tuple[Truth, Detections]
+
+
+def _other(
+    truth: Truth,
+    detections: Detections,
+    other_truth: Truth | str | Path | None,
+    other_detections: Detections | str | Path | None,
+    rules: Protocol,
+) -> Input:
+    """The other input, read where it is a path."""
+    if other_truth is None:
+        other_truth = truth
+    elif not isinstance(other_truth, Truth):
+        other_truth, _ = read_truth_and_protocol(other_truth, rules)
+    if other_detections is None:
+        other_detections = detections
+    elif not isinstance(other_detections, Detections):
+        other_detections = read_detections(other_detections, other_truth)
+    return other_truth, other_detections
+
+
+def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: int) -> Explanation:
+    """Why two inputs get different numbers under one protocol."""
+    objects, truth_of = inputs.truth_parts(one[0], two[0])
+    found, detections_of = inputs.detection_parts(one[1], two[1])
+    parts = [*objects, *found]
+    values: dict[frozenset[str], float] = {}
+
+    def value(taken: frozenset[str]) -> float:
+        if taken not in values:
+            chosen = [
+                {name.partition(".")[2] for name in taken if name.startswith(kind)}
+                for kind in ("truth.", "detections.")
+            ]
+            whole = [all(name in taken for name, _, _ in each) for each in (objects, found)]
+            truth = two[0] if whole[0] else truth_of(chosen[0])
+            detections = two[1] if whole[1] else detections_of(chosen[1])
+            values[taken] = headline(summarize(match(truth, detections, rules)))[1]
+        return values[taken]
+
+    steps, orders = walk(parts, value), 0
+    if shapley and steps:
+        steps, orders = averaged(steps, value, seed)
+    start, end = (summarize(match(*each, rules, taken=True)) for each in (one, two))
+    (name, before), (other, after) = headline(start), headline(end)
+    same = one[1] is two[1]
+    moves = classes_moved(start, end)
+    names = [f"{a.source} and {b.source}" for a, b in (one, two)]
+    return Explanation(
+        names[0],
+        names[1],
+        (name, other),
+        before,
+        after,
+        steps,
+        moves,
+        decided(start, end, one[1], moves) if same else (),
+        seed,
+        orders,
+    )

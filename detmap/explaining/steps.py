@@ -1,0 +1,222 @@
+"""From one number to another, step by step; changes are exact fractions, so they add up exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from detmap.errors import DataError
+from detmap.report.table import Table
+
+MOST_EXACT = 8
+"""Switches that matter, up to which Shapley values are exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change and the number after it.
+
+    Parameters
+    ----------
+    name, title : of the switch, or of the part of the input
+    detail : what changed, from what to what
+    value : the number after it
+    change : from the number before, exactly
+    shapley : the mean of its change over the orders of all steps, exactly where all were taken;
+        None where nobody asked
+    error : standard error of that mean; 0 where it is exact
+    """
+
+    name: str
+    title: str
+    detail: str
+    value: float
+    change: Fraction
+    shapley: Fraction | None = None
+    error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMove:
+    """The AP of a class at both ends."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """What it moved; 0 for a class without AP at an end."""
+        change = self.after - self.before
+        return 0.0 if math.isnan(change) else change
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A detection that is judged otherwise at the two ends.
+
+    `overlap` is that with the object which it took, at whichever end it took one; NaN for none.
+    """
+
+    file: str
+    row: int
+    image: str | int
+    category: str
+    score: float
+    overlap: float
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why two numbers differ.
+
+    Parameters
+    ----------
+    start, end : what is compared, for people
+    metric : names of the number at both ends
+    before, after : the numbers, fractions in [0, 1]
+    steps : whose changes add up to after - before, exactly
+    classes : those that moved most
+    decided : up to five detections that are judged otherwise
+    seed, orders : of sampled Shapley values; orders is 0 where they are exact or were not asked for
+    """
+
+    start: str
+    end: str
+    metric: tuple[str, str]
+    before: float
+    after: float
+    steps: tuple[Step, ...]
+    classes: tuple[ClassMove, ...] = ()
+    decided: tuple[Decided, ...] = ()
+    seed: int = 0
+    orders: int = 0
+
+    @property
+    def total(self) -> Fraction:
+        """After - before, exactly: the sum of the steps' changes."""
+        return sum((step.change for step in self.steps), Fraction(0))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; exact changes as text, numerator/denominator."""
+        return {
+            "start": self.start,
+            "end": self.end,
+            "metric": list(self.metric),
+            "before": self.before,
+            "after": self.after,
+            "change": float(self.total),
+            "exact_change": str(self.total),
+            "steps": [
+                {
+                    "switch": step.name,
+                    "title": step.title,
+                    "detail": step.detail,
+                    "value": step.value,
+                    "change": float(step.change),
+                    "exact_change": str(step.change),
+                    "shapley": None if step.shapley is None else float(step.shapley),
+                    "shapley_error": step.error,
+                }
+                for step in self.steps
+            ],
+            "classes": [
+                {"class": each.name, "before": _or_none(each.before), "after": _or_none(each.after)}
+                for each in self.classes
+            ],
+            "decided": [
+                {
+                    "file": each.file,
+                    "row": each.row,
+                    "image": each.image,
+                    "class": each.category,
+                    "score": each.score,
+                    "overlap": _or_none(each.overlap),
+                    "before": each.before,
+                    "after": each.after,
+                }
+                for each in self.decided
+            ],
+            "seed": self.seed,
+            "orders": self.orders,
+        }
+
+    def tables(self) -> list[Table]:
+        """Steps, classes and detections as tables."""
+        averaged = any(step.shapley is not None for step in self.steps)
+        rows: list[tuple[Any, ...]] = [("", self.start, self.before, None)]
+        rows += [(step.title, step.detail, step.value, float(step.change)) for step in self.steps]
+        header: tuple[str, ...] = ("step", "what changes", "value", "change")
+        if averaged:
+            extra = [(None, None)] + [(float(s.shapley or 0), s.error) for s in self.steps]
+            rows = [(*row, *more) for row, more in zip(rows, extra, strict=True)]
+            header = (*header, "shapley", "error")
+        lines = [f"{self.end}: {self.metric[1]} {self.after!r}, in all {float(self.total):+.6g}"]
+        if averaged and self.orders:
+            lines.append(f"shapley: mean over {self.orders} orders, seed {self.seed}")
+        title = f"from {self.start} ({self.metric[0]}) to {self.end} ({self.metric[1]})"
+        found = [Table(title, header, tuple(rows), tuple(lines), name="steps")]
+        if self.classes:
+            moved = tuple((c.name, c.before, c.after, c.change) for c in self.classes)
+            head = ("class", "before", "after", "change")
+            found.append(Table("classes that moved most", head, moved, name="classes"))
+        if self.decided:
+            columns = ("image", "class", "score", "overlap", "before", "after", "row")
+            judged = tuple(
+                (
+                    str(d.image),
+                    d.category,
+                    f"{d.score:g}",
+                    f"{d.overlap:.4f}",
+                    d.before,
+                    d.after,
+                    d.row,
+                )
+                for d in self.decided
+            )
+            title = f"detections that decided it ({self.decided[0].file})"
+            found.append(Table(title, columns, judged, name="decided"))
+        return found
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def walk(
+    parts: Sequence[tuple[str, str, str]], value: Callable[[frozenset[str]], float]
+) -> tuple[Step, ...]:
+    """The steps of parts (name, title, detail) that are changed one after another.
+
+    `value` gives the number where some parts are as at the end.
+    """
+    before = exact(value(frozenset()))
+    steps, taken = [], frozenset[str]()
+    for name, title, detail in parts:
+        taken |= {name}
+        number = value(taken)
+        after = exact(number)
+        steps.append(Step(name, title, detail, number, after - before))
+        before = after
+    return tuple(steps)
+
+
+def exact(number: float) -> Fraction:
+    """The number as a fraction.
+
+    Raises
+    ------
+    DataError : there is none
+    """
+    if math.isnan(number):
+        raise DataError(
+            "explain",
+            "one of the two rules, or one on the way, has no number for this input",
+            "see `detmap eval` for the notes of both ends",
+        )
+    return Fraction(number)
