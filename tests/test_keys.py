@@ -171,8 +171,9 @@ VERDICTS: dict[str, tuple[Data, dict[str, Any], dict[Any, str]]] = {
 # Image 2 comes first in the input; the scores are equal.
 TIED = data([A], [A, A], [0.5, 0.5], image=[2, 1], images=[1, 2])
 ONE_OF_TWO = data([A, B], [FAR, A])  # precision 1/2 at recall 1/2
-UNEQUAL = data([A, A, A], [A, A], object_image=[1, 2, 1], object_class=[1, 1, 2], image=[1, 2],
-    images=[1, 2], **TWO)  # cats on two images, all found; a dog on one, missed  # fmt: skip
+# Cats on two images, all found; a dog on one, missed.
+TWO_IMAGES = {"object_image": [1, 2, 1], "image": [1, 2], "images": [1, 2]}
+UNEQUAL = data([A, A, A], [A, A], object_class=[1, 1, 2], **TWO_IMAGES, **TWO)
 
 NUMBERS: dict[str, tuple[Data, dict[str, Any], str, dict[Any, float]]] = {
     "ranking.ties": (TIED, {}, "AP", {"image": 1.0, "input": 0.5}),
@@ -235,8 +236,8 @@ def test_extents_differ_in_the_last_bits() -> None:
 
 
 def test_groups_and_metric_rows() -> None:
-    tables = data([A, B, FAR], [A, B], object_class=[1, 2, 3], label=[1, 2],
-        categories={1: "cat", 2: "dog", 3: "car"}, groups=("r", "c", "r"))  # fmt: skip
+    three = {"categories": {1: "cat", 2: "dog", 3: "car"}, "groups": ("r", "c", "r")}
+    tables = data([A, B, FAR], [A, B], object_class=[1, 2, 3], label=[1, 2], **three)
     settings: dict[str, Any] = {
         "metrics": ["AP", "AP@group", "AR@limit"],
         "groups": {"r": "labelled", "f": "labelled", "pets": ["dog", "cat"]},

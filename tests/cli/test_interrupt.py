@@ -91,7 +91,7 @@ def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
-def test_ctrl_c_at_40_moments(tmp_path: Path, cold: bool) -> None:
+def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     rng, output, interrupted = random.Random(2), tmp_path / "out", 0
     if not cold:
         start("match", COCO, RESULTS, "-o", output).communicate()
@@ -99,13 +99,14 @@ def test_ctrl_c_at_40_moments(tmp_path: Path, cold: bool) -> None:
     start("match", COCO, RESULTS, "-o", output).communicate()
     whole = 3 if cold else time.monotonic() - begin  # how long it takes where nobody interrupts
     output.unlink()
-    for k in range(40):
+    moments = 12 if cold else 40
+    for k in range(moments):
         cache = {"DETMAP_CACHE_DIR": str(tmp_path / f"cache{k}")} if cold else {}
         process = start("match", COCO, RESULTS, "-o", output, **cache)
         time.sleep(rng.uniform(0, whole))
         interrupted += check(interrupt(process), output)
         output.unlink(missing_ok=True)
-    assert interrupted >= 10
+    assert interrupted >= moments // 4
 
 
 def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
