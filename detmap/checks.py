@@ -89,22 +89,6 @@ def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None
         refuse(f"{where}{row}", f"{array[place]} is no finite number of reasonable size")
 
 
-def sides(where: str, boxes: NDArray[np.float64], *, corners: bool) -> None:
-    """An error on the first box with a negative side.
-
-    Parameters
-    ----------
-    boxes : (n, 4) x, y, width, height; or first and last pixel, both inside, where `corners`
-    """
-    if not boxes.size or (not corners and boxes.min() >= 0):
-        return
-    first, last = boxes[:, :2], boxes[:, 2:]
-    bad = ((last - first < -1) if corners else (last < 0)).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
-        refuse(f"{where}[{row}]", f"{boxes[row].tolist()} has a negative width or height")
-
-
 def no_nan(where: str, array: NDArray[np.float64]) -> None:
     """An error on the first NaN."""
     with np.errstate(all="ignore"):

@@ -315,7 +315,6 @@ def _check_rows(table: Truth | Detections) -> int:
     if table.box_format not in get_args(BoxFormat):
         fix = f"the formats are {', '.join(get_args(BoxFormat))}"
         checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
-    checks.sides(f"{where}.boxes", boxes, corners=table.box_format == "voc")
     strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
     if strange:
         checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")

@@ -10,7 +10,7 @@ import pytest
 import detmap
 from detmap import memory
 from detmap.adapters import coco_scan
-from detmap.cli import eval as command
+from detmap.cli import reading as command
 from tests.running import python, run
 
 SAMPLE = Path(__file__).resolve().parents[1] / "datasets" / "shapes"
@@ -48,7 +48,7 @@ def test_an_allocation_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(command, "read_truth", fail)
+    monkeypatch.setattr(command, "read_truth_and_protocol", fail)
     outcome = run("eval", SAMPLE, SAMPLE / "detections" / "contours")
     assert (outcome.code, outcome.out) == (2, "")
     assert "does not fit" in outcome.err

@@ -370,17 +370,3 @@ def test_sync_needs_no_torch_where_there_is_one_rank() -> None:
 def test_saving_to_what_is_no_file(where: str) -> None:
     with pytest.raises(DetmapError, match=r"is a folder|not a regular file"):
         Evaluator(classes=["a"]).save(where)
-
-
-@pytest.mark.parametrize("box_format, box", [("xywh", [5, 5, -3, 4]), ("voc", [9, 9, 12, 7])])
-def test_a_negative_side_is_refused_with_its_row(box_format: str, box: list[float]) -> None:
-    truth = detmap.truth_from_arrays([1, 1], [1, 1], [[1, 1, 2, 2], [5, 5, 3, 4]])
-    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], [[1, 1, 2, 2]] * 2, [0.5, 0.4])
-    boxes = np.array([[1.0, 1, 2, 2], box])
-    for table in (truth, found):
-        with pytest.raises(DataError, match=r"boxes\[1\]: .* has a negative width or height"):
-            replace(table, boxes=boxes, box_format=box_format)
-    empty = np.array(
-        [[1.0, 1, 0, 0], [5, 5, 0, 4]] if box_format == "xywh" else [[1.0, 1, 0, 0]] * 2
-    )
-    assert len(replace(truth, boxes=empty, box_format=box_format)) == 2

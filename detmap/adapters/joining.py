@@ -69,8 +69,9 @@ def joined(
 
     Raises
     ------
-    DataError : images or classes that the truth lacks
+    DataError : images or classes that the truth lacks, a box with a negative side
     """
+    _require_sides(boxes, box_format, origin)
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
@@ -87,6 +88,21 @@ def joined(
         source=origin.source,
         notes=notes,
     )
+
+
+def _require_sides(boxes: NDArray[np.float64], box_format: BoxFormat, origin: Origin) -> None:
+    """An error on the first box with a negative side; the last pixel of a VOC box is inside."""
+    if not boxes.size or (box_format == "xywh" and boxes.min() >= 0):
+        return
+    first, last = boxes[:, :2], boxes[:, 2:]
+    bad = ((last < 0) if box_format == "xywh" else (last - first < -1)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            origin.place(row).removesuffix(".image_id"),
+            f"box {boxes[row].tolist()} has a negative width or height",
+            "correct or remove the row",
+        )
 
 
 def judged(
