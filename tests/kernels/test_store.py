@@ -176,6 +176,7 @@ def test_no_module_starts_a_process() -> None:
                 assert node.attr not in calls, path
 
 
+@pytest.mark.slow
 def test_a_cold_cache_runs_nothing_that_lies_beside_the_data(tmp_path: Path) -> None:
     """A1."""
     for name in ("numpy", "numba", "llvmlite", "detmap"):
@@ -185,6 +186,7 @@ def test_a_cold_cache_runs_nothing_that_lies_beside_the_data(tmp_path: Path) -> 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_python_compiles_alone(tmp_path: Path) -> None:
     """A2."""
     script = "import sys; sys.executable = None" + SCRIPT
@@ -270,6 +272,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @linux
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_file_that_is_not_what_it_says_is_compiled_anew(cache: Cache, damage: str) -> None:
     cache.call()
