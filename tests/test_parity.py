@@ -75,6 +75,7 @@ def test_recall_exactly_at_a_grid_point(data: CocoData) -> None:
     assert_parity(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
     assert_parity(

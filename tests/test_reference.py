@@ -41,6 +41,7 @@ def assert_identical(found: dict[str, np.ndarray], expected: dict[str, np.ndarra
 # ---- COCO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(N_DRAWS))
 def test_coco_twin_is_pycocotools_to_the_bit(seed: int) -> None:
     instances, results = draw_coco(np.random.default_rng(seed))
@@ -56,6 +57,7 @@ def test_coco_twin_is_pycocotools_past_the_detection_limit(seed: int) -> None:
     assert_identical(coco.evaluate(*data), official.evaluate(*data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_coco_twin_is_pycocotools_where_recall_meets_the_grid(seed: int) -> None:
     data = draw_round_recall(np.random.default_rng(seed))

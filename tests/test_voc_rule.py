@@ -34,6 +34,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 @settings(relaxed, max_examples=150)
 @given(data=voc_data(), threshold=st.sampled_from([0.5, 0.3, 1 / 3, 0.7]))

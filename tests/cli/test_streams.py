@@ -73,6 +73,7 @@ def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: 
     assert run("merge", tmp_path / "part.npz").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["/dev/full", "/dev/null", "."])
 @pytest.mark.parametrize("command", ["eval", "match"])
 def test_an_output_that_is_no_file_is_blamed_itself(

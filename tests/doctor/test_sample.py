@@ -35,6 +35,7 @@ def test_nothing_is_wrong_with_the_sample(detector: str, suffix: str) -> None:
     assert detmap.doctor(truth, SHAPES / "detections" / f"{detector}{suffix}") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_mistake_is_found_first_and_alone(right: Columns, mistake: str) -> None:
     make, name = WRONG[mistake]
