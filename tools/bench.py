@@ -217,6 +217,20 @@ def cells_job(bench: Bench) -> Iterator[Line]:
     yield Line("The drop-in, evalImgs read", "600 x 147", "cells", tasks, shows, tolerance=0.0)
 
 
+def compare_job(bench: Bench) -> Iterator[Line]:
+    """Hotcoco needs minutes for a thousand replicates, so both get twenty; and detmap the thousand
+    too.
+    """
+    files = {**bench.workload("W1"), "job": "compare", "calls": 1}
+    tasks = {
+        "detmap": {**files, "tool": "detmap", "replicates": 20},
+        "hotcoco": {**files, "tool": "hotcoco", "replicates": 20},
+        "detmap, 1,000": {**files, "tool": "detmap", "replicates": 1000},
+    }
+    shows = {"call": "two detectors to differences with intervals", "rss": "peak memory"}
+    yield Line("Comparison, 20 replicates", "W1", "compare", tasks, shows, tolerance=None)
+
+
 def cluster_job(bench: Bench) -> Iterator[Line]:
     task = {"job": "cluster", "calls": 1, "shards": 20, "images": 500, "memory": 0}
     tasks = {f"{20 * 500 * n:,} detections": {**task, "per_image": n} for n in (30, 300)}
@@ -239,6 +253,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "ranking": ranking_job,
     "streaming": streaming_job,
     "cells": cells_job,
+    "compare": compare_job,
     "cluster": cluster_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")

@@ -1,13 +1,15 @@
 """How often the intervals and tests of detmap hold what they promise, by simulation on real data.
 
     python tools/coverage.py run --data ../shared/data/voc2007-test --state coverage/
+    python tools/coverage.py null --data ../shared/data/voc2007-test --state coverage/
     python tools/coverage.py table --state coverage/
 
 VOC 2007 test is taken as the whole population. Samples of n images are drawn from it, each drawn
 copy an image of its own; every interval of every sample is held against the population's value,
-and every pair of detectors against the population's difference. Samples are numbered, each depends
-on the seed and its number alone, and what is done is kept in the state folder, a line of JSON a
-sample: a run that was stopped goes on where it was.
+and every pair of detectors against the population's difference; `null` makes pairs of equal
+detectors: each image's detections by the one or the other, as a coin falls. Samples are numbered,
+each depends on the seed and its number alone, and what is done is kept in the state folder, a line
+of JSON a sample: a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from detmap import aggregation, curves
 from detmap.matches import Matches
 from detmap.rows import labels, offsets
 from detmap.statistics import intervals as made
+from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import Influence, influence, variance
 from detmap.statistics.quantiles import normal, student
@@ -168,14 +171,33 @@ def outcome(detectors: list[Made]) -> dict[str, Any]:
     return kept
 
 
-def run(arguments: argparse.Namespace) -> None:
+def equals(samples: list[Matches], b: int) -> dict[str, Any]:
+    """Difference and standard error of the first metric, of each pair after a coin an image."""
+    found = []
+    for first, second in combinations(samples, 2):
+        rows = first.protocol.rows()[0]
+        plans = [plan(each, rows, rows) for each in (first, second)]
+        exchange, drawn = permutation.Exchange(*plans), units(first.image_ids)
+        coins = drawing.swaps(b, 0, drawn.n)
+        values = exchange.values(coins[None])[:, 0, 0]
+        a, c = (influence(each, drawn, 1).corrected[0] for each in exchange.exchanged(coins))
+        found.append([values[1] - values[0], math.sqrt(variance(c - a))])
+    return {"pairs": found}
+
+
+def null(arguments: argparse.Namespace) -> None:
+    """As `run`, of pairs of equal detectors."""
+    run(arguments, "null-")
+
+
+def run(arguments: argparse.Namespace, kind: str = "") -> None:
     """Add samples until each cell has as many as asked for."""
     arguments.state.mkdir(parents=True, exist_ok=True)
     whole = populations(arguments.data, arguments.state)
     wanted = [(rule, n) for rule in arguments.rules for n in arguments.sizes]
     for first in range(0, arguments.samples, arguments.step):
         for rule, n in wanted:
-            path = arguments.state / f"{rule}-{n}.jsonl"
+            path = arguments.state / f"{kind}{rule}-{n}.jsonl"
             done = {line["b"] for line in lines(path)}
             with path.open("a") as file:
                 for b in range(first, min(first + arguments.step, arguments.samples)):
@@ -184,11 +206,13 @@ def run(arguments: argparse.Namespace) -> None:
                     words = drawing.random_words(arguments.seed + n, 1, b, (1, n))[0]
                     size = np.uint64(whole[rule][0].n_images)
                     drawn = ((words >> np.uint64(32)) * size >> np.uint64(32)).astype(np.int64)
-                    found = [
-                        measure(sampled(matches, drawn), arguments.replicates, b)
-                        for matches in whole[rule]
-                    ]
-                    file.write(json.dumps({"b": b, **outcome(found)}) + "\n")
+                    samples = [sampled(matches, drawn) for matches in whole[rule]]
+                    if kind:
+                        found = equals(samples, b)
+                    else:
+                        each = [measure(one, arguments.replicates, b) for one in samples]
+                        found = outcome(each)
+                    file.write(json.dumps({"b": b, **found}) + "\n")
                     file.flush()
 
 
@@ -219,48 +243,70 @@ def table(arguments: argparse.Namespace) -> None:
     truth: dict[str, list[Any]] = {
         rule: [detmap.summarize(matches) for matches in found] for rule, found in whole.items()
     }
-    print("| rule, metric | detector | n | samples | interval | mean width | percentile |")
-    print("|---|---|--:|--:|--:|--:|--:|")
-    for rule in RULES:
-        for n in SIZES:
-            done = list(lines(arguments.state / f"{rule}-{n}.jsonl"))
-            for q, name in enumerate(truth[rule][0].metrics):
-                for d, detector in enumerate(DETECTORS):
-                    value = truth[rule][d].metrics[name]
-                    rows = [line["intervals"][d][q] for line in done]
-                    hits = [low <= value <= high for _, _, low, high, _ in rows if low == low]
-                    others = [line["percentile"][d][q] for line in done]
-                    old = [low <= value <= high for _, _, low, high, _ in others if low == low]
-                    width = np.mean([high - low for _, _, low, high, _ in rows if low == low] or 0)
-                    cells = (f"{rule}, {name}", detector, n, len(hits), share(hits))
-                    print(f"| {' | '.join(map(str, cells))} | {width:.3f} | {share(old)} |")
+    metrics(arguments.state, truth)
     print()
-    print(
-        "| rule, AP of a class | detector | " + " | ".join(f"{a} to {b}" for a, b in STRATA) + "|"
-    )
+    bounds = (f"{low} to {high}" if high < 10**6 else f"{low} or more" for low, high in STRATA)
+    print("| rule, AP of a class | detector | " + " | ".join(bounds) + " |")
     print("|---|---|" + "--:|" * len(STRATA))
     for rule in RULES:
         for d, detector in enumerate(DETECTORS):
             hits = class_hits(arguments.state, rule, d, truth[rule][d])
             print(f"| {rule} | {detector} | " + " | ".join(share(hits[s]) for s in STRATA) + " |")
     print()
-    print("| rule, metric | pair | n | covers | rejects its own null | power: seen | foreseen |")
-    print("|---|---|--:|--:|--:|--:|--:|")
+    pairs(arguments.state, truth)
+
+
+def metrics(state: Path, truth: dict[str, list[Any]]) -> None:
+    """What intervals of metrics hold; beside it the percentile bootstrap."""
+    print("| rule, metric | n | samples | " + " | ".join(DETECTORS) + " | percentile |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
     for rule in RULES:
-        for n in SIZES:
-            done = list(lines(arguments.state / f"{rule}-{n}.jsonl"))
-            for p, (a, b) in enumerate(combinations(range(len(DETECTORS)), 2)):
+        for q, name in enumerate(truth[rule][0].metrics):
+            for n in SIZES:
+                done = list(lines(state / f"{rule}-{n}.jsonl"))
+                hits: dict[str, list[list[bool]]] = {"intervals": [], "percentile": []}
+                for d, result in enumerate(truth[rule]):
+                    real = result.metrics[name]
+                    for kind, found in hits.items():
+                        rows = [line[kind][d][q] for line in done]
+                        found.append(
+                            [low <= real <= high for _, _, low, high, _ in rows if low == low]
+                        )
+                cells = " | ".join(share(each) for each in hits["intervals"])
+                old = [100 * np.mean(each or [0]) for each in hits["percentile"]]
+                span = f"{min(old):.0f} to {max(old):.0f}"
+                print(f"| {rule}, {name} | {n} | {len(done)} | {cells} | {span} |")
+
+
+def pairs(state: Path, truth: dict[str, list[Any]]) -> None:
+    """What intervals of differences hold, and the errors of tests and gates."""
+    print(
+        "| rule, pair | n | interval of the difference | two-sided test: real pair | equal pair | "
+        "gate fails at its bound | gate passes at its bound | power: seen | foreseen |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for rule in RULES:
+        for p, (a, b) in enumerate(combinations(range(len(DETECTORS)), 2)):
+            for n in SIZES:
+                done = list(lines(state / f"{rule}-{n}.jsonl"))
                 name = next(iter(truth[rule][0].metrics))
                 real = truth[rule][b].metrics[name] - truth[rule][a].metrics[name]
                 rows = [line["pairs"][p][0] for line in done]
-                z = normal((1 + LEVEL) / 2)
-                covers = [abs(delta - bias - real) <= z * se for delta, se, bias in rows]
-                null = [abs(delta - real) > z * se for delta, se, _ in rows]
-                seen = [abs(delta) > z * se for delta, se, _ in rows]
+                equal = [line["pairs"][p] for line in lines(state / f"null-{rule}-{n}.jsonl")]
+                z, one = normal((1 + LEVEL) / 2), normal(LEVEL)
                 power = np.mean([1 - phi(z - abs(real) / se) for _, se, _ in rows] or 0)
-                pair = f"{DETECTORS[b]} - {DETECTORS[a]}"
-                cells = (f"{rule}, {name}", pair, n, share(covers), share(null), share(seen))
-                print(f"| {' | '.join(map(str, cells))} | {100 * power:.1f} |")
+                cells = (
+                    f"{rule}, {DETECTORS[b]} less {DETECTORS[a]}",
+                    n,
+                    share([abs(delta - bias - real) <= z * se for delta, se, bias in rows]),
+                    share([abs(delta - real) > z * se for delta, se, _ in rows]),
+                    share([abs(delta) > z * se for delta, se in equal]),
+                    share([delta - real < -one * se for delta, se, _ in rows]),
+                    share([delta - real > one * se for delta, se, _ in rows]),
+                    share([abs(delta) > z * se for delta, se, _ in rows]),
+                    f"{100 * power:.1f}",
+                )
+                print(f"| {' | '.join(map(str, cells))} |")
 
 
 def phi(z: float) -> float:
@@ -278,20 +324,23 @@ def class_hits(state: Path, rule: str, d: int, result: Any) -> dict[tuple[int, i
         for line in lines(state / f"{rule}-{n}.jsonl"):
             for k, (value, se, bias, m, _) in enumerate(line["classes"][d]):
                 stratum = next((s for s in STRATA if s[0] <= m <= s[1]), None)
-                if stratum is None or value is None or not se > 0 or bias != bias:
+                if stratum is None or value is None or value != value:
                     continue
-                q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                low, high = made.logit_interval(value, se, bias, q)
                 if value in (0.0, 1.0):
                     edge = ((1 - LEVEL) / 2) ** (1 / m)
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
+                elif se > 0 and bias == bias:
+                    q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
+                    low, high = made.logit_interval(value, se, bias, q)
+                else:
+                    continue
                 hits[stratum].append(low <= real[k] <= high)
     return hits
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("what", choices=("run", "null", "table"))
     here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
     parser.add_argument("--data", type=Path, default=here)
     parser.add_argument("--state", type=Path, default=Path("coverage"))
@@ -302,7 +351,7 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    {"run": run, "table": table}[arguments.what](arguments)
+    {"run": run, "null": null, "table": table}[arguments.what](arguments)
 
 
 if __name__ == "__main__":
