@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ from detmap.doctor import truth as about_truth
 from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.raw import Raw
 from detmap.doctor.trial import Outcome, Sample, Trial, sample
+
+GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
+"""What repairs are of, and what their names begin with."""
 
 ROUNDS = 3  # repairs on top of each other
 GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
@@ -30,6 +33,14 @@ class Tried(NamedTuple):
     outcome: Outcome
 
 
+class Chosen(NamedTuple):
+    """Repairs that gain clearly together, the rows with them made, and what came of all rows."""
+
+    repairs: list[Repair]
+    rows: Raw
+    after: Outcome
+
+
 def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
     """All findings, most likely first, and the rows with the repairs made."""
     findings: list[Finding] = []
@@ -41,13 +52,12 @@ def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
             findings.append(_found(repair, before, now))
             break
     for _ in range(ROUNDS):
-        chosen = best(trial, raw, now)
-        if not chosen:
+        done = {group_of(finding.name) for finding in findings}
+        chosen = best(trial, raw, now, [group for group in GROUPS if group not in done])
+        if chosen is None:
             break
-        for repair in chosen:
-            raw = repair.apply(raw, trial.truth)
-        after = trial.outcome(raw)
-        findings += [_found(repair, now, after) for repair in chosen]
+        repairs, raw, after = chosen
+        findings += [_found(repair, now, after) for repair in repairs]
         now = after
     part = sample(trial, raw)
     for repair in (*boxes.pixels(part), *scores.repairs(part)):  # what AP50 hardly shows
@@ -66,36 +76,47 @@ def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
     return Finding(repair.name, repair.sentence, before.ap50, after.ap50, flag)
 
 
-def best(trial: Trial, raw: Raw, now: Outcome) -> list[Repair]:
-    """The repair that gains most; two, where only both together gain; none."""
+def best(trial: Trial, raw: Raw, now: Outcome, groups: Collection[str]) -> Chosen | None:
+    """The repair of some groups that gains most; two, where only both together gain; none."""
     part = sample(trial, raw)
     base = part.trial.outcome(part.rows)
-    tried = list(attempts(trial, part))
+    tried = list(attempts(trial, part, groups))
     for each in ranked(tried, base):
-        after = trial.outcome(each.repair.apply(raw, trial.truth))
+        rows = each.repair.apply(raw, trial.truth)
+        after = trial.outcome(rows)
         if clear(each.repair, now, after):
-            return [each.repair]
-    if now.ap50 >= DOUBTFUL:
-        return []
+            return Chosen([each.repair], rows, after)
+    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 1:
+        return None
     return _together(trial, part, now)
 
 
-def attempts(trial: Trial, part: Sample) -> Iterator[Tried]:
-    """Every repair on the sample."""
-    for repair in candidates(trial, part):
+def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
+    """Every repair of some groups on the sample."""
+    for repair in candidates(trial, part, groups):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
         yield Tried(repair, rows, part.trial.outcome(rows))
 
 
-def candidates(trial: Trial, part: Sample) -> Iterator[Repair]:
-    """Every repair that the rows make possible."""
-    yield from images.repairs(part.raw, trial.truth)
-    yield from boxes.repairs(part)
-    yield from boxes.pixels(part)
-    yield from classes.repairs(part)
-    yield from scores.repairs(part)
-    yield from scores.duplicates(part)
+def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:
+    """Every repair of some groups that the rows make possible."""
+    if "images" in groups:
+        yield from images.repairs(part.raw, trial.truth)
+    if "boxes" in groups:
+        yield from boxes.repairs(part)
+        yield from boxes.pixels(part)
+    if "classes" in groups:
+        yield from classes.repairs(part)
+    if "scores" in groups:
+        yield from scores.repairs(part)
+    if "duplicates" in groups:
+        yield from scores.duplicates(part)
+
+
+def group_of(name: str) -> str:
+    """The group of a hypothesis: what stands before its first dash."""
+    return name.partition("-")[0]
 
 
 def ranked(tried: list[Tried], base: Outcome) -> list[Tried]:
@@ -126,7 +147,7 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
     return bool(more > DEVIATIONS * (after.found + before.found) ** 0.5)
 
 
-def _together(trial: Trial, part: Sample, now: Outcome) -> list[Repair]:
+def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     """Boxes or images that are right but for their classes, with the repair of these."""
     view = part.agnostic
     found = []
@@ -144,6 +165,7 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> list[Repair]:
         ]
         for other in ranked(more, part.trial.outcome(part.rows)):
             both = other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
-            if clear(other.repair, now, trial.outcome(both)):
-                return [each.repair, other.repair]
-    return []
+            after = trial.outcome(both)
+            if clear(other.repair, now, after):
+                return Chosen([each.repair, other.repair], both, after)
+    return None

@@ -6,16 +6,17 @@ VOC's text are read once more: ids may be unknown, boxes of any sign, images nam
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from detmap import given, opening
-from detmap.adapters import read_detections, registry, text
+from detmap.adapters import coco_scan, read_detections, registry, text
 from detmap.adapters.coco_decode import DECODED, REFUSALS, Box
 from detmap.adapters.voc import DETECTION_FILE
 from detmap.doctor.raw import Raw, from_table, keyed
@@ -92,12 +93,44 @@ def _loosely(path: Path, truth: Truth) -> Raw | None:
     """The rows of a file that is not read plainly; None where it is of no known kind."""
     if path.is_dir():
         return _texts(path, truth)
+    images, classes = _Codes(), _Codes()
+    columns = coco_scan.scan_detections(path, images, classes)
+    if columns is not None:
+        image, label = images.sorted(columns.image), classes.sorted(columns.category)
+        boxes, score = columns.boxes, columns.value
+        keys = images.keys, classes.keys
+        return Raw(*keys, image, label, boxes, score, "xywh", source=shown(path))
     try:
         data = opening.read_bytes(path, times=DECODED)
         file: list[_Row] | _Rows = msgspec.json.decode(data, type=list[_Row] | _Rows)
         return _records(file.annotations if isinstance(file, _Rows) else file, shown(path))
     except (*REFUSALS, DataError):
         return None
+
+
+class _Codes:
+    """Numbers whole ids as they come: for a scanner, which asks where an id is in the truth."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, int] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, ids: NDArray[Any]) -> NDArray[Any]:
+        unique, inverse = np.unique(ids, return_inverse=True)
+        with self._one_at_a_time:
+            codes = [self.places.setdefault(i, len(self.places)) for i in unique.tolist()]
+        return np.array(codes, dtype=np.int32)[inverse]
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The ids, ascending."""
+        return tuple(sorted(self.places))
+
+    def sorted(self, codes: NDArray[Any]) -> NDArray[np.int32]:
+        """Codes that count the ids in their order."""
+        rank = np.empty(len(self.places), dtype=np.int32)
+        rank[[self.places[key] for key in self.keys]] = np.arange(len(self.places), dtype=np.int32)
+        return np.asarray(rank[codes])
 
 
 def _records(rows: list[_Row], source: str) -> Raw:

@@ -57,7 +57,8 @@ def repaired(
                 f"--fix {name}", "no such repair", f"the repairs are {', '.join(FIXES)}"
             )
         part = sample(rules, raw)
-        tried = [each for each in examine.attempts(rules, part) if each.repair.name == name]
+        attempts = examine.attempts(rules, part, [examine.group_of(name)])
+        tried = [each for each in attempts if each.repair.name == name]
         if not tried:
             fix = "see what `detmap doctor` says of these files"
             raise DataError(f"--fix {name}", f"makes no sense of {raw.source}", fix)

@@ -26,7 +26,7 @@ LUCK = 0.02  # of AP50, on the order of equal scores
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
 DOUBLES = 0.15  # share of rows that a better row of their class lies on
-MOST_PAIRS = 6_000_000
+PAIRS_AT_ONCE = 1_000_000
 CUT = 0.15  # a lowest score from here on is a cut
 LEAST_CUT = 100  # rows, of which the lowest score is no accident
 RIGHT = 0.5  # share of the last detections before a cut that are right: more would come
@@ -206,12 +206,18 @@ def _pairs(raw: Raw, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]
     cell = cell[order]
     first = np.searchsorted(cell, cell)
     behind = np.arange(len(cell)) - first  # how many better ones the cell has
-    if behind.sum() > MOST_PAIRS:
-        within = np.cumsum(behind) <= MOST_PAIRS
-        behind = np.where(within, behind, 0)
-    off = np.concatenate([[0], np.cumsum(behind)])
-    worse = labels(off)
-    better = first[worse] + np.arange(off[-1]) - off[worse]
     boxes = boxes_as(raw.boxes, raw.box_format, "xywh")[order]
-    met = ious(boxes[better], boxes[worse]) > least
-    return order[better[met]], order[worse[met]]
+    ends = np.concatenate([[0], np.cumsum(behind)])
+    found = [np.zeros((2, 0), dtype=np.int64)]
+    begin = 0
+    while begin < len(cell):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
+        off = ends[begin : end + 1] - ends[begin]
+        nth = labels(off)
+        worse = begin + nth
+        better = first[worse] + np.arange(off[-1]) - off[nth]
+        met = ious(boxes[better], boxes[worse]) > least
+        found.append(np.stack([order[better[met]], order[worse[met]]]))
+        begin = end
+    pairs = np.concatenate(found, axis=1)
+    return pairs[0], pairs[1]
