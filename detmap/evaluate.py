@@ -34,9 +34,8 @@ def evaluate(
 
     Parameters
     ----------
-    truth : a table from `read_truth`, or the path of a COCO instances file or VOC folder
-    detections : a table from `read_detections`, or the path of a COCO results file or folder of VOC
-        text
+    truth : a table from `read_truth`, or the path of a file or folder that it reads
+    detections : a table from `read_detections`, or the path of a file or folder that it reads
     protocol : a protocol, the name of one, or the path of a TOML file; by the kind of truth when
         left out
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``

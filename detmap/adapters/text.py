@@ -90,7 +90,8 @@ def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     content = decoded(path)
     # In text of these characters alone Python's quick splitting is this one.
     split = str.split if _PRINTED.fullmatch(content) else _WORD.findall
-    for i, line in enumerate(_LINE_END.split(content), start=1):
+    parts = _LINE_END.split(content) if "\r" in content else content.split("\n")
+    for i, line in enumerate(parts, start=1):
         words = split(line)
         if words:
             yield i, words

@@ -1,6 +1,6 @@
-"""Evaluate detections against ground truth. TRUTH is a COCO instances file or a VOC folder
-(VOCdevkit/VOC2007); DETECTIONS is a COCO results file or a folder of comp3/comp4 text files; the
-two may be of different families.
+"""Evaluate detections against ground truth. TRUTH is a COCO instances file, a VOC folder
+(VOCdevkit/VOC2007), a YOLO data.yaml, a CSV file, ...; DETECTIONS is a COCO results file, a folder
+of comp3/comp4 text files, of YOLO labels, ...; the two may be of different formats.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from detmap.tables import Detections, Truth
 EXAMPLES = (
     "detmap eval instances_val2017.json results.json",
     "detmap eval VOCdevkit/VOC2007 results/ --per-class --percent",
+    "detmap eval data.yaml runs/detect/val -p coco-bbox",
     "detmap eval TRUTH DETECTIONS -p voc2012 --set iou.thresholds=0.5:0.05:0.95",
     "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
     "detmap eval TRUTH DETECTIONS --ci --per-class",

@@ -22,13 +22,13 @@ LONGEST_VALUE = 100_000  # characters of a --set: what is longer is a mistake
 def add_inputs(command: argparse.ArgumentParser) -> None:
     """TRUTH, DETECTIONS, --split and --set."""
     command.add_argument(
-        "truth", metavar="TRUTH", type=place, help="COCO instances JSON, or VOC folder"
+        "truth", metavar="TRUTH", type=place, help="ground truth: COCO, VOC, YOLO, CSV, ..."
     )
     command.add_argument(
         "detections",
         metavar="DETECTIONS",
         type=place,
-        help="COCO results JSON, or folder of VOC text",
+        help="what a detector found: a file or folder of any of the formats",
     )
     add_settings(command)
 
@@ -59,7 +59,9 @@ def add_formats(command: argparse.ArgumentParser) -> None:
 
     for kind in ("truth", "detections"):
         command.add_argument(
-            f"--{kind}-format", choices=FORMATS, help=f"format of {kind.upper()} (default: by look)"
+            f"--{kind}-format",
+            choices=FORMATS,
+            help=f"format of {kind.upper()} (default: by its look)",
         )
         command.add_argument(
             f"--{kind}-box-format",
