@@ -106,7 +106,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         categories = Categories(ids, tuple(map(str, ids.tolist())))
     else:
         categories = Categories(np.arange(len(found.names)), found.names)
-    notes = [*found.notes, *_notes(path, lines, rows)]
+    notes = [*found.notes, *_notes(path, lines, rows), *_repeats(path, lines)]
     return Truth(
         images,
         categories,
@@ -306,9 +306,13 @@ def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
     if rows.keypoints:
         text = "rows have keypoints: their boxes alone are taken"
         yield Note("keypoints", text, rows.keypoints, shown(path))
-    twice = len(lines.words) - len(
-        {(i, *words) for i, words in zip(lines.file.tolist(), lines.words, strict=True)}
-    )
+
+
+def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
+    """A note of the objects of a truth that are there again."""
+    owners = lines.file.tolist()
+    different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
+    twice = len(lines.words) - len(different)
     if twice:
         text = "rows are there again in the same file: each is a box (Ultralytics drops them)"
         yield Note("row-twice", text, twice, shown(path))
