@@ -47,7 +47,8 @@ def in_classes(
     if some is not None:
         each = np.where(some, each, 0.0)
     total = np.bincount(labels(off), weights=each, minlength=len(off) - 1)
-    return total.astype(np.int64) if weight is None else total
+    kind = np.int64 if weight is None else np.float64  # of no rows at all bincount gives int64
+    return total.astype(kind, copy=False)
 
 
 def n_images(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:

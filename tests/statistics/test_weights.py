@@ -119,6 +119,17 @@ def test_what_real_weights_do_to_a_curve() -> None:
     assert result.integrators()["step"]["AP"] < result.integrators()["all-point"]["AP"]
 
 
+def test_weights_of_images_without_objects_or_detections() -> None:
+    truth = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"})
+    none = detmap.detections_from_arrays(truth, [], [], np.zeros((0, 4)), [])
+    matches = detmap.evaluate(truth, none, "coco-bbox").matches
+    scores = curves.scores(matches, weights=[0.5, 2.0])
+    assert {column.dtype.kind for column in (scores.n_tp, scores.n_objects, scores.n_images)} == {
+        "f"
+    }
+    assert not scores.n_objects.any()
+
+
 @pytest.mark.parametrize(
     "weights", [[1.0], np.full(20, -1.0), np.full(20, np.nan), np.full(20, 1e9), ["a"] * 20]
 )
