@@ -11,7 +11,7 @@ from detmap.cli import options, reading, streams
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report.html",
-    "detmap report VOCdevkit/VOC2007 before/ after/ --images VOCdevkit/VOC2007/JPEGImages",
+    "detmap report VOCdevkit/VOC2007 before/ after/ --images JPEGImages/",
     "detmap report TRUTH DETECTIONS --format md -o comment.md",
 )
 

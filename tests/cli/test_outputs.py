@@ -153,6 +153,7 @@ def test_json_is_what_it_always_is(tmp_path: Path, option: str, value: str) -> N
 
 
 def test_a_notebook_gets_a_table() -> None:
+    pytest.importorskip("pandas")
     result = detmap.evaluate(COCO, RESULTS)
     assert result._repr_html_().count("<tr>") == 1 + len(result.metrics)
     assert result.to_frame().attrs["signature"] == result.signature
@@ -285,7 +286,8 @@ def test_every_help_has_three_examples_that_are_read(name: str) -> None:
     for example in examples:
         assert example in shown
         assert len(example) <= 78
-        words = shlex.split(example.partition(" > ")[0], comments=True)
+        last = example.partition(" > ")[0].rpartition(" && ")[2]
+        words = shlex.split(last, comments=True)
         words = words[words.index("detmap") + 1 :]
         arguments = dispatch.parser([name]).parse_args(words)
         assert words[0] == name
