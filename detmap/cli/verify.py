@@ -15,7 +15,7 @@ from detmap.errors import DataError
 EXAMPLES = (
     "detmap verify run.json",
     "detmap verify run.json --truth instances.json --detections results.json",
-    "detmap verify run.json --truth VOCdevkit/VOC2007 --detections results/ --threads 1",
+    "detmap verify run.json --truth VOC2007/ --detections results/ --threads 1",
 )
 
 
