@@ -24,7 +24,7 @@ def assert_refused(outcome: Outcome, where: str, what: str, fix: str) -> None:
     """Exit 2, nothing on stdout, and on stderr one error of exactly this place."""
     assert outcome.code == 2
     assert outcome.out == ""
-    lines = outcome.err.splitlines()
+    lines = [line for line in outcome.err.splitlines() if not line.startswith("note: doctor: ")]
     assert len(lines) == 2, outcome.err
     assert lines[0].startswith(f"detmap: error: {where}: "), outcome.err
     assert what in lines[0].removeprefix(f"detmap: error: {where}: "), outcome.err

@@ -159,7 +159,7 @@ def test_errors_come_back(client: Any, tmp_path: Path) -> None:
 
 def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(DetmapError, match=r"detmap\[dask\]"):
+    with pytest.raises(DetmapError, match=r"detmap-eval\[dask\]"):
         evaluate([("truth.json", "results.json")])
 
 

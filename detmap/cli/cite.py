@@ -12,7 +12,7 @@ from detmap.cli import options, receipts, streams
 EXAMPLES = (
     "detmap cite run.json",
     "detmap cite run.json -o citation.txt",
-    "detmap eval TRUTH DETECTIONS --receipt run.json && detmap cite run.json",
+    "detmap cite receipts/voc2007.json -o voc2007.txt",
 )
 
 

@@ -54,6 +54,8 @@ def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
     """(n,) intersection over union of boxes x, y, width, height, row by row."""
     low = np.maximum(a[:, :2], b[:, :2])
     high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
-    common = np.prod(np.maximum(high - low, 0.0), axis=1)
-    total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
-    return np.asarray(np.divide(common, total, out=np.zeros_like(common), where=total > 0))
+    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
+        common = np.prod(np.maximum(high - low, 0.0), axis=1)
+        total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
+        shared = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
+    return np.asarray(np.nan_to_num(shared))
