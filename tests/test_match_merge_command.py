@@ -14,7 +14,7 @@ from detmap.matching import match, match_images
 from tests import builders
 from tests.builders import SHAPES
 from tests.drawing import draw_coco, draw_voc
-from tests.running import run, spawn
+from tests.running import Outcome, run, spawn
 from tests.tables import read_coco, voc_tables
 from tests.test_matches import assert_same
 
@@ -45,6 +45,13 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
     return parts
 
 
+def evaluated(*words: object) -> Outcome:
+    """What `eval` says, without the doctor, who looks at boxes: a merge has none."""
+    outcome = run("eval", *words)
+    lines = outcome.err.splitlines(keepends=True)
+    return outcome._replace(err="".join(x for x in lines if not x.startswith("note: doctor: ")))
+
+
 @pytest.mark.parametrize(
     "options",
     [(), ("-p", "voc2012"), ("-p", "coco-bbox", "--set", "limits.max_dets=[1,2]")],
@@ -58,7 +65,7 @@ def test_parts_merge_to_the_bytes_of_eval(
 ) -> None:
     ids = image_ids(data[0])
     parts = parts_of(data, [ids[2:], ids[:1], ids[1:2]], *options)
-    whole = run("eval", *data, *options, *outputs)
+    whole = evaluated(*data, *options, *outputs)
     assert run("merge", *parts, *outputs) == whole
     assert run("merge", *parts[::-1], *outputs) == whole
     assert whole.code == 0
@@ -79,15 +86,15 @@ def test_voc_parts_by_stem(tmp_path: Path) -> None:
             ).code
             == 0
         )
-    assert run("merge", *parts, "--format", "json") == run(
-        "eval", SHAPES, detections, "-p", "voc2007", "--format", "json"
+    assert run("merge", *parts, "--format", "json") == evaluated(
+        SHAPES, detections, "-p", "voc2007", "--format", "json"
     )
 
 
 def test_all_images_without_a_list(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert run("match", *data, "-o", tmp_path / "all.npz").code == 0
-    assert run("merge", tmp_path / "all.npz", "--format", "json") == run(
-        "eval", *data, "--format", "json"
+    assert run("merge", tmp_path / "all.npz", "--format", "json") == evaluated(
+        *data, "--format", "json"
     )
     assert run("merge", tmp_path / "all.npz", "-o", tmp_path / "table.txt").out == ""
     assert "AP50" in (tmp_path / "table.txt").read_text()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from detmap.cli import options, reading, streams
+from detmap.cli import browser, options, reading, streams
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report.html",
@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_to_overwrite(arguments.output, inputs)
     kind = arguments.format or {".md": "md", ".pdf": "pdf"}.get(arguments.output.suffix, "html")
     page.require(kind, pictures=arguments.images is not None)
+    if kind == "pdf":
+        browser.find()
     truth, detections, rules = reading.read(arguments)
     tables = {Path(arguments.detections).name: detections}
     if arguments.other is not None:
@@ -63,9 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
         rules,
         title=arguments.title,
         images=arguments.images,
-        kind=kind,
+        kind="md" if kind == "md" else "html",
         threads=arguments.threads,
     )
+    if kind == "pdf":
+        made = browser.pdf(made)
     from detmap import files
 
     files.write_bytes(arguments.output, made)

@@ -13,7 +13,7 @@ from detmap.errors import DetmapError
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
-KINDS = ("html", "md", "pdf")
+KINDS = ("html", "md")
 
 
 def require(kind: str, *, pictures: bool) -> None:
@@ -22,10 +22,6 @@ def require(kind: str, *, pictures: bool) -> None:
     for module, is_needed in needed.items():
         if is_needed and find_spec(module) is None:
             raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")
-    if kind == "pdf":
-        from detmap.page import browser
-
-        browser.find()
 
 
 def report(
@@ -47,15 +43,17 @@ def report(
     protocol : the rules of its numbers; boxes
     title : of the page
     images : folder of the images, for crops of the worst mistakes
-    kind : ``html``; ``md``, for a comment; ``pdf``, by Chromium
+    kind : ``html``; or ``md``, for a comment
 
     Raises
     ------
-    DetmapError : a package or a browser that is needed is not there; more than two detectors
+    DetmapError : a package that is needed is not there; more than two detectors; another kind
     """
     from detmap.page import markdown
     from detmap.page.content import gather
 
+    if kind not in KINDS:
+        raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
     require(kind, pictures=images is not None)
     if len(detections) not in (1, 2):
         raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
@@ -70,9 +68,4 @@ def report(
 
     inputs = [("truth", Path(truth.source).name)]
     inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
-    made = page.html(runs, title=name, inputs=inputs, pictures=Pictures(images)).encode()
-    if kind == "pdf":
-        from detmap.page import browser
-
-        return browser.pdf(made)
-    return made
+    return page.html(runs, title=name, inputs=inputs, pictures=Pictures(images)).encode()

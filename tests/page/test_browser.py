@@ -145,7 +145,7 @@ def test_axe_finds_no_serious_fault(browser: Any, sample: Path, tmp_path: Path) 
 
 
 def test_it_prints_as_pdf(sample: Path) -> None:
-    from detmap.page import browser as chromium
+    from detmap.cli import browser as chromium
 
     made = chromium.pdf(sample.read_bytes())
     assert made.startswith(b"%PDF")

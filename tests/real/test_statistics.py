@@ -21,7 +21,7 @@ def test_a_real_detector_with_rounded_scores(voc2007: Path) -> None:
     assert eleven.low < 0.860303 < eleven.high
     assert round(100 * eleven.mean, 2) == 86.03
     assert round(100 * eleven.sd, 4) == 0.0024
-    step = detmap.evaluate(truth, found, "voc2012-python", settings={"ap.integrator": "step"})
+    step = detmap.evaluate(truth, found, "voc2012", settings={"ap.integrator": "step"})
     one = step.ties(orders=20)["mAP"]
     assert round(100 * one.expected, 5) == 89.25561
     assert abs(one.mean - one.expected) < 4 * one.sd / np.sqrt(20)
