@@ -145,6 +145,14 @@ def is_integer(text: Bytes, at: int, end: int) -> bool:
 
 
 @kernel
+def is_whole(value: float) -> bool:
+    """Whether a number has no fraction. Any processor can tell: `np.floor` needs a function of the
+    C library on the oldest. Source: none; a test of one number.
+    """
+    return abs(value) >= 4503599627370496.0 or value == float(np.int64(value))
+
+
+@kernel
 def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
     """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
     position after it. state[MORE] counts the integers.
@@ -160,7 +168,7 @@ def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
         if at < 0 or (i >= 2 and value < 0.0):
             return HAND_BACK
         box[i] = value
-        if value == np.floor(value) and is_integer(text, begin, at):
+        if is_whole(value) and is_integer(text, begin, at):
             state[MORE] += 1
         at = skip_space(text, at)
         if at >= text.size or text[at] != (COMMA if i < 3 else CLOSE_LIST):
@@ -278,7 +286,7 @@ def scan_records(
             elif key in (SCORE, AREA):
                 begin = at
                 value[row], at = read_number(text, begin)
-                if value[row] == np.floor(value[row]) and is_integer(text, begin, at):
+                if is_whole(value[row]) and is_integer(text, begin, at):
                     state[MORE] += 1
             elif key == IMAGE_ID:
                 image[row], at = read_integer(text, at)
