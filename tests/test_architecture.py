@@ -49,7 +49,7 @@ LAYERS = (
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),
     ("explaining",),
-    ("doctor", "parity", "compat"),
+    ("doctor", "parity", "compat", "reproduce"),
     ("page",),
     ("warmup",),
     ("cli",),
