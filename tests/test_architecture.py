@@ -50,7 +50,7 @@ LAYERS = (
     ("tools", "evaluator", "distributed"),
     ("explaining",),
     ("doctor", "parity", "compat", "reproduce"),
-    ("page",),
+    ("page", "published"),
     ("warmup",),
     ("cli",),
 )

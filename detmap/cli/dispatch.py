@@ -32,6 +32,7 @@ COMMANDS = {
     "parity": "compare with pycocotools on the same files",
     "tools": "what each named tool gives for the same files",
     "reproduce": "search for the rules that print a published number",
+    "published": "list published results, or check one on its files",
     "verify": "check a receipt of `eval`",
     "cite": "words for a paper, from a receipt",
     "explain": "why two numbers differ, rule by rule or file by file",
