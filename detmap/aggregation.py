@@ -12,12 +12,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import memory
+from detmap import curves, memory
 from detmap.curves import Scores
 from detmap.errors import ProtocolError, few
+from detmap.integrators import AT_TRUE_POSITIVES
+from detmap.matches import Matches
 from detmap.metrics import MetricRow
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
+
+COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
+"""What is counted, for images, classes and in all."""
 
 
 def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
@@ -47,6 +52,21 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
         weights = np.broadcast_to(of_class[classes].astype(np.float64), cells.shape)[defined]
         return float(np.average(cells[defined], weights=weights)) if weights.any() else math.nan
     return _averaged(cells[defined], protocol.mean.precision)
+
+
+def under_integrators(
+    matches: Matches, weights: NDArray[np.float64] | None
+) -> dict[str, dict[str, float]]:
+    """AP, and AP50 and AP75 where evaluated, under each integrator, by its title."""
+    table, protocol = {}, matches.protocol
+    for rule in AT_TRUE_POSITIVES:
+        ap = replace(protocol.ap, integrator=rule.name)
+        scores = curves.scores(matches, ap, weights=weights)
+        shown = replace(protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
+        table[rule.title] = {
+            row.name: mean(scores, row, shown, matches.categories) for row in shown.rows()[0]
+        }
+    return table
 
 
 def _with_undefined(

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from detmap import curves, given, matching, slicing
+from detmap import curves, given, matching
 from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.errors import DataError, ProtocolError
@@ -100,7 +100,10 @@ def match(
     elif class_names is not None or unknown != "error":
         what = "given for detections that have been read"
         raise DataError("evaluate: unknown, class_names", what, "give them to `read_detections`")
-    truth, detections = slicing.part(truth, detections, images, classes)
+    if images is not None or classes is not None:
+        from detmap import slicing
+
+        truth, detections = slicing.part(truth, detections, images, classes)
     return matching.match(truth, detections, rules, threads=threads, taken=taken)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import ClassNames, batches, read_truth_for
+from detmap.adapters import ClassNames, geometry, read_truth_for
 from detmap.adapters.batch_tables import Known, Reader, identify, pair, read_classes
 from detmap.adapters.unknown import policy
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
@@ -97,8 +97,8 @@ class Evaluator(Locked):
         unknown: str = "error",
         class_names: ClassNames | None = None,
     ) -> None:
-        if not isinstance(box_format, str) or box_format not in batches.FORMATS:
-            fix = f"the formats are {', '.join(batches.FORMATS)}"
+        if not isinstance(box_format, str) or box_format not in geometry.IN_MEMORY:
+            fix = f"the formats are {', '.join(geometry.IN_MEMORY)}"
             raise DataError("box_format", f"no format {box_format!r}", fix)
         if isinstance(truth, Detections):
             raise DataError("truth", "these are detections", "give the truth, or its path")

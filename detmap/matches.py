@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import given, saved, verdicts
+from detmap import given, verdicts
 from detmap.catalog import n_dropped
 from detmap.errors import DataError, MergeError, few
 from detmap.immutable import Immutable
@@ -319,6 +319,8 @@ class Matches(Immutable):
         ------
         DetmapError : the place is a folder or a device, or the system refuses
         """
+        from detmap import saved
+
         saved.write(path, self, ARRAYS, remarks)
 
     @staticmethod
@@ -344,6 +346,8 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
     DataError : not such a file, damaged, forged, or of a format that this version does not know; it
         names the array
     """
+    from detmap import saved
+
     return saved.read(path, ARRAYS, Matches)
 
 

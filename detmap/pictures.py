@@ -5,19 +5,25 @@ and by IoU, and F1 over the score.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import operating
+from detmap import files, operating
 from detmap.matches import Matches
 from detmap.operating import Points
-from detmap.report.panels import Curve, Panel
+from detmap.report.panels import Curve, Panel, draw
 
 RECALL = np.linspace(0, 1, 101)
 """Where curves of several classes are averaged."""
 
 Floats = NDArray[np.float64]
+
+
+def write(path: str | Path, matches: Matches, t: int, signature: str) -> None:
+    """Draw the panels to a file, in the format of its suffix."""
+    files.write_bytes(path, draw(Path(path), panels(matches, t), signature))
 
 
 def panels(matches: Matches, t: int) -> list[Panel]:

@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import aggregation, curves, display, files, operating, pictures, remarks, slicing
+from detmap import aggregation, curves, display, remarks
+from detmap.aggregation import COUNTS
 from detmap.catalog import summed
 from detmap.curves import Scores
 from detmap.errors import DetmapError, ProtocolError
-from detmap.integrators import AT_TRUE_POSITIVES
 from detmap.matches import Matches, Overview
 from detmap.metrics import MetricRow
-from detmap.operating import Operating
 from detmap.outlines import outline
 from detmap.protocol import Protocol
-from detmap.report import formats, frames, panels
+from detmap.report import formats
 from detmap.report.table import Table
 from detmap.signature import digest_of, environment, signature
-from detmap.slicing import COUNTS
 from detmap.tables import Note, fixes
 
 if TYPE_CHECKING:
+    from detmap.operating import Operating
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
 
@@ -154,10 +153,10 @@ class Result:
             self.scores, self.verdicts.categories, self.protocol
         )
         tied: list[Note] = []
-        if isinstance(self.verdicts, Matches) and self.weights is None:
-            from detmap.statistics import ties
+        if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
+            from detmap import bounds
 
-            tied = ties.note(self.verdicts, self.scores)
+            tied = bounds.note(self.verdicts, self.scores)
         return [
             *summed(self.verdicts.notes),
             *remarks.of_verdicts(self.overview),
@@ -257,23 +256,31 @@ class Result:
         """One dict an image: its id, counts that add up to `counts`, and ``worst_score``, the
         score of its surest false positive, NaN where there is none.
         """
+        from detmap import slicing
+
         return slicing.per_image(*self._rows(iou))
 
     def at_threshold(self, threshold: float, *, iou: float | None = None) -> Operating:
         """Precision, recall, F1, TP, FP and missed objects from a score on."""
-        return operating.at_threshold(*self._rows(iou), threshold)
+        return self._operating("at_threshold", iou, threshold)
 
     def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
         """The threshold of the highest F-beta of each class, and of all of them together."""
-        return operating.best_f_beta(*self._rows(iou), beta)
+        return self._operating("best_f_beta", iou, beta)
 
     def threshold_for_precision(self, precision: float, *, iou: float | None = None) -> Operating:
         """The lowest threshold with at least the wanted precision: the one of most recall."""
-        return operating.for_precision(*self._rows(iou), precision)
+        return self._operating("for_precision", iou, precision)
 
     def threshold_for_recall(self, recall: float, *, iou: float | None = None) -> Operating:
         """The highest threshold with at least the wanted recall: the one of fewest detections."""
-        return operating.for_recall(*self._rows(iou), recall)
+        return self._operating("for_recall", iou, recall)
+
+    def _operating(self, rule: str, iou: float | None, value: float) -> Operating:
+        from detmap import operating
+
+        found: Operating = getattr(operating, rule)(*self._rows(iou), value)
+        return found
 
     def plot(self, path: str | Path, *, iou: float | None = None) -> None:
         """Draw precision over recall by class, subset and IoU, and F1 over the score, to a .png,
@@ -283,9 +290,10 @@ class Result:
         ------
         DetmapError : another suffix, matplotlib is missing, the place cannot be written
         """
+        from detmap import pictures
+
         matches, _, t = self._rows(iou)
-        picture = panels.draw(Path(path), pictures.panels(matches, t), self.signature)
-        files.write_bytes(path, picture)
+        pictures.write(path, matches, t, self.signature)
 
     def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
         """The rows, the main subset, and the threshold at which is counted."""
@@ -312,17 +320,7 @@ class Result:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
         same matches.
         """
-        table = {}
-        categories = self.verdicts.categories
-        for rule in AT_TRUE_POSITIVES:
-            ap = replace(self.protocol.ap, integrator=rule.name)
-            scores = curves.scores(self.matches, ap, weights=self.weights)
-            shown = replace(self.protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
-            table[rule.title] = {
-                row.name: aggregation.mean(scores, row, shown, categories)
-                for row in shown.rows()[0]
-            }
-        return table
+        return aggregation.under_integrators(self.matches, self.weights)
 
     def as_dict(self, iou: float | None = None) -> dict[str, Any]:
         """Plain values in a fixed order, undefined ones as None: the content of the JSON output;
@@ -374,6 +372,8 @@ class Result:
         DetmapError : no such table, or pandas is not installed
         """
         tables = self.tables(iou=iou, per_class=True, integrators=table == "integrators")
+        from detmap.report import frames
+
         return frames.frame(tables, table, self.signature)
 
     def _repr_html_(self) -> str:

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap import given
+from detmap.aggregation import COUNTS
 from detmap.errors import DataError, few
 from detmap.matches import Matches
 from detmap.report.table import Cell, Table
 from detmap.rows import positions
 from detmap.tables import Categories, Detections, Scope, Truth
-
-COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
-"""What is counted, for images, classes and in all."""
 
 
 def part(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import geometry, joining, registry, text, voc_files
+from detmap.adapters import geometry, joining, registry, text
 from detmap.adapters.unknown import UNKNOWN as UNKNOWN
 from detmap.adapters.unknown import ClassNames as ClassNames
 from detmap.adapters.unknown import policy as unknown_policy
@@ -130,8 +130,10 @@ def read_detections(
     policy = unknown_policy(unknown, class_names)
     path = registry.as_path(path)
     with readable(path):
-        if format is None and path.is_dir() and voc_files.are_of_classes(path, truth):
-            format = "voc"
+        if format is None and path.is_dir():
+            from detmap.adapters import voc_files
+
+            format = "voc" if voc_files.are_of_classes(path, truth) else None
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         return row.read_detections(path, truth, policy=policy, **told)

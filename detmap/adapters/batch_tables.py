@@ -198,7 +198,7 @@ class Reader:
     Parameters
     ----------
     categories : whose ids the labels of targets are, and of predictions where `truth` is None
-    box_format : one of `batches.FORMATS`
+    box_format : one of `geometry.IN_MEMORY`
     roles, attributes : keys that every target has to have, with flags and with numbers
     policy : about predictions on images, and of classes, that the truth lacks
     truth : known up front, or None

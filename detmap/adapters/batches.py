@@ -20,19 +20,6 @@ from detmap.tables import BoxFormat
 
 Fields = Mapping[str, Any]
 
-FORMATS: tuple[str, ...] = (
-    "xyxy",
-    "xywh",
-    "cxcywh",
-    "voc",
-    "normalized xyxy",
-    "normalized xywh",
-    "normalized cxcywh",
-)
-"""Corners; left, top, width, height; center, width, height: in continuous pixels from 0, or in
-fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the
-box."""
-
 ON_CPU = (1, 3, 11)
 """DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
 ROCm."""

@@ -317,16 +317,6 @@ def _found_classes(
 # --- files ----------------------------------------------------------------------------------------
 
 
-def csv_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 2 * (not path.is_dir() and path.suffix.lower() in (".csv", ".tsv"))
-
-
-def parquet_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 2 * (not path.is_dir() and path.suffix.lower() in (".parquet", ".pq"))
-
-
 def read_csv_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None
 ) -> Truth:

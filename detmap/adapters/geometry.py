@@ -1,6 +1,6 @@
 """Boxes as formats write them, by the name of their convention, and as tables hold them.
 
-The names are those of `detmap.adapters.batches`, and one more for old text files.
+In memory they are those of `IN_MEMORY`; files may have one more, of an old tool.
 """
 
 from __future__ import annotations
@@ -11,9 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.batches import FORMATS as IN_MEMORY
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, BoxFormat, Truth
+
+IN_MEMORY: tuple[str, ...] = (
+    "xyxy",
+    "xywh",
+    "cxcywh",
+    "voc",
+    "normalized xyxy",
+    "normalized xywh",
+    "normalized cxcywh",
+)
+"""Corners; left, top, width, height; center, width, height: in continuous pixels from 0, or in
+fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the
+box."""
 
 FORMATS: tuple[str, ...] = (*IN_MEMORY, "voc xywh")
 """``xyxy``: left, top, right, bottom; ``xywh``: left, top, width, height; ``cxcywh``: center,

@@ -1,7 +1,8 @@
 """The formats, a row each: how a path of one looks, who reads it, what it can be told.
 
 Whoever asks what a path is asks `choose`. To add a format: one module that reads it, and one row
-here (`docs/add-a-format.md`).
+here (`docs/add-a-format.md`). A row names the functions of its module as text: only the module of
+the chosen format is imported.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from detmap.adapters import coco_shapes, columns, old_text, voc, voc_layout, yolo
 from detmap.errors import DataError
 from detmap.opening import shown
 from detmap.tables import Detections, Truth
@@ -55,6 +56,7 @@ class Format:
     read_detections : takes the path, the truth, the ``policy`` about what the truth lacks,
         and the options by name
     options, detection_options : what `read_truth` and `read_detections` can be told
+    what : for people
     """
 
     name: str
@@ -65,20 +67,44 @@ class Format:
     read_detections: Callable[..., Detections]
     options: tuple[str, ...] = ()
     detection_options: tuple[str, ...] = ()
+    what: str = ""
+
+
+def _late(place: str) -> Callable[..., Any]:
+    """A function of a module of this folder, ``module.function``, imported when it is called."""
+    module, *names = place.split(".")
+
+    def call(*given: Any, **told: Any) -> Any:
+        found: Any = import_module(f"detmap.adapters.{module}")
+        for name in names:
+            found = getattr(found, name)
+        return found(*given, **told)
+
+    return call
 
 
 def _file(path: Path) -> int:
     return int(not path.is_dir())
 
 
-def _folder(path: Path) -> int:
-    return int(path.is_dir())
+def _file_with(*suffixes: str) -> Looks:
+    """Files with one of these suffixes, in small or large letters."""
+    return lambda path: 2 * (not path.is_dir() and path.suffix.lower() in suffixes)
 
 
-def _voc_text(path: Path) -> int:
-    """A folder; surely where a file is called as the devkit calls it, whatever is in it."""
-    named = path.is_dir() and any(voc.DETECTION_FILE.fullmatch(f.name) for f in path.glob("*.txt"))
-    return 3 if named else _folder(path)
+def _predictions(path: Path) -> int:
+    """A file that is called as Ultralytics calls it."""
+    return 2 * (path.name.lower() == "predictions.json")
+
+
+def _folder_or(file: Looks, folder: str) -> Looks:
+    """As `file` where the path is none of a folder; a folder as the function of this name says."""
+    return lambda path: _late(folder)(path) if path.is_dir() else file(path)
+
+
+def _nothing(path: Path) -> int:
+    del path
+    return 0
 
 
 FORMATS: tuple[Format, ...] = (
@@ -87,60 +113,58 @@ FORMATS: tuple[Format, ...] = (
         "a file",
         _file,
         _file,
-        coco_shapes.read_truth,
-        coco_shapes.read_detections,
+        _late("coco_shapes.read_truth"),
+        _late("coco_shapes.read_detections"),
         options=("shapes", "roles", "attributes"),
+        what="COCO JSON: instances, and results or annotations",
     ),
     Format(
         "voc",
         "a folder",
-        voc_layout.looks,
-        _voc_text,
-        voc.read_truth,
-        voc.read_detections,
+        _folder_or(_nothing, "voc_layout.looks"),
+        _folder_or(_nothing, "voc_files.looks"),
+        _late("voc.read_truth"),
+        _late("voc.read_detections"),
         options=("split",),
+        what="VOC: Annotations/*.xml, and a text file a class",
     ),
     Format(
         "yolo",
         "a file or a folder",
-        yolo.truth_looks,
-        yolo.detections_look,
-        yolo.read_truth,
-        yolo.read_detections,
+        _folder_or(_file_with(".yaml", ".yml"), "yolo.truth_looks"),
+        _folder_or(_predictions, "yolo.detections_look"),
+        _late("yolo.read_truth"),
+        _late("yolo.read_detections"),
         options=("split", "image_sizes"),
-    ),
-    Format(
-        "csv",
-        "a file",
-        columns.csv_looks,
-        columns.csv_looks,
-        columns.read_csv_truth,
-        columns.read_csv_detections,
-        options=("box_format", "image_sizes"),
-        detection_options=("box_format",),
-    ),
-    Format(
-        "parquet",
-        "a file",
-        columns.parquet_looks,
-        columns.parquet_looks,
-        columns.read_parquet_truth,
-        columns.read_parquet_detections,
-        options=("box_format", "image_sizes"),
-        detection_options=("box_format",),
+        what="YOLO: data.yaml or a folder of labels, and predictions",
     ),
     *(
         Format(
-            tool.name,
-            "a folder",
-            tool.truth_looks,
-            tool.detections_look,
-            tool.read_truth,
-            tool.read_detections,
+            name,
+            "a file",
+            _file_with(*endings),
+            _file_with(*endings),
+            _late(f"columns.read_{name}_truth"),
+            _late(f"columns.read_{name}_detections"),
             options=("box_format", "image_sizes"),
             detection_options=("box_format",),
+            what=f"{name} with a row a box, in named columns",
         )
-        for tool in (old_text.CARTUCHO, old_text.RAFAELPADILLA)
+        for name, endings in (("csv", (".csv", ".tsv")), ("parquet", (".parquet", ".pq")))
+    ),
+    *(
+        Format(
+            name.lower(),
+            "a folder",
+            _folder_or(_nothing, f"old_text.{name}.truth_looks"),
+            _folder_or(_nothing, f"old_text.{name}.detections_look"),
+            _late(f"old_text.{name}.read_truth"),
+            _late(f"old_text.{name}.read_detections"),
+            options=("box_format", "image_sizes"),
+            detection_options=("box_format",),
+            what=f"text of {name.lower()}'s tool, a file an image",
+        )
+        for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
 )
 

@@ -4,9 +4,7 @@ files. And what whole numbers mean where the truth's classes have names alone.
 
 from __future__ import annotations
 
-import difflib
 import os
-import unicodedata
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -231,6 +229,9 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
     """
     if not isinstance(name, str):
         return ""
+    import difflib  # both for messages alone
+    import unicodedata
+
     names = sorted({each for each in known if isinstance(each, str) and each})
     for how, change in (
         ("Unicode normalisation", lambda each: unicodedata.normalize("NFKC", each)),

@@ -18,6 +18,13 @@ _BEFORE = re.compile(r"^(?:comp[0-9]+(?:_.+?)?_)?det_")
 DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.txt")
 
 
+def looks(path: Path) -> int:
+    """How a folder looks: 1 a folder, 3 a file is called as the devkit calls it, whatever is in
+    it.
+    """
+    return 3 if any(DETECTION_FILE.fullmatch(file.name) for file in path.glob("*.txt")) else 1
+
+
 def find(
     path: Path, truth: Truth, policy: Policy
 ) -> tuple[list[tuple[Path, int]], tuple[Note, ...]]:

@@ -47,9 +47,7 @@ class Layout:
 
 
 def looks(path: Path) -> int:
-    """Whether a path looks like VOC annotations: 0 no, 1 a folder, 2 XML is where it belongs."""
-    if not path.is_dir():
-        return 0
+    """Whether a folder looks like VOC annotations: 1 a folder, 2 XML is where it belongs."""
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
     return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
 

@@ -43,8 +43,6 @@ FOR_DETECTIONS = (
 
 def truth_looks(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
-    if not path.is_dir():
-        return 2 * (path.suffix.lower() in yolo_data.SUFFIXES)
     if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
         return 2
     rows = _rows_of(path)
@@ -55,8 +53,6 @@ def truth_looks(path: Path) -> int:
 
 def detections_look(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
-    if not path.is_dir():
-        return 2 * yolo_json.looks(path)
     rows = _rows_of(path)
     return 2 * bool(rows) and 2 * all(_fits(words, FAR_OUTSIDE) for words in rows)
 

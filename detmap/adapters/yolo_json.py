@@ -30,11 +30,6 @@ class _Row(msgspec.Struct):
     category_id: int
 
 
-def looks(path: Path) -> bool:
-    """Whether a file is called as Ultralytics calls it."""
-    return path.name.lower() == "predictions.json"
-
-
 def counts_from_zero(truth: Truth) -> bool:
     """Whether the ids of the classes are 0, 1, 2, ... as those of a data.yaml are."""
     ids = truth.categories.ids

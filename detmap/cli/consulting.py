@@ -62,7 +62,7 @@ def consult(
 
 
 def _is_suspicious(result: Result, truth: Truth, detections: Detections) -> bool:
-    from detmap.doctor.signs import signs
+    from detmap.signs import signs
 
     if result.protocol.iou.of != "boxes" or not len(truth):
         return False

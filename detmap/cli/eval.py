@@ -11,20 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import slicing
 from detmap.adapters import read_images
-from detmap.adapters.slices import read_slices
-from detmap.cli import (
-    consulting,
-    diagnose,
-    options,
-    output,
-    reading,
-    receipts,
-    streams,
-    uncertainty,
-    views,
-)
+from detmap.cli import consulting, options, output, reading, streams, uncertainty, views
 from detmap.evaluate import evaluate
 from detmap.result import Result
 from detmap.tables import Detections, Truth
@@ -79,8 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_bad_outputs(outputs, inputs)
     truth, detections, result, slices = evaluated(arguments)
     if arguments.errors is not None:
+        from detmap.cli import diagnose
+
         diagnose.write_errors(truth, detections, result.protocol, arguments)
     if arguments.receipt is not None:
+        from detmap.cli import receipts
+
         receipts.write(result, arguments)
     code = output.write_result(result, arguments, result.slices(slices))
     return code or consulting.consult(result, truth, detections, arguments)
@@ -95,8 +87,13 @@ def evaluated(
     if arguments.images is not None:
         images = truth.images.ids[read_images(arguments.images, truth)]
     if arguments.slices is not None:
+        from detmap.adapters.slices import read_slices
+
         slices = read_slices(arguments.slices, truth)
-    truth, detections = slicing.part(truth, detections, images, arguments.classes)
+    if images is not None or arguments.classes is not None:
+        from detmap import slicing
+
+        truth, detections = slicing.part(truth, detections, images, arguments.classes)
     slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")

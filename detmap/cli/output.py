@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from detmap import slicing
 from detmap.cli import streams, uncertainty
 from detmap.errors import DetmapError
 from detmap.report import RENDERERS, SUFFIXES
@@ -63,6 +62,8 @@ def write_result(
         below, tables[-1] = tables[-1].lines, replace(tables[-1], lines=())
         tables += [each.table(name, title) for name, (title, each) in points.items()]
         if slices:
+            from detmap import slicing
+
             tables.append(slicing.slice_table(slices, arguments.iou))
         tables += known.tables
         tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *known.below(below)))
@@ -97,6 +98,8 @@ def _in_short(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _write_images(result: Result, arguments: argparse.Namespace) -> None:
     """Write the table of images to a file of its own."""
+    from detmap import slicing
+
     form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
     table = slicing.image_table(result.per_image(arguments.iou))
     streams.write(RENDERERS[form]([table], Style()), arguments.per_image)

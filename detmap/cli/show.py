@@ -34,8 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         streams.write(protocols.describe() + "\n", arguments.output)
         return 0
     if arguments.formats:
-        readers = [(each, (each.read_truth.__doc__ or "").splitlines()[:1]) for each in FORMATS]
-        kinds = tuple((each.name, each.place, *about) for each, about in readers)
+        kinds = tuple((each.name, each.place, each.what) for each in FORMATS)
         output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
         return 0
     if arguments.protocol is None:

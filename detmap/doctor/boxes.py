@@ -12,10 +12,9 @@ from detmap.doctor.findings import Repair
 from detmap.doctor.frames import Boxes, Frame, frames, refined
 from detmap.doctor.raw import Raw
 from detmap.doctor.trial import Sample
+from detmap.signs import FRACTION, SHARE
 from detmap.tables import Truth, boxes_as
 
-FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
-SHARE = 0.99  # of the rows that have to be so
 REFINED = 2  # of the frames
 EXACT = 0.26  # pixels
 LEAST_EXACT = 10  # boxes that are exactly a pixel off,

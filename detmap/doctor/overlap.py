@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.doctor.raw import Raw, readable
+from detmap.doubles import ious
 from detmap.rows import labels
 from detmap.tables import Truth, boxes_as
 
@@ -48,14 +49,3 @@ def best_objects(raw: Raw, truth: Truth, least: float = 0.5) -> Met:
     first = order[np.unique(nth[order], return_index=True)[1]]
     first = first[iou[first] >= least]
     return Met(rows[nth[first]], place[first], iou[first])
-
-
-def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
-    """(n,) intersection over union of boxes x, y, width, height, row by row."""
-    low = np.maximum(a[:, :2], b[:, :2])
-    high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
-    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
-        common = np.prod(np.maximum(high - low, 0.0), axis=1)
-        total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
-        shared = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
-    return np.asarray(np.nan_to_num(shared))

@@ -10,23 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.overlap import ious
 from detmap.doctor.raw import Raw
 from detmap.doctor.trial import Sample
-from detmap.rows import labels
-from detmap.tables import Truth, boxes_as
+from detmap.doubles import SAME_OBJECT, doubled, pairs
+from detmap.signs import BEYOND, DOUBLES, LEAST_ROWS
+from detmap.tables import Truth
 
 PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
-BEYOND = 1.0 + 1e-6  # a score above is no probability
-LEAST_ROWS = 20  # from which equal scores are no accident
 TURNED = 0.4  # chance of the right order under which it is turned round
 ROUNDED = 101  # different scores at most, of rounded ones
 LEAST_ROUNDED = 500  # rows, and 5 a score
 LUCK = 0.02  # of AP50, on the order of equal scores
-SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
-DOUBLES = 0.15  # share of rows that a better row of their class lies on
-PAIRS_AT_ONCE = 1_000_000
 CUT = 0.15  # a lowest score from here on is a cut
 LEAST_CUT = 100  # rows, of which the lowest score is no accident
 RIGHT = 0.5  # share of the last detections before a cut that are right: more would come
@@ -176,17 +171,10 @@ def duplicates(sample: Sample) -> Iterator[Repair]:
         yield Repair("duplicates", text, _suppressed, 2)
 
 
-def doubled(raw: Raw) -> float:
-    """The share of rows that a better row of their image and class lies on."""
-    better, worse = _pairs(raw, SAME_OBJECT)
-    del better
-    return len(np.unique(worse)) / max(1, len(raw))
-
-
 def _suppressed(raw: Raw, truth: Truth) -> Raw:
     """The rows that greedy suppression a class and image leaves, in their order."""
     del truth
-    better, worse = _pairs(raw, SUPPRESSED)
+    better, worse = pairs(raw, SUPPRESSED)
     open_, kept = np.ones(len(raw), dtype=bool), np.zeros(len(raw), dtype=bool)
     while open_.any():
         live = open_[better] & open_[worse]
@@ -197,27 +185,3 @@ def _suppressed(raw: Raw, truth: Truth) -> Raw:
         open_ &= ~now
         open_[worse[now[better]]] = False
     return raw.take(np.flatnonzero(kept))
-
-
-def _pairs(raw: Raw, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of rows of an image and class that overlap, the better one first."""
-    cell = raw.image.astype(np.int64) * max(1, len(raw.classes)) + raw.label
-    order = np.lexsort((np.arange(len(raw)), -raw.score, cell))
-    cell = cell[order]
-    first = np.searchsorted(cell, cell)
-    behind = np.arange(len(cell)) - first  # how many better ones the cell has
-    boxes = boxes_as(raw.boxes, raw.box_format, "xywh")[order]
-    ends = np.concatenate([[0], np.cumsum(behind)])
-    found = [np.zeros((2, 0), dtype=np.int64)]
-    begin = 0
-    while begin < len(cell):
-        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
-        off = ends[begin : end + 1] - ends[begin]
-        nth = labels(off)
-        worse = begin + nth
-        better = first[worse] + np.arange(off[-1]) - off[nth]
-        met = ious(boxes[better], boxes[worse]) > least
-        found.append(np.stack([order[better[met]], order[worse[met]]]))
-        begin = end
-    pairs = np.concatenate(found, axis=1)
-    return pairs[0], pairs[1]

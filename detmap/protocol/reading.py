@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +72,8 @@ def load(name_or_path: str | Path) -> Protocol:
     stock = "/" not in str(name_or_path) and own.suffix != ".toml"
     if stock and str(name_or_path) not in {*names(), *tools()}:
         known = [*names(), *tools()]
+        import difflib  # for messages alone
+
         close = difflib.get_close_matches(str(name_or_path), known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ProtocolError(
@@ -263,6 +264,8 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
         if key == old or key.startswith(f"{old}."):
             moved = new + key[len(old) :] + (".area" if old == "areas" and key != old else "")
             return ProtocolError(where, f"{old} is now {new}", f"write {moved}")
+    import difflib  # for messages alone
+
     close = difflib.get_close_matches(key, keys(), n=1)
     hint = f"did you mean {close[0]}? " if close else ""
     return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")

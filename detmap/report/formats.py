@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv as csv_module
-import html as html_module
 import io
 import json as json_module
 from collections.abc import Sequence
@@ -102,6 +100,8 @@ def csv(tables: Sequence[Table], style: Style = PLAIN) -> str:
     A file holds one table, which is the last of those that are given: what was asked for beside
     the rest.
     """
+    import csv as csv_module  # most results are printed as plain text
+
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
     writer.writerow(map(shown, tables[-1].header))
@@ -145,6 +145,8 @@ def _latex_row(texts: object) -> str:
 
 
 def _escaped(text: str) -> str:
+    import html as html_module
+
     return html_module.escape(shown(text))
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import aggregation, counting, curves
+from detmap import aggregation, curves
+from detmap.bounds import DIGITS, Setting, extremes
 from detmap.curves import Scores
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels import tied as kernels
@@ -19,10 +20,8 @@ from detmap.matches import Matches
 from detmap.parallel import each_batch
 from detmap.rows import labels
 from detmap.statistics.replicates import TIES, random_words
-from detmap.tables import Note
 
 ORDERS = 100
-DIGITS = 4  # that a table prints
 SAME = 1e-12
 
 
@@ -121,61 +120,9 @@ def ties(
     }
 
 
-def note(matches: Matches, scores: Scores) -> list[Note]:
-    """A remark where the order of equal scores changes a printed digit of a metric."""
-    if not _Groups(matches).mixed():
-        return []
-    protocol = matches.protocol
-    low, high = extremes(matches, scores)
-    found = []
-    for row in protocol.rows()[0]:
-        a, b = (
-            f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
-            for each in (low, high)
-        )
-        if a != b:
-            found.append(f"{row.name} {a} to {b}")
-    if not found:
-        return []
-    shown = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
-    text = f"metrics depend on the order of equal scores: {shown} (--ties tells more)"
-    return [Note("ties-show", text, len(found))]
-
-
-def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
-    """The scores with every cell at its lowest, and at its highest; recall does not move."""
-    setting = _Setting(matches, scores)
-
-    def at(worst: bool) -> Scores:
-        terms = np.full(setting.shape, np.nan)
-
-        def some(classes: NDArray[np.int32]) -> None:
-            most = int(setting.most[classes].max())
-            scratch = curve_kernels.empty_true_positives(*setting.shape[1:3], most)
-            recall, precision = np.empty((2, most))
-            kernels.score_extreme_order(
-                classes,
-                setting.ranked,
-                matches.score,
-                worst,
-                setting.sought,
-                setting.rule,
-                scratch,
-                recall,
-                precision,
-                setting.place,
-                terms,
-            )
-
-        each_batch(some, np.diff(matches.off), threads)
-        return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
-
-    return at(True), at(False)
-
-
 def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
     """The scores with every cell at the mean over all orders; the rule is `step`."""
-    setting = _Setting(matches, scores)
+    setting = Setting(matches, scores)
     terms = np.full(setting.shape, np.nan)
 
     def some(classes: NDArray[np.int32]) -> None:
@@ -193,21 +140,6 @@ def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
     return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
 
 
-class _Setting:
-    """What the kernels of this page take."""
-
-    def __init__(self, matches: Matches, scores: Scores) -> None:
-        ap = matches.protocol.ap
-        self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-        self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
-        self.sought = counting.sought(matches)
-        self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
-        self.place = np.full(len(self.sought), -1)
-        self.place[scores.judged] = np.arange(len(scores.judged))
-        n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
-        self.shape = n_judged, n_areas, n_thresholds, n_terms
-
-
 class _Groups:
     """The groups of equal scores of a class, and orders of their rows."""
 
@@ -220,18 +152,6 @@ class _Groups:
         ends = np.ones(len(score), dtype=bool)
         ends[:-1] = begins[1:]
         self.tied = np.flatnonzero(~(begins & ends))
-
-    def mixed(self) -> bool:
-        """Whether two rows of a group have other verdicts: only then the order can matter."""
-        own, rows = self.matches, self.tied
-        if not len(rows):
-            return False
-        same_group = self.number[rows[1:]] == self.number[rows[:-1]]
-        before, after = rows[:-1][same_group], rows[1:][same_group]
-        differ = (own.tp[before] != own.tp[after]) | (own.ignored[before] != own.ignored[after])
-        return bool((differ & ((own.tp[before] | own.tp[after]) != 0)).any()) or bool(
-            differ.any() and own.tp[rows].any()
-        )
 
     def by_verdict(self, a: int, worst: bool) -> curve_kernels.Ranked:
         """The rows of each group by how many thresholds they are true at in an area, then by how

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap import bounds as tied_bounds
 from detmap import curves
 from detmap.kernels.curves import Ranked
 from detmap.statistics import ties
@@ -84,7 +85,7 @@ def test_all_orders_of_a_small_set(integrator: str) -> None:
 
 
 def test_the_note_comes_where_a_digit_changes() -> None:
-    noted = [ties.note(m, curves.scores(m)) for m in (draw(seed, 30) for seed in range(4))]
+    noted = [tied_bounds.note(m, curves.scores(m)) for m in (draw(seed, 30) for seed in range(4))]
     assert any(noted)
     for seed, notes in enumerate(noted):
         bounds = detmap.summarize(draw(seed, 30)).ties(orders=0)

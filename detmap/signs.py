@@ -9,11 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.boxes import FRACTION
-from detmap.doctor.raw import from_table
-from detmap.doctor.scores import BEYOND, DOUBLES, LEAST_ROWS, doubled
+from detmap.doubles import doubled
 from detmap.tables import Detections, Truth, boxes_as
 
+FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
+SHARE = 0.99  # of the rows that have to be so
+BEYOND = 1.0 + 1e-6  # a score above is no probability
+LEAST_ROWS = 20  # from which equal scores are no accident
+DOUBLES = 0.15  # share of rows that a better row of their class lies on
 LOOKED_AT = 2048  # rows
 PIECES = 8  # of the table that these come from
 BEYOND_SIDE = 1.02  # of an image's side, from which a box reaches out of it
@@ -30,14 +33,14 @@ def signs(truth: Truth, detections: Detections) -> bool:
         return True
     some = _pieces(len(detections))
     boxes = boxes_as(detections.boxes[some], detections.box_format, "xywh")
-    if np.quantile(np.abs(boxes), 0.99) <= FRACTION or _reach_out(truth, detections, boxes, some):
+    if (np.abs(boxes) <= FRACTION).mean() >= SHARE or _reach_out(truth, detections, boxes, some):
         return True
     images = np.zeros(len(truth.images), dtype=bool)
     classes = np.zeros(len(truth.categories), dtype=bool)
     images[detections.image], classes[detections.label] = True, True
     if images[truth.image].mean() < 1 - BARE or classes[truth.label].mean() < 1 - BARE:
         return True
-    return doubled(from_table(detections).take(some)) > DOUBLES
+    return doubled(detections.take(some)) > DOUBLES
 
 
 def _reach_out(

@@ -1,0 +1,83 @@
+"""The lowest and the highest that an order of equal scores gives, and the note where that shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import aggregation, counting
+from detmap.curves import Scores
+from detmap.kernels import curves as curve_kernels
+from detmap.kernels import tied as kernels
+from detmap.matches import Matches
+from detmap.parallel import each_batch
+from detmap.tables import Note
+
+DIGITS = 4  # that a table prints
+
+
+def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
+    """A remark where the order of equal scores changes a printed digit of a metric."""
+    protocol = matches.protocol
+    low, high = extremes(matches, scores)
+    found = []
+    for row in protocol.rows()[0]:
+        a, b = (
+            f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
+            for each in (low, high)
+        )
+        if a != b:
+            found.append(f"{row.name} {a} to {b}")
+    if not found:
+        return []
+    shown = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
+    text = f"metrics depend on the order of equal scores: {shown} (--ties tells more)"
+    return [Note("ties-show", text, len(found))]
+
+
+def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
+    """The scores with every cell at its lowest, and at its highest; recall does not move."""
+    setting = Setting(matches, scores)
+
+    def at(worst: bool) -> Scores:
+        terms = np.full(setting.shape, np.nan)
+
+        def some(classes: NDArray[np.int32]) -> None:
+            most = int(setting.most[classes].max())
+            scratch = curve_kernels.empty_true_positives(*setting.shape[1:3], most)
+            recall, precision = np.empty((2, most))
+            kernels.score_extreme_order(
+                classes,
+                setting.ranked,
+                matches.score,
+                worst,
+                setting.sought,
+                setting.rule,
+                scratch,
+                recall,
+                precision,
+                setting.place,
+                terms,
+            )
+
+        each_batch(some, np.diff(matches.off), threads)
+        return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
+
+    return at(True), at(False)
+
+
+class Setting:
+    """What the kernels of this page take."""
+
+    def __init__(self, matches: Matches, scores: Scores) -> None:
+        ap = matches.protocol.ap
+        self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+        self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+        self.sought = counting.sought(matches)
+        self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+        self.place = np.full(len(self.sought), -1)
+        self.place[scores.judged] = np.arange(len(scores.judged))
+        n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
+        self.shape = n_judged, n_areas, n_thresholds, n_terms

@@ -1,0 +1,59 @@
+"""Rows of detections that lie on a better row of their image and class: what suppression leaves
+out. Rows are a table, or what the doctor makes of a file (`detmap.doctor.raw`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.rows import labels
+from detmap.tables import boxes_as
+
+Boxes = NDArray[np.float64]
+SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
+PAIRS_AT_ONCE = 1_000_000
+
+
+def doubled(rows: Any) -> float:
+    """The share of rows that a better row of their image and class lies on."""
+    lies = np.zeros(len(rows), dtype=bool)
+    lies[pairs(rows, SAME_OBJECT)[1]] = True
+    return float(lies.sum() / max(1, len(rows)))
+
+
+def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of rows of an image and class that overlap, the better one first."""
+    cell = rows.image.astype(np.int64) * (1 + rows.label.max(initial=0)) + rows.label
+    order = np.lexsort((np.arange(len(rows)), -rows.score, cell))
+    cell = cell[order]
+    first = np.searchsorted(cell, cell)
+    behind = np.arange(len(cell)) - first  # how many better ones the cell has
+    boxes = boxes_as(rows.boxes, rows.box_format, "xywh")[order]
+    ends = np.concatenate([[0], np.cumsum(behind)])
+    found = [np.zeros((2, 0), dtype=np.int64)]
+    begin = 0
+    while begin < len(cell):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
+        off = ends[begin : end + 1] - ends[begin]
+        nth = labels(off)
+        worse = begin + nth
+        better = first[worse] + np.arange(off[-1]) - off[nth]
+        met = ious(boxes[better], boxes[worse]) > least
+        found.append(np.stack([order[better[met]], order[worse[met]]]))
+        begin = end
+    both = np.concatenate(found, axis=1)
+    return both[0], both[1]
+
+
+def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
+    """(n,) intersection over union of boxes x, y, width, height, row by row."""
+    low = np.maximum(a[:, :2], b[:, :2])
+    high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
+    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
+        common = np.prod(np.maximum(high - low, 0.0), axis=1)
+        total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
+        shared = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
+    return np.asarray(np.nan_to_num(shared))

@@ -1,0 +1,47 @@
+"""An ordinary evaluation imports what it uses, and nothing else: its time is mostly imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from detmap.resources import folder
+
+SAMPLE = folder("datasets") / "shapes"
+PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
+ELSEWHERE = (
+    *("archive", "compat", "diagnosis", "distributed", "doctor", "evaluator", "explaining"),
+    *("headers", "operating", "page", "parity", "pictures", "ranking", "receipt", "saved"),
+    *("slicing", "statistics", "tools", "warmup"),
+    *(f"adapters.{name}" for name in ("arrays", "batches", "columns", "image_sizes", "old_text")),
+    *(f"adapters.{name}" for name in ("sheets", "slices", "voc", "voc_files", "voc_xml", "yolo")),
+    *(f"cli.{name}" for name in ("compare", "diagnose", "doctor", "receipts", "report")),
+    *(f"report.{name}" for name in ("frames", "panels", "plots", "terminal")),
+)
+"""Parts of detmap that other commands, options and formats use."""
+PACKAGES = (
+    *("IPython", "PIL", "cv2", "jinja2", "matplotlib", "numba", "numpy.ma", "pandas", "polars"),
+    *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
+    *("csv", "difflib", "html", "unicodedata"),
+)
+COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
+CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"
+
+
+@pytest.mark.parametrize("code", [COMMAND, CALL], ids=["command", "call"])
+def test_an_evaluation_imports_what_it_uses(code: str) -> None:
+    code = f"{code}; import sys; print(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "AP50" in ran.stdout
+    imported = set(ran.stderr.splitlines()[-1].split())
+    assert "detmap.matching" in imported
+    unused = {*PACKAGES, *(f"detmap.{name}" for name in ELSEWHERE)}
+    assert sorted(unused & imported) == []
+
+
+def test_the_names_are_those_of_modules() -> None:
+    from importlib.util import find_spec
+
+    assert [name for name in ELSEWHERE if find_spec(f"detmap.{name}") is None] == []
