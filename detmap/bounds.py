@@ -21,9 +21,11 @@ DIGITS = 4  # that a table prints
 def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
     """A remark where the order of equal scores changes a printed digit of a metric."""
     protocol = matches.protocol
-    low, high = extremes(matches, scores)
+    low, high = extremes(matches, scores, threads)
     found = []
     for row in protocol.rows()[0]:
+        if row.kind == "AR":  # recall does not move
+            continue
         a, b = (
             f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
             for each in (low, high)
@@ -40,32 +42,35 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
 def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
     """The scores with every cell at its lowest, and at its highest; recall does not move."""
     setting = Setting(matches, scores)
+    low, high = (np.ascontiguousarray(scores.terms.transpose(3, 0, 1, 2)) for _ in range(2))
 
-    def at(worst: bool) -> Scores:
-        terms = np.full(setting.shape, np.nan)
+    def some(classes: NDArray[np.int32]) -> None:
+        most = int(setting.most[classes].max())
+        best, worst = (
+            curve_kernels.empty_true_positives(*setting.shape[1:3], most) for _ in range(2)
+        )
+        recall, precision = np.empty((2, most))
+        kernels.score_extreme_orders(
+            classes,
+            setting.ranked,
+            matches.score,
+            setting.sought,
+            setting.rule,
+            best,
+            worst,
+            recall,
+            precision,
+            setting.place,
+            low,
+            high,
+        )
 
-        def some(classes: NDArray[np.int32]) -> None:
-            most = int(setting.most[classes].max())
-            scratch = curve_kernels.empty_true_positives(*setting.shape[1:3], most)
-            recall, precision = np.empty((2, most))
-            kernels.score_extreme_order(
-                classes,
-                setting.ranked,
-                matches.score,
-                worst,
-                setting.sought,
-                setting.rule,
-                scratch,
-                recall,
-                precision,
-                setting.place,
-                terms,
-            )
-
-        each_batch(some, np.diff(matches.off), threads)
-        return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
-
-    return at(True), at(False)
+    each_batch(some, np.diff(matches.off), threads)
+    lowest, highest = (
+        replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
+        for terms in (low, high)
+    )
+    return lowest, highest
 
 
 class Setting:

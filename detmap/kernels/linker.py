@@ -57,6 +57,7 @@ def link(entry: Entry, checked: bool = False, together: bool = False) -> Callabl
     return prototype(address)
 
 
+@cache
 def processor() -> str:
     """Name and features of this machine's processor."""
     binding = _binding()

@@ -17,87 +17,123 @@ from detmap.kernels.integrate import integrate
 
 
 @kernel
-def find_in_extreme_order(k: Any, ranked: Any, score: Any, worst: Any, curves: Any) -> None:
-    """`find_true_positives` with the true positives of each group of equal scores first, or, for
-    `worst`, last.
+def end_of_group(r: Any, end: Any, score: Any) -> Any:
+    """The first row behind r, before `end`, with another score than r. Source: none; a search."""
+    last = r + 1
+    while last < end and score[last] == score[r]:
+        last += 1
+    return last
 
-    score (D,) float64; curves.row is left alone. Source: study of statistics, section 3; twin:
-    enumeration of all orders in tests/statistics/test_ties.py.
+
+@kernel
+def has_hits(first: Any, last: Any, tp: Any) -> bool:
+    """Whether one of some rows is a true positive anywhere. Source: none; a search."""
+    for r in range(first, last):
+        for a in range(tp.shape[1]):
+            if tp[r, a] != np.uint64(0):
+                return True
+    return False
+
+
+@kernel
+def is_open(k: Any, ranked: Any, score: Any) -> bool:
+    """Whether the order of equal scores can change a curve of a class: one of them is a true
+    positive where another has another verdict. Source: none; a search.
     """
-    n_areas, n_thresholds = curves.n_tp.shape
+    first, end = ranked.off[k], ranked.off[k + 1]
+    while first < end:
+        last = end_of_group(first, end, score)
+        if last > first + 1 and has_hits(first, last, ranked.tp):
+            for r in range(first + 1, last):
+                for a in range(ranked.tp.shape[1]):
+                    if (
+                        ranked.tp[r, a] != ranked.tp[first, a]
+                        or ranked.ignored[r, a] != ranked.ignored[first, a]
+                    ):
+                        return True
+        first = last
+    return False
+
+
+@kernel
+def find_in_extreme_orders(k: Any, ranked: Any, score: Any, best: Any, worst: Any) -> None:
+    """`find_true_positives` with the true positives of each group of equal scores first, in best,
+    and last, in worst.
+
+    score (D,) float64; both `row` and the counts of worst's false ones are left alone. Source:
+    study of statistics, section 3; twin: enumeration of all orders in
+    tests/statistics/test_ties.py.
+    """
+    n_areas, n_thresholds = best.n_tp.shape
     zero = np.uint64(0)
-    curves.n_tp[:] = 0
-    curves.n_fp[:] = 0
-    curves.n_always_fp[:] = 0
+    best.n_tp[:] = 0
+    worst.n_tp[:] = 0
+    best.n_fp[:] = 0
+    best.n_always_fp[:] = 0
     full = ~zero >> np.uint64(64 - n_thresholds)
     first, end = ranked.off[k], ranked.off[k + 1]
     while first < end:
-        last = first + 1
-        while last < end and score[last] == score[first]:
-            last += 1
-        alone = last == first + 1
-        for turn in range(1 if alone else 2):
-            true_ones = alone or (turn == 0) != worst
-            false_ones = alone or not true_ones
+        last = end_of_group(first, end, score)
+        alone = last == first + 1 or not has_hits(first, last, ranked.tp)  # any order will do
+        for turn in range(1 if alone else 3):
+            early, false_ones, late = alone or turn == 0, alone or turn == 1, alone or turn == 2
             for r in range(first, last):
                 for a in range(n_areas):
                     hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
                     if (hits | ignored) == zero:
-                        curves.n_always_fp[a] += false_ones
+                        best.n_always_fp[a] += false_ones
                         continue
                     if hits == zero and (ignored == full or not false_ones):
                         continue
                     for t in range(n_thresholds):
                         bit = np.uint64(1) << np.uint64(t)
                         if hits & bit:
-                            if true_ones:
-                                i = curves.n_tp[a, t]
-                                n_false = curves.n_always_fp[a] + curves.n_fp[a, t]
-                                curves.false_before[a, t, i] = n_false
-                                curves.n_tp[a, t] = i + 1
+                            n_false = best.n_always_fp[a] + best.n_fp[a, t]
+                            if early:
+                                best.false_before[a, t, best.n_tp[a, t]] = n_false
+                                best.n_tp[a, t] += 1
+                            if late:
+                                worst.false_before[a, t, worst.n_tp[a, t]] = n_false
+                                worst.n_tp[a, t] += 1
                         elif false_ones and not ignored & bit:
-                            curves.n_fp[a, t] += 1
+                            best.n_fp[a, t] += 1
         first = last
 
 
 @kernel
-def score_extreme_order(
+def score_extreme_orders(
     classes: Any,
     ranked: Any,
     score: Any,
-    worst: Any,
     n_objects: Any,
     rule: Any,
-    curves: Any,
+    best: Any,
+    worst: Any,
     recall: Any,
     precision: Any,
     place: Any,
-    terms: Any,
+    low: Any,
+    high: Any,
 ) -> None:
-    """`score_classes` in the best or the worst order of equal scores; out: terms (J, A, T, R).
+    """`score_classes` in the worst and in the best order of equal scores; out: low and high
+    (J, A, T, R), left as they are where no order of a class changes them.
 
-    Source: as `find_in_extreme_order`.
+    Source: as `find_in_extreme_orders`.
     """
     for c in range(classes.size):
         k = classes[c]
-        if place[k] < 0:
+        if place[k] < 0 or not is_open(k, ranked, score):
             continue
-        find_in_extreme_order(k, ranked, score, worst, curves)
+        find_in_extreme_orders(k, ranked, score, best, worst)
         for a in range(n_objects.shape[1]):
-            for t in range(curves.n_tp.shape[1]):
-                n = curves.n_tp[a, t]
-                if n_objects[k, a] > 0:
-                    curve_at_true_positives(
-                        curves.false_before[a, t],
-                        n,
-                        n_objects[k, a],
-                        rule.epsilon,
-                        recall,
-                        precision,
-                    )
-                    integrate(
-                        rule.code, recall[:n], precision[:n], rule.points, terms[place[k], a, t]
-                    )
+            for t in range(best.n_tp.shape[1]):
+                n, sought = best.n_tp[a, t], n_objects[k, a]
+                if sought > 0:
+                    for is_best in range(2):
+                        before = best.false_before[a, t] if is_best else worst.false_before[a, t]
+                        terms = high[place[k], a, t] if is_best else low[place[k], a, t]
+                        curve_at_true_positives(before, n, sought, rule.epsilon, recall, precision)
+                        integrate(rule.code, recall[:n], precision[:n], rule.points, terms)
 
 
 @kernel
