@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
+from detmap.comparing import compare
 from detmap.diagnosis.tide import ERRORS
+from detmap.errors import DetmapError
 from detmap.page.content import Run
+from detmap.statistics.comparison import Pair
 
 
 def difference(a: Run, b: Run, metric: str) -> str:
-    """B less A, in points."""
+    """B less A in points, with its interval and p-value where they are known."""
     change = 100 * (b.result.metrics[metric] - a.result.metrics[metric])
-    return "" if math.isnan(change) else f"B - A {change:+.2f}"
+    if math.isnan(change):
+        return ""
+    text, pair = f"B - A {change:+.2f}", _pairs(a, b).get(metric)
+    if pair is None:
+        return text
+    if not math.isnan(pair.low):
+        text += f" ({100 * pair.low:+.1f} to {100 * pair.high:+.1f})"
+    if not math.isnan(pair.p):
+        text += f", p {pair.p:.2g}" if pair.p >= 1e-4 else ", p < 0.0001"
+    return text
+
+
+@lru_cache(maxsize=4)
+def _pairs(a: Run, b: Run) -> dict[str, Pair]:
+    """The difference of every metric, paired by image; empty where it cannot be tested."""
+    replicates = min(each.intervals.replicates if each.intervals else 0 for each in (a, b))
+    if not replicates:
+        return {}
+    try:
+        found = compare(a.result, b.result, names=("A", "B"), replicates=replicates)
+    except DetmapError:
+        return {}
+    return {pair.metric: pair for pair in found.pairs}
 
 
 def changed(a: Run, b: Run) -> list[str]:

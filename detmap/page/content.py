@@ -19,7 +19,7 @@ from detmap.diagnosis.passing import BEYOND, TP
 from detmap.diagnosis.slices import Slice, slices
 from detmap.diagnosis.summary import sentences
 from detmap.diagnosis.tide import Tide, tide, tidecv
-from detmap.errors import DataError
+from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.matching import match
 from detmap.protocol import Protocol
@@ -120,7 +120,10 @@ def _intervals(
     if len(result.matches.image_ids) < 2:
         return None
     replicates = REPLICATES[n_detections >= MANY]
-    return result.intervals(replicates=replicates, seed=seed, threads=threads)
+    try:
+        return result.intervals(replicates=replicates, seed=seed, threads=threads)
+    except ProtocolError:  # rules of a tool, whose influence nobody has worked out
+        return None
 
 
 def _precision(result: Result, threads: int | None) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def tiles(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def interval_text(runs: Sequence[Run]) -> str:
     """How the intervals were made."""
     if runs[0].intervals is None:
-        return "No intervals: there are too few images."
+        return "No intervals: there are too few images, or the rules are a tool's."
     return f"Intervals: {runs[0].intervals.signature}; they speak of images like these."
 
 
