@@ -35,7 +35,8 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     if not found:
         return []
     shown = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
-    text = f"metrics depend on the order of equal scores: {shown} (--ties tells more)"
+    verb = "metric depends" if len(found) == 1 else "metrics depend"
+    text = f"{verb} on the order of equal scores: {shown} (--ties tells more)"
     return [Note("ties-show", text, len(found))]
 
 

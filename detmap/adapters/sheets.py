@@ -182,6 +182,8 @@ def read_csv(path: Path) -> Sheet:
         lines = [line for line, row in zip(lines, rows, strict=True) if row]
         rows = [row for row in rows if row]
     names = [name.strip(text.SPACE) for name in rows[0]] if rows else []
+    if names[1:] and not names[0]:
+        names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
     if len(names) < 2 or len(set(names)) < len(names) or "" in names:
         what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
         fix = "the first line names the columns, each once: image, class, xmin, ..."

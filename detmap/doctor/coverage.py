@@ -26,6 +26,9 @@ def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
     """Images and classes that nothing was detected on, where that is no accident."""
     truth = trial.truth
     image, label = raw.places(truth)
+    if not len(image) and len(truth):
+        yield Finding("images-without-detections", "there is no detection at all", ap50)
+        return
     known = image >= 0
     if not known.any():
         return

@@ -216,3 +216,13 @@ def test_numbers_of_classes_are_ids(tmp_path: Path) -> None:
     truth = read_truth(make.write(tmp_path / "t.csv", "image,class,x,y,w,h\na,3,1,2,3,4\n"))
     assert (truth.categories.ids.tolist(), truth.categories.names) == ([3], ("3",))
     assert np.isnan(truth.images.width).all()
+
+
+def test_the_index_that_pandas_writes_is_no_column(tmp_path: Path) -> None:
+    plain = "image,class,xmin,ymin,xmax,ymax\na,cat,0,0,9,9\nb,dog,1,1,5,5\n"
+    rows = plain.splitlines()
+    (tmp_path / "plain.csv").write_text(plain)
+    (tmp_path / "index.csv").write_text("\n".join(["," + rows[0], "0," + rows[1], "1," + rows[2]]))
+    truth, wanted = read_truth(tmp_path / "index.csv"), read_truth(tmp_path / "plain.csv")
+    assert truth.images.ids.tolist() == wanted.images.ids.tolist() == ["a", "b"]
+    assert truth.boxes.tolist() == wanted.boxes.tolist()

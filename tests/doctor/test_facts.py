@@ -198,3 +198,10 @@ def test_an_assignment_is_the_best_one() -> None:
         )
         assert total == pytest.approx(best)
         assert len({k for k in chosen if k >= 0}) == min(rows, columns_)
+
+
+def test_no_detection_at_all(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("[]")
+    (finding,) = detmap.doctor(TRUTH, tmp_path / "results.json")
+    assert (finding.name, finding.fix) == ("images-without-detections", "")
+    assert "no detection at all" in finding.sentence

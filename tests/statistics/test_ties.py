@@ -92,6 +92,8 @@ def test_the_note_comes_where_a_digit_changes() -> None:
         changing = [name for name, one in bounds.items() if one.shows]
         assert [note.count for note in notes] == ([len(changing)] if changing else [])
         assert all(changing[0] in note.text for note in notes)
+        verb = "metric depends " if len(changing) == 1 else "metrics depend "
+        assert all(note.text.startswith(verb) for note in notes)
 
 
 def test_without_equal_scores_there_is_one_number() -> None:
