@@ -30,6 +30,8 @@ _KINDS = (
 )
 
 _PIECE = 1 << 24  # bytes that are unpacked at a time
+_PLENTY = 1 << 26  # bytes that any file may unpack to
+MOST_TIMES = 200  # as large as it is packed: JSON gets 5 to 50, what is made to harm 1000
 
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
 
@@ -159,7 +161,7 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
     data = read_bytes(path, times=times, what=what)
     if Path(path).suffix.lower() != ".gz":
         return data
-    parts, total = [], 0
+    parts, total, size = [], 0, len(data)
     fix = "write or copy the file again"
     while data:
         member = zlib.decompressobj(wbits=31)
@@ -170,6 +172,9 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
                 raise UnreadableError(shown(path), f"not gzip: {error}", fix) from None
             data = member.unconsumed_tail
             total += len(part)
+            if total > max(_PLENTY, MOST_TIMES * size):
+                what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
+                raise UnreadableError(shown(path), what, "unpack it, and check what it holds")
             memory.require(times * total, shown(path), what)
             parts.append(part)
             if not part and not data and not member.eof:

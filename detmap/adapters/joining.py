@@ -251,7 +251,7 @@ def classes_by_id(
     if not isinstance(given, list) and given.dtype.kind == "i":
         ids, labels = policy.class_ids(truth, source)
         place = positions(ids, given)
-        return place if labels is None else np.where(place < 0, -1, labels[place]).astype(np.int32)
+        return place if labels is None else np.append(labels, np.int32(-1))[place]
     policy.refuse_class_names(source)
     by_name = unknown.by_unique_name(truth, source)
     names = np.asarray(given, dtype=object).tolist()

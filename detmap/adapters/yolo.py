@@ -7,6 +7,7 @@ leaves an image out because a row is wrong, here it is an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,7 +88,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     found = yolo_data.find(path, split, image_sizes)
     width, height = _sizes(found, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, found.images)), (width, height))
-    there = [i for i, label in enumerate(found.labels) if label.is_file()]
+    there = [i for i, label in enumerate(found.labels) if os.path.lexists(label)]
     lines = label_files.read([found.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
     rows = _rows(lines, found.keypoints, scored=False)

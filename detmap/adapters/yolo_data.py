@@ -25,6 +25,7 @@ NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
 SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
 MOST_BYTES = 1 << 22  # of a YAML file
 MOST_CLASSES = 100_000
+MOST_VALUES = 2_000_000  # as many as such a file can hold without an alias
 IMAGES, LABELS = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
 
 
@@ -131,11 +132,32 @@ def _load(path: Path) -> dict[Any, Any]:
         raise DataError(
             f"{shown(path)}{line}", f"not plain YAML: {what}", "write the keys val and names"
         ) from None
+    if not _is_small(found):
+        raise DataError(
+            shown(path),
+            "lists or numbers that are endless: aliases of aliases, or thousands of digits",
+            "write the keys val and names without aliases",
+        )
     if not isinstance(found, dict):
         raise DataError(
             shown(path), f"a {type(found).__name__}, not keys", "write the keys val and names"
         )
     return found
+
+
+def _is_small(value: Any) -> bool:
+    """Whether everything in a value, followed through its aliases, can be written out."""
+    left, waiting = MOST_VALUES, [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, int) and each.bit_length() > 256:
+            return False
+        if isinstance(each, dict | list | tuple | set):
+            left -= len(each) + 1
+            if left < 0:
+                return False
+            waiting += [*each, *each.values()] if isinstance(each, dict) else each
+    return True
 
 
 def _names(path: Path, data: dict[Any, Any]) -> tuple[str, ...]:

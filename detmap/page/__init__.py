@@ -18,7 +18,7 @@ KINDS = ("html", "md")
 
 def require(kind: str, *, pictures: bool) -> None:
     """A `DetmapError` where what the report needs is not installed."""
-    needed = {"jinja2": kind != "md", "cv2": pictures}
+    needed = {"jinja2": kind != "md", "cv2": pictures, "PIL": pictures}
     for module, is_needed in needed.items():
         if is_needed and find_spec(module) is None:
             raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")

@@ -12,6 +12,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from detmap import opening
+from detmap.adapters import image_sizes
 from detmap.diagnosis import Diagnosis
 from detmap.diagnosis.mistakes import Mistake
 from detmap.diagnosis.summary import MEANING
@@ -22,6 +24,7 @@ from detmap.tables import boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
 BUDGET = 900_000  # bytes of all crops
+MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
 GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)
 
@@ -62,14 +65,14 @@ class Pictures:
         name = images.stems[image] or str(images.ids[image])
         path = self._path(name)
         data = None
-        if path is not None:
+        if path is not None and name not in self.missing:
             try:
-                data = cv2.imdecode(np.fromfile(path, dtype=np.uint8), cv2.IMREAD_COLOR)
-            except (OSError, cv2.error):
+                data = _decoded(path)
+            except (DataError, cv2.error):
                 data = None
-        if data is None:
+        if data is None and name not in self.missing:
             self.missing.append(name)
-        return None if data is None else np.asarray(data, dtype=np.uint8)
+        return data
 
     def _path(self, stem: str) -> Path | None:
         if self._index is None:
@@ -79,6 +82,24 @@ class Pictures:
             )
             self._index = {path.stem: path for path in reversed(files)}
         return self._index.get(Path(stem).name)
+
+
+def _decoded(path: Path) -> NDArray[np.uint8] | None:
+    """The pixels of an image; None where it has too many, which its header says before anything
+    is unpacked.
+
+    Raises
+    ------
+    DataError : no file, no image
+    """
+    import cv2
+
+    data = opening.read_bytes(path, most=MOST_BYTES)
+    width, height = image_sizes.from_headers([path])
+    if width[0] * height[0] > MOST_PIXELS:
+        return None
+    found = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
+    return None if found is None else np.asarray(found, dtype=np.uint8)
 
 
 def gallery(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, str, list[dict[str, Any]]]]:

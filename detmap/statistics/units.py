@@ -84,8 +84,12 @@ def _read(path: Path) -> dict[str, str]:
         text = opening.read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DataError(str(path), "is not text", "give a CSV file: image,group") from None
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
     found: dict[str, str] = {}
-    for number, row in enumerate(csv.reader(io.StringIO(text)), start=1):
+    for number, row in enumerate(rows, start=1):
         cells = [cell.strip() for cell in row]
         if not any(cells) or (
             number == 1 and [cell.lower() for cell in cells] == ["image", "group"]

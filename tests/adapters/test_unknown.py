@@ -341,3 +341,15 @@ def test_a_mapping_from_image_id_to_output(tmp_path: Path) -> None:
             Evaluator(truth=truth).update(images)
     with pytest.raises(DataError, match="alone: 3"):
         Evaluator(classes=[1, 2]).update({1: boxes(), 2: boxes(), 3: boxes()}, targets)
+
+
+@pytest.mark.parametrize("unknown", ["error", "drop"])
+def test_class_names_of_which_the_truth_has_none(tmp_path: Path, unknown: str) -> None:
+    file = results(tmp_path, {"category_id": 1})
+    names = make.write(tmp_path / "names.txt", "elsewhere\n")
+    outcome = run(
+        *("eval", str(coco(tmp_path)), str(file), "--class-names", str(names)),
+        *("--unknown", unknown),
+    )
+    assert outcome.code == (2 if unknown == "error" else 0)
+    assert "detmap's fault" not in outcome.err

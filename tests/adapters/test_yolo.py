@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +199,14 @@ BAD_YAML = {
         "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nval: *c\nnames: [a]\n",
         "write a path, or a list of paths",
     ),
+    "billion laughs": (
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join(9 * [f'*{a}'])}]\n" for a, b in pairwise("abcdefghij"))
+        + "val: *j\nnames: [cat]\n",
+        "endless",
+    ),
+    "itself": ("val: &a [*a]\nnames: [cat]\n", "endless"),
+    "sexagesimal": (f"val: images/val\nnames: [{'1:' * 3000}1]\n", "endless"),
 }
 
 
@@ -211,6 +221,22 @@ def test_a_data_yaml_that_is_none(tmp_path: Path, monkeypatch: Any, name: str) -
     outcome = run("eval", "data.yaml", "x.json")
     assert outcome.code == 2
     assert "data.yaml" in outcome.err
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "broken link"])
+def test_labels_that_are_no_files_are_not_taken_for_images_without_objects(
+    tmp_path: Path, kind: str
+) -> None:
+    small(tmp_path, c="0 .5 .5 .1 .1\n")
+    label = tmp_path / "labels" / "val" / "a.txt"
+    if kind == "pipe":
+        os.mkfifo(label)
+    elif kind == "folder":
+        label.mkdir()
+    else:
+        label.symlink_to(tmp_path / "gone.txt")
+    with pytest.raises(DataError, match=r"a\.txt"):
+        read_truth(tmp_path / "data.yaml")
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import detmap
 from detmap import page
@@ -210,3 +212,29 @@ def test_charts_have_words() -> None:
     assert 'aria-label="T &lt;1&gt;: told"' in text
     assert "a &amp; b" in text
     assert "nan" not in text
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "circle", "bomb", "half"])
+def test_images_that_are_none_or_too_large_are_sketches(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    whole = next(PICTURES.iterdir()).read_bytes()
+    bomb = make.write(tmp_path / "bomb.png", b"")
+    if kind == "bomb":
+        Image.new("1", (20_000, 6_000)).save(bomb)
+    for image in json.loads(COCO.read_text())["images"]:
+        file = folder / Path(image["file_name"]).name
+        if kind == "pipe":
+            os.mkfifo(file)
+        elif kind == "folder":
+            file.mkdir()
+        elif kind in ("device", "circle"):
+            file.symlink_to("/dev/zero" if kind == "device" else file)
+        else:
+            file.write_bytes(bomb.read_bytes() if kind == "bomb" else whole[:99])
+    outcome = run(
+        *("report", str(COCO), str(BOTH[0]), "--images", str(folder)),
+        *("-o", str(tmp_path / "page.html")),
+    )
+    assert outcome.code == 0, outcome.err
+    assert "drawn as sketches" in (tmp_path / "page.html").read_text()

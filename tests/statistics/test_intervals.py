@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap import DataError
 from detmap.statistics import intervals as made
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import influence
@@ -205,3 +206,10 @@ def test_a_clipped_center_stays_an_interval() -> None:
     low, high = made.logit_interval(1e-9, 5.0, 0.1, 200.0)
     assert 0.0 <= low < 1e-300
     assert high == 1.0
+
+
+def test_a_file_of_groups_with_a_quote_that_never_ends(tmp_path: Path) -> None:
+    file = tmp_path / "groups.csv"
+    file.write_text('image,group\n"' + "x" * 200_000)
+    with pytest.raises(DataError, match="not CSV"):
+        units(np.arange(3), file)
