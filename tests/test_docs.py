@@ -110,6 +110,15 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
         assert runner.run(example).failed == 0
 
 
+@pytest.mark.parametrize("name", ["tools", "reproduce", "ranking"])
+def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
+    module = importlib.import_module(f"detmap.{name}")
+    examples = doctest.DocTestFinder(recurse=False).find(module, name, globs={})
+    assert examples
+    for example in examples:
+        assert doctest.DocTestRunner().run(example).failed == 0
+
+
 def resolved(name: str) -> Any:
     """What a dotted name stands for; modules go before what a package shows under their name."""
     module, parts = None, name.split(".")
