@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,13 @@ class Diagnosis(Immutable):
         fixer = np.full(len(self.truth), -1, dtype=np.int32)
         fixer[objects] = rows[first]
         return fixer
+
+    def _repr_html_(self) -> str:
+        """What stands out, for a notebook."""
+        from detmap.diagnosis.summary import sentences
+
+        items = "".join(f"<li>{escape(text)}</li>" for text in sentences(self))
+        return f"<p>{escape(repr(self))}</p><ul>{items}</ul>"
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)

@@ -133,6 +133,14 @@ def test_a_diagnosis_cannot_be_changed() -> None:
         dataclasses.replace(found, kind=found.kind[:-1])
 
 
+def test_a_notebook_shows_what_stands_out() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "<b>"})
+    detections = detmap.detections_from_arrays(truth, [1], [1], [[50, 50, 9, 9]], [0.5])
+    shown = diagnose(truth, detections)._repr_html_()
+    assert "<li>AP at IoU 0.5 is 0.00; what costs most is" in shown
+    assert "<b>" not in shown
+
+
 def test_repr_is_short() -> None:
     assert "\n" not in repr(diagnose(*tables(1), "coco-bbox"))
 
