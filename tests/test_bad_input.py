@@ -797,11 +797,12 @@ def test_an_unknown_split() -> None:
 def test_no_split_by_default() -> None:
     lists = Path("VOC2007/ImageSets/Main")
     (lists / "test.txt").rename(lists / "train.txt")
+    (lists / "all.txt").write_bytes((lists / "train.txt").read_bytes())
     assert_refused(
         run("eval", "VOC2007", "text"),
         str(lists),
         "neither test.txt nor val.txt",
-        "there are train",
+        "there are all, train",
     )
 
 
