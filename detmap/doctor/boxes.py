@@ -52,6 +52,18 @@ MEANT = {
 }
 
 
+def _centers(b: Boxes) -> Boxes:
+    return np.column_stack([b[:, :2] + b[:, 2:] / 2, b[:, 2:]])
+
+
+WRITTEN: dict[str, tuple[Callable[[Boxes], Boxes], str, tuple[str, ...]]] = {
+    "xywh": (_centers, "cxcywh", ("xyxy", "xywh")),  # YOLO, "cxcywh"
+    "xyxy": (_corners, "xywh", ("xyxy",)),  # "voc xywh"
+}
+"""By what a table holds: how to undo what a reader made of other numbers, what these were read as,
+and what else they may be."""
+
+
 def fractional(raw: Raw) -> bool:
     """Whether boxes are in fractions of something."""
     boxes = raw.boxes
@@ -70,6 +82,14 @@ def repairs(sample: Sample) -> Iterator[Repair]:
                 partial(reread, layout=layout, frame=None),
                 2 if layout == "yxyx" else 1,
             )
+    undo, read_as, others = WRITTEN[native]
+    for layout in () if of_fractions else others:
+        yield Repair(
+            f"boxes-{layout}",
+            f"boxes are {MEANT[layout]}, and are read as {MEANT[read_as]}",
+            partial(reread, layout=layout, frame=None, undo=undo),
+            2,
+        )
 
     def ap50(layout: str, frame: Frame) -> float:
         rows = reread(sample.rows, sample.truth, layout=layout, frame=frame)
@@ -111,9 +131,16 @@ def _sentence(frame: Frame, of_fractions: bool, layout: str, native: str) -> str
     return f"boxes are in fractions, {frame.told().replace('1 x 1 pixels', 'a square')}{order}"
 
 
-def reread(raw: Raw, truth: Truth, *, layout: str, frame: Frame | None) -> Raw:
-    """The rows with their boxes read in a layout and a frame."""
-    boxes = LAYOUTS[layout](raw.boxes.copy())
+def reread(
+    raw: Raw,
+    truth: Truth,
+    *,
+    layout: str,
+    frame: Frame | None,
+    undo: Callable[[Boxes], Boxes] | None = None,
+) -> Raw:
+    """The rows with their boxes read in a layout and a frame, after what a reader did is undone."""
+    boxes = LAYOUTS[layout](raw.boxes.copy() if undo is None else undo(raw.boxes))
     if frame is not None:
         image, _ = raw.places(truth)
         size = np.column_stack([truth.images.width, truth.images.height])[image]

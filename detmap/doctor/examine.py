@@ -139,9 +139,11 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
         return after.ap50 > max(GAIN, 2 * before.ap50)
     if repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
         return after.ap50 >= before.ap50 + GAIN / 2
+    more = after.found - before.found
+    if repair.name == "classes-permuted":  # held to other images; two of many classes cost little
+        return after.ap50 >= before.ap50 + GAIN and more >= LEAST_MORE
     if after.ap50 < max(before.ap50 + GAIN, before.ap50 * TIMES):
         return False
-    more = after.found - before.found
     if more >= LEAST_MORE and after.ap50 >= max(2 * before.ap50, before.ap50 + 5 * GAIN):
         return True
     return bool(more > DEVIATIONS * (after.found + before.found) ** 0.5)

@@ -90,8 +90,32 @@ def test_a_path_tables_records_and_arrays_are_alike(right: Columns, tmp_path: Pa
     assert named(found[0]) == ["boxes-xyxy"]
 
 
-def test_no_detections_are_no_finding(right: Columns) -> None:
-    assert detmap.doctor(right.truth, right.take(np.arange(0)).arrays()) == []
+def test_no_detections_are_said(right: Columns) -> None:
+    """AP 0 without a word looks like a bad detector."""
+    nothing = right.take(np.arange(0)).arrays()
+    assert named(detmap.doctor(right.truth, nothing)) == ["images-without-detections"]
+    assert detmap.doctor(right.truth.take(np.arange(0)), nothing) == []
+
+
+def test_two_classes_in_each_others_place_are_found(right: Columns) -> None:
+    """Of many classes two cost little: less than by what a repair has to multiply AP50."""
+    category = right.category.copy()
+    category[right.category == 1], category[right.category == 2] = 2, 1
+    found = detmap.doctor(right.truth, {**right.arrays(), "category_id": category})
+    assert named(found) == ["classes-permuted"]
+
+
+@pytest.mark.parametrize("wanted", ["boxes-xyxy", "boxes-xywh"])
+def test_numbers_that_a_reader_took_for_centers(right: Columns, wanted: str) -> None:
+    """As in YOLO's labels: the table holds what the reader made of them."""
+    boxes = right.boxes.copy()
+    if wanted == "boxes-xyxy":
+        boxes[:, 2:] += boxes[:, :2]
+    boxes[:, :2] -= boxes[:, 2:] / 2
+    (finding,) = detmap.doctor(right.truth, {**right.arrays(), "boxes": boxes})
+    assert finding.name == wanted
+    assert finding.ap50_after == pytest.approx(0.606, abs=0.001)
+    assert "are read as center" in finding.sentence
 
 
 @pytest.mark.parametrize(
