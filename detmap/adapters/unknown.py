@@ -213,7 +213,10 @@ def refusal(
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
     has = f"the truth has {len(table)} {plural}"
     if kind == "image":
-        has = "probably they are of another split: " + has
+        why = "probably they are of another split"
+        if 2 * len(names) < len(table) == len(np.unique(truth.image)):
+            why = "images without objects belong into the truth too, in CSV as a row without a box"
+        has = f"{why}: {has}"
     example = f" such as {table[0]!r}" if len(table) else ""
     return DataError(
         where,

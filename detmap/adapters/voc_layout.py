@@ -77,6 +77,9 @@ def find(path: Path, split: str | None) -> Layout:
         return _every(path, path, "")
     folders = _split_folders(path)
     if not folders:
+        for inner in ("ground-truth", "groundtruths"):  # Cartucho's, rafaelpadilla's
+            if (path / inner).is_dir():
+                folder_with(path, "Annotations", f"name {shown(path / inner)}")
         folder_with(path, "Annotations")
     if split is None:
         split = next((name for name in SPLITS[:3] if name in folders), None)

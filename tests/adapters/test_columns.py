@@ -226,3 +226,18 @@ def test_the_index_that_pandas_writes_is_no_column(tmp_path: Path) -> None:
     truth, wanted = read_truth(tmp_path / "index.csv"), read_truth(tmp_path / "plain.csv")
     assert truth.images.ids.tolist() == wanted.images.ids.tolist() == ["a", "b"]
     assert truth.boxes.tolist() == wanted.boxes.tolist()
+
+
+def test_images_without_objects_have_to_be_in_the_truth(tmp_path: Path) -> None:
+    """What pandas writes of a table of objects lacks them."""
+    head, box = "image,class,xmin,ymin,xmax,ymax", "cat,0,0,9,9"
+    (tmp_path / "truth.csv").write_text("\n".join([head, f"a,{box}", f"b,{box}", f"c,{box}"]))
+    (tmp_path / "found.csv").write_text("\n".join([f"{head},score", f"empty,{box},0.9"]))
+    with pytest.raises(DataError, match="images without objects belong into the truth"):
+        read_detections(tmp_path / "found.csv", read_truth(tmp_path / "truth.csv"))
+
+
+def test_the_folder_above_those_of_an_old_tool(tmp_path: Path) -> None:
+    (tmp_path / "ground-truth").mkdir()
+    with pytest.raises(DataError, match=r"name .*ground-truth"):
+        read_truth(tmp_path)
