@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import files, operating
+from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.operating import Points
 from detmap.report.panels import Curve, Panel, draw
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 
 def write(path: str | Path, matches: Matches, t: int, signature: str) -> None:
     """Draw the panels to a file, in the format of its suffix."""
+    if not isinstance(path, str | Path):
+        raise DataError("plot: path", f"a {type(path).__name__}", "give a string or a Path")
     files.write_bytes(path, draw(Path(path), panels(matches, t), signature))
 
 

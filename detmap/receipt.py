@@ -149,6 +149,9 @@ def parse(data: bytes, where: str) -> Receipt:
         values = content[name].values() if isinstance(content[name], dict) else content[name]
         if not all(map(is_good, values)):
             raise DataError(f"{where}: {name}", "malformed", fix)
+    lacking = [name for name in ("images", "objects", "classes") if name not in content["counts"]]
+    if lacking:
+        raise DataError(f"{where}: counts", f"no {', '.join(lacking)}", fix)
     try:
         rules = protocols.from_dict(content["protocol"], where=f"{where}: protocol")
         rules = protocols.as_told(
@@ -167,6 +170,9 @@ def differences(receipt: Receipt, result: Result) -> list[str]:
     before = receipt.content
     if now["data"] != before["data"]:
         found.append(f"the content of the data: {before['data']} then, {now['data']} now")
+    for name, value in (("signature", result.signature), ("short", short(result.signature))):
+        if _without_version(before[name]) != _without_version(value):
+            found.append(f"{name}: {before[name]} then, {value} now")
     for name in sorted({*before["metrics"], *now["metrics"]}):
         then, value = (each["metrics"].get(name, "absent") for each in (before, now))
         if then != value:
@@ -178,6 +184,11 @@ def differences(receipt: Receipt, result: Result) -> list[str]:
     if now["per_class"] != before["per_class"]:
         found.append("the table of classes has other numbers")
     return found
+
+
+def _without_version(signature: str) -> list[str]:
+    """The parts of a signature that the next release has to find again."""
+    return [part for part in signature.split("|") if not part.startswith("detmap:")]
 
 
 def digest_of(path: str | Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from detmap import aggregation, curves, display, remarks
 from detmap.aggregation import COUNTS
 from detmap.catalog import summed
 from detmap.curves import Scores
-from detmap.errors import DetmapError, ProtocolError
+from detmap.errors import DataError, DetmapError, ProtocolError
 from detmap.matches import Matches, Overview
 from detmap.metrics import MetricRow
 from detmap.outlines import outline
@@ -250,6 +250,8 @@ class Result:
         """The result of each named set of images, as `select`; `detmap.read_slices` reads such
         sets.
         """
+        if not isinstance(images, Mapping):
+            raise DataError("slices", f"a {type(images).__name__}", "give image ids by name")
         return {name: self.select(image_ids) for name, image_ids in images.items()}
 
     def per_image(self, iou: float | None = None) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 import detmap
 from detmap import Categories, DetmapError, Evaluator, Images, Matches, ranking
 from detmap.overlaps.keypoints import Keypoints
+from tests import builders as make
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]
 
@@ -63,6 +64,7 @@ VALUES: dict[str, Any] = {
     "a list of itself": itself(),
     "no array": Fails(),
 }
+SAMPLE = make.SHAPES / "instances_test.json"
 truth = detmap.truth_from_arrays([1, 2], [1, 2], BOX * 2)
 found = detmap.detections_from_arrays(truth, [1, 2], [1, 2], BOX * 2, [0.5, 0.6])
 rules = detmap.load_protocol("coco-bbox")
@@ -101,6 +103,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "Evaluator.load": lambda x: Evaluator.load(x),
     "curve": lambda x: result.curve(x),
     "curve.iou": lambda x: result.curve("1", iou=x),
+    "Result.slices": lambda x: result.slices(x),
+    "Result.plot": lambda x: result.plot(x),
+    "intervals.groups": lambda x: result.intervals(replicates=2, groups=x),
+    "read_truth.roles": lambda x: detmap.read_truth(SAMPLE, roles=x),
+    "read_truth.attributes": lambda x: detmap.read_truth(SAMPLE, attributes=x),
     "Result.classes": lambda x: result.classes(x),
     "select": lambda x: matches.select(x),
     "select_classes": lambda x: matches.select_classes(x),

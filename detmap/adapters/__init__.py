@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,9 @@ def read_truth(
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
     path = registry.as_path(path)
+    for name, words in (("roles", roles), ("attributes", attributes)):
+        if not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
+            raise DataError(name, f"{words!r:.60}", "give a tuple of names")
     with readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
         told = registry.told(

@@ -8,6 +8,7 @@ import argparse
 
 from detmap import citing
 from detmap.cli import options, receipts, streams
+from detmap.report.text import shown
 
 EXAMPLES = (
     "detmap cite run.json",
@@ -29,5 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_to_overwrite(arguments.output, [arguments.receipt])
     content = receipts.read(arguments.receipt).content
     parts = [citing.sentence(content), citing.caption(content), *citing.bibtex(content)]
-    streams.write("\n\n".join(parts) + "\n", arguments.output)
+    text = "\n\n".join(parts)
+    streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)
     return 0

@@ -145,6 +145,9 @@ def intervals(
     DataError : a level, number or method that cannot be; images without a group
     """
     check(level, method)
+    if progress is not None and not callable(progress):
+        what = f"a {type(progress).__name__}"
+        raise DataError("progress", what, "give a function of two numbers, or leave it out")
     if replicates != 0:
         drawing.check(replicates, seed)
     rows, of_class = tuple(matches.protocol.rows()[0]), aggregation.class_rows(matches.protocol)

@@ -61,6 +61,9 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     if groups is None:
         every = np.arange(len(image_ids), dtype=np.int32)
         return Units(every, len(image_ids), tuple(map(str, image_ids.tolist())))
+    if not isinstance(groups, Mapping | str | Path):
+        what, fix = f"a {type(groups).__name__}", "give groups by image id, or the path of a file"
+        raise DataError("groups", what, fix)
     where = "groups" if isinstance(groups, Mapping) else str(groups)
     of_image = dict(groups) if isinstance(groups, Mapping) else _read(Path(groups))
     names = {str(key): str(value) for key, value in of_image.items()}

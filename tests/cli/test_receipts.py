@@ -96,6 +96,31 @@ def test_a_forged_number_is_found(known: Path, tmp_path: Path) -> None:
     assert "AP: " in outcome.out
 
 
+@pytest.mark.parametrize("name", ["signature", "short"])
+def test_a_forged_signature_is_found_and_harms_no_terminal(
+    known: Path, tmp_path: Path, name: str
+) -> None:
+    content = json.loads(known.read_text())
+    content[name] = "\x1b]0;x\x07" + content[name].replace("coco-bbox", "voc2007")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = verify(file)
+    assert outcome.code == 1
+    assert f"{name}: " in outcome.out
+    for each in (outcome, run("cite", file)):
+        assert "\x1b" not in each.out
+
+
+def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
+    content = json.loads(known.read_text())
+    del content["counts"]["images"]
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = run("cite", file)
+    assert outcome.code == 2
+    assert "counts: no images" in outcome.err
+
+
 @pytest.mark.parametrize(
     "change",
     [
