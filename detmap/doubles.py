@@ -15,10 +15,20 @@ from detmap.tables import boxes_as
 Boxes = NDArray[np.float64]
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 PAIRS_AT_ONCE = 1_000_000
+MOST_PAIRS = 20_000_000
+
+
+def too_many(rows: Any) -> bool:
+    """Whether the rows of an image and class are so many that their pairs take many seconds."""
+    cell = rows.image.astype(np.int64) * (1 + rows.label.max(initial=0)) + rows.label
+    size = np.unique(cell, return_counts=True)[1]
+    return bool((size * (size - 1) // 2).sum() > MOST_PAIRS)
 
 
 def doubled(rows: Any) -> float:
-    """The share of rows that a better row of their image and class lies on."""
+    """The share of rows that a better row of their image and class lies on; 0 for too many."""
+    if too_many(rows):
+        return 0.0
     lies = np.zeros(len(rows), dtype=bool)
     lies[pairs(rows, SAME_OBJECT)[1]] = True
     return float(lies.sum() / max(1, len(rows)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,9 @@ def read_truth(
     """
     path = registry.as_path(path)
     for name, words in (("roles", roles), ("attributes", attributes)):
-        if not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
+        if not isinstance(words, Sequence | Set) or not all(
+            isinstance(word, str) for word in words
+        ):
             raise DataError(name, f"{words!r:.60}", "give a tuple of names")
     with readable(path):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
