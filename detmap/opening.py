@@ -172,7 +172,7 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
                 raise UnreadableError(shown(path), f"not gzip: {error}", fix) from None
             data = member.unconsumed_tail
             total += len(part)
-            if total > max(_PLENTY, MOST_TIMES * size):
+            if total > max(_PLENTY, MOST_TIMES * (size - len(data))):
                 what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
                 raise UnreadableError(shown(path), what, "unpack it, and check what it holds")
             memory.require(times * total, shown(path), what)
