@@ -151,6 +151,14 @@ def test_slices_from_attributes(tmp_path: Path, truth: detmap.Truth) -> None:
     }
 
 
+def test_more_slices_than_anybody_looks_at(tmp_path: Path) -> None:
+    file = tmp_path / "slices.json"
+    file.write_text(json.dumps({f"s{k}": [1] for k in range(2001)}))
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    with pytest.raises(DataError, match="2001 slices"):
+        detmap.read_slices(file, truth)
+
+
 BAD = {
     "an unknown image": ("s.json", '{"a": [999999]}', "no image 999999"),
     "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 is there twice"),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import given, opening
+from detmap import given, memory, opening
 from detmap.adapters import text
 from detmap.errors import DataError, few
 from detmap.opening import shown
@@ -28,6 +28,7 @@ HEIGHT = ("height", "imageheight", "imgheight", "h")
 
 _IGNORED = re.compile(r"[\s_.\-]+")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+CELL = 100  # bytes of memory that a cell takes while it is read, as a Python object
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
 
 Column = Sequence[str] | NDArray[Any]
@@ -217,7 +218,12 @@ def read_parquet(path: Path) -> Sheet:
         ) from None
     data = opening.read_bytes(path, times=IN_MEMORY)
     try:
-        table = parquet.read_table(pyarrow.BufferReader(data))
+        file = parquet.ParquetFile(pyarrow.BufferReader(data))
+        size = file.metadata.num_rows * max(file.metadata.num_columns, 1)
+        memory.require(CELL * size, shown(path), f"{size} cells")  # a small file may hold them
+        table = file.read()
+    except DataError:
+        raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
         what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DataError(

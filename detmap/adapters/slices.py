@@ -22,6 +22,7 @@ from detmap.opening import shown
 from detmap.tables import Truth
 
 MOST_VALUES = 100  # of an attribute: more are measurements, not slices
+MOST_SLICES = 2000  # that anybody looks at
 
 
 def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
@@ -38,10 +39,14 @@ def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
     """
     path = registry.as_path(path)
     content = text.decoded(path)
-    named = _of_json if content.lstrip().startswith("{") else _of_csv
+    read = _of_json if content.lstrip().startswith("{") else _of_csv
+    named = read(path, content)
+    if len(named) > MOST_SLICES:
+        what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
+        raise DataError(shown(path), what, "write several files")
     return {
         name: truth.images.ids[np.sort(_places(where, images, truth))]
-        for name, (where, images) in named(path, content).items()
+        for name, (where, images) in named.items()
     }
 
 

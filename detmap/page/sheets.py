@@ -67,7 +67,9 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["class", "objects"]
     header += [f"{letter}{name}" for name in (*values, "F1", "score") for letter in letters]
-    header += ["precision", "recall", "FP", "missed"] if len(runs) == 1 else []
+    if len(runs) == 1:
+        header[3:3] = [f"95 % CI of {values[0]}"] if values else []
+        header += ["precision", "recall", "FP", "missed"]
     rows = []
     for k, first in enumerate(per_class[0]):
         row: list[Any] = [first["name"], first["objects"]]
@@ -76,10 +78,19 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
         row += [100 * point.f1 for point in points]
         row += [f"{point.score:.3f}" if point.score == point.score else None for point in points]
         if len(runs) == 1:
+            row[3:3] = [_interval(runs[0], first["name"], values[0])] if values else []
             point = points[0]
             row += [100 * point.precision, 100 * point.recall, point.fp, point.missed]
         rows.append(row)
     return {"header": header, "rows": rows}
+
+
+def _interval(run: Run, name: str, value: str) -> str | None:
+    """The interval of a class's number, in points; None where there is none."""
+    known = run.intervals.per_class.get(name, {}) if run.intervals is not None else {}
+    if value not in known or known[value].why_not:
+        return None
+    return f"{100 * known[value].low:.1f} to {100 * known[value].high:.1f}"
 
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:

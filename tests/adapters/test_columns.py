@@ -187,6 +187,20 @@ def test_a_box_format_that_the_columns_deny(tmp_path: Path) -> None:
         read_truth(file, box_format="yolo")
 
 
+def test_a_small_parquet_of_many_rows_is_measured_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "t.parquet"
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {name: ["a"] * 200_000 for name in ("image", "class")}
+    columns |= {name: [1.0] * 200_000 for name in "xywh"}
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), file)
+    assert file.stat().st_size < 100_000
+    monkeypatch.setattr("detmap.memory.available", lambda: 1 << 20)
+    with pytest.raises(DataError, match="1200000 cells"):
+        detmap.read_truth(file, box_format="xywh")
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(99) + b"PAR1", b"image,class"])
 def test_parquet_that_is_none(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("pyarrow")
