@@ -43,7 +43,7 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
 def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
     """The scores with every cell at its lowest, and at its highest; recall does not move."""
     setting = Setting(matches, scores)
-    low, high = (np.ascontiguousarray(scores.terms.transpose(3, 0, 1, 2)) for _ in range(2))
+    low, high = (scores.terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
 
     def some(classes: NDArray[np.int32]) -> None:
         most = int(setting.most[classes].max())

@@ -288,7 +288,8 @@ def integrate_lanes(
         for t in range(n_thresholds):
             for lane in range(LANES):
                 size = float(grid.n_points) if grid.n_points > 0 else n_objects[a, lane]
-                state.total[a, t, lane] /= size
+                if size > 0.0:  # 0/0 has a sign of its processor's own
+                    state.total[a, t, lane] /= size
 
 
 @kernel
@@ -357,5 +358,5 @@ def replicate_classes(
                     for lane in range(LANES):
                         values[k, s, lane] += state.total[a, t, lane]
             for lane in range(LANES):
-                none = n_objects[k, a, lane] <= 0.0
+                none = n_objects[k, a, lane] <= 0.0 or n == 0.0  # 0/0 has a sign of its processor's
                 values[k, s, lane] = np.nan if none else values[k, s, lane] / n

@@ -103,3 +103,14 @@ def test_without_equal_scores_there_is_one_number() -> None:
     for one in result.ties(orders=5).values():
         assert one.low == one.high == one.value or np.isnan(one.value)
     assert "ties-show" not in [note.code for note in result.notes]
+
+
+def test_looking_for_notes_changes_no_number() -> None:
+    """The terms of a rule without areas and thresholds are contiguous however they are turned."""
+    truth = detmap.truth_from_arrays([1, 1], [1, 1], [[0, 0, 9, 9], [50, 0, 9, 9]])
+    boxes = [[0, 0, 9, 9], [100, 100, 9, 9], [50, 0, 9, 9]]
+    found = detmap.detections_from_arrays(truth, [1] * 3, [1] * 3, boxes, [0.9, 0.5, 0.5])
+    for name in ("voc2007", "voc2012", "coco-bbox"):
+        plain, noted = (detmap.evaluate(truth, found, name) for _ in range(2))
+        assert noted.notes
+        assert noted.metrics == plain.metrics
