@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from detmap import protocol as protocols
 from detmap.errors import DataError, ProtocolError
 from detmap.opening import read_bytes
 from detmap.protocol import Protocol
+from detmap.report.cells import or_none
 from detmap.result import Result
 from detmap.signature import environment
 
@@ -114,11 +114,11 @@ def make(
 
 def numbers(result: Result) -> dict[str, Any]:
     """What is compared bit by bit: digest of the data, metrics, counts, digest of the classes."""
-    rows = [{key: _or_none(value) for key, value in row.items()} for row in result.classes()]
+    rows = [{key: or_none(value) for key, value in row.items()} for row in result.classes()]
     table = json.dumps(rows, sort_keys=True, allow_nan=False)
     return {
         "data": result.overview.digest,
-        "metrics": {name: _or_none(value) for name, value in result.metrics.items()},
+        "metrics": {name: or_none(value) for name, value in result.metrics.items()},
         "counts": {name: value for name, value in result.counts().items() if name != "iou"},
         "per_class": hashlib.sha256(table.encode()).hexdigest(),
     }
@@ -228,10 +228,6 @@ def short(signature: str) -> str:
     state = "" if state == "stock" else f" ({state})"
     digests = "/".join(parts.get(key, "")[:6] for key in ("proto", "data"))
     return f"{name}{state} {digests}"
-
-
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from detmap.metrics import MetricRow
 from detmap.outlines import outline
 from detmap.protocol import Protocol
 from detmap.report import formats
+from detmap.report.cells import or_none
 from detmap.report.table import Table
 from detmap.signature import digest_of, environment, signature
 from detmap.tables import Note, fixes
@@ -329,9 +329,9 @@ class Result:
         counts at `iou`.
         """
         return {
-            "metrics": {name: _or_none(value) for name, value in self.metrics.items()},
+            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
             "per_class": [
-                {key: _or_none(value) for key, value in row.items()} for row in self.classes(iou)
+                {key: or_none(value) for key, value in row.items()} for row in self.classes(iou)
             ],
             "counts": self.counts(iou),
             "protocol": {**self.protocol.as_dict(), "changes": dict(self.protocol.changes)},
@@ -394,7 +394,3 @@ class Result:
 def _count(number: Any) -> int | float:
     """A count, or a weight where that is not whole."""
     return int(number) if float(number).is_integer() else float(number)
-
-
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value

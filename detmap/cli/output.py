@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from detmap.cli import streams, uncertainty
 from detmap.errors import DetmapError
 from detmap.report import RENDERERS, SUFFIXES
+from detmap.report.cells import or_none
 from detmap.report.table import Style, Table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def write_result(
         content = result.as_dict(iou=arguments.iou)
         if arguments.integrators:
             content["integrators"] = {
-                rule: {name: None if math.isnan(value) else value for name, value in row.items()}
+                rule: {name: or_none(value) for name, value in row.items()}
                 for rule, row in result.integrators().items()
             }
         content |= {name.replace("-", "_"): each.as_dict() for name, (_, each) in points.items()}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.errors import DataError
+from detmap.report.cells import or_none
 from detmap.tables import boxes_as
 
 POSITION, SIZE = ("cx", "cy"), ("w", "h")
@@ -65,10 +66,10 @@ class Calibration:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         values: dict[str, Any] = {
-            name: _or_none(getattr(self, name)) for name in self.__slots__ if name != "bins"
+            name: or_none(getattr(self, name)) for name in self.__slots__ if name != "bins"
         }
         values["bins"] = [
-            {name: _or_none(getattr(each, name)) for name in each.__slots__} for each in self.bins
+            {name: or_none(getattr(each, name)) for name in each.__slots__} for each in self.bins
         ]
         return values
 
@@ -190,7 +191,3 @@ def _features(diagnosis: Diagnosis, rows: NDArray[np.bool_]) -> dict[str, NDArra
         "w": boxes[:, 2] / width,
         "h": boxes[:, 3] / height,
     }
-
-
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and np.isnan(value) else value

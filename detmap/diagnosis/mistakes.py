@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.operating import best_f1
 from detmap.diagnosis.passing import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
+from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
@@ -51,8 +52,8 @@ class Mistake:
             "y": self.box[1],
             "w": self.box[2],
             "h": self.box[3],
-            "score": None if np.isnan(self.score) else self.score,
-            "overlap": None if np.isnan(self.overlap) else self.overlap,
+            "score": or_none(self.score),
+            "overlap": or_none(self.overlap),
             "other": self.other,
             "row": self.row,
         }

@@ -5,7 +5,7 @@ Source: Oksuz et al., One Metric to Measure Them All, TPAMI 2021; LRP-Error, coc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detmap.diagnosis.pairs import edges, overlaps
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.grids import Grid
+from detmap.report.cells import or_none
 
 LRP_GRID = Grid("0:0.01:1")
 """The scores that LRP-Error looks at."""
@@ -40,8 +41,7 @@ class Lrp:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: None if np.isnan(value) else value for name, value in values.items()}
+        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.report.cells import or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,7 @@ class Point:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: None if isinstance(value, float) and np.isnan(value) else value
-            for name, value in values.items()
-        }
+        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.integrating import average_precision
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
@@ -44,11 +45,7 @@ class Slice:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: None if isinstance(value, float) and np.isnan(value) else value
-            for name, value in values.items()
-        }
+        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 def slices(diagnosis: Diagnosis) -> list[Slice]:

@@ -18,6 +18,7 @@ from detmap.diagnosis.integrating import average_precision
 from detmap.diagnosis.passing import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.errors import DataError
 from detmap.integrators import integrator
+from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
@@ -54,10 +55,10 @@ class Tide:
         """As tidecv prints it, None where nothing is defined: gains of `ERRORS` are at least 0;
         ``raw`` has them as they are.
         """
-        raw = {kind: None if np.isnan(value) else value for kind, value in self.gain.items()}
+        raw = {kind: or_none(value) for kind, value in self.gain.items()}
         clipped = {kind: value and max(value, 0.0) for kind, value in raw.items() if kind in ERRORS}
         return {
-            f"AP{100 * self.iou:.0f}": None if np.isnan(self.ap) else self.ap,
+            f"AP{100 * self.iou:.0f}": or_none(self.ap),
             **clipped,
             **{kind: raw[kind] for kind in SPECIAL},
             "counts": dict(self.counts),

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from detmap.errors import DataError
+from detmap.report.cells import or_none
 from detmap.report.table import Table
 
 MOST_EXACT = 8
@@ -126,7 +127,7 @@ class Explanation:
                 for step in self.steps
             ],
             "classes": [
-                {"class": each.name, "before": _or_none(each.before), "after": _or_none(each.after)}
+                {"class": each.name, "before": or_none(each.before), "after": or_none(each.after)}
                 for each in self.classes
             ],
             "decided": [
@@ -136,7 +137,7 @@ class Explanation:
                     "image": each.image,
                     "class": each.category,
                     "score": each.score,
-                    "overlap": _or_none(each.overlap),
+                    "overlap": or_none(each.overlap),
                     "before": each.before,
                     "after": each.after,
                 }
@@ -182,10 +183,6 @@ class Explanation:
             title = f"detections that decided it ({self.decided[0].file})"
             found.append(Table(title, columns, judged, name="decided"))
         return found
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def walk(

@@ -27,6 +27,7 @@ from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.rules import Rules
 from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
 from detmap.report import formats, frames
+from detmap.report.cells import or_none
 from detmap.report.plots import Line
 from detmap.report.table import Table
 from detmap.signature import data_digest, environment, fold_table
@@ -206,9 +207,9 @@ class RankingResult:
     def as_dict(self) -> dict[str, Any]:
         """Plain values in a fixed order, undefined ones as None: the content of the JSON output."""
         return {
-            "metrics": {name: _or_none(value) for name, value in self.metrics.items()},
+            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
             "per_class": [
-                {key: _or_none(value) for key, value in row.items()} for row in self.per_class
+                {key: or_none(value) for key, value in row.items()} for row in self.per_class
             ],
             "counts": self.counts,
             "protocol": {
@@ -354,7 +355,3 @@ class RankingResult:
         points = curves.rank(self.samples.of_class(k), "together")
         entered = np.diff(points.tp + points.fp, prepend=0.0)[points.score > -np.inf]
         return int(entered[entered > 1].sum())
-
-
-def _or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from detmap.report.table import Cell, Style, Table
 from detmap.report.text import shown
@@ -28,6 +29,11 @@ def scaled(cell: Cell, style: Style) -> Cell:
 def undefined(cell: Cell) -> bool:
     """Whether there is nothing to show."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def or_none(value: Any) -> Any:
+    """The value; None where nothing is defined, as JSON has no NaN."""
+    return None if undefined(value) else value
 
 
 def numeric(table: Table) -> list[bool]:

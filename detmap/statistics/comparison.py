@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from detmap.errors import DataError, few
 from detmap.matches import Matches
+from detmap.report.cells import or_none
 from detmap.signature import protocol_digest
 from detmap.statistics import multiple, permutation
 from detmap.statistics import replicates as drawing
@@ -56,10 +57,7 @@ class Pair:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones as None."""
-        return {
-            key: None if isinstance(value, float) and math.isnan(value) else value
-            for key, value in asdict(self).items()
-        }
+        return {key: or_none(value) for key, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ class Comparison:
                 for a, b, unit, change in self.images
             ],
             "leaderboard": [
-                {"name": name, "value": None if math.isnan(value) else value, "groups": letters}
+                {"name": name, "value": or_none(value), "groups": letters}
                 for name, value, letters in self.leaderboard
             ],
             "alpha": self.alpha,

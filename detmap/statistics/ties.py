@@ -18,6 +18,7 @@ from detmap.kernels import curves as curve_kernels
 from detmap.kernels import tied as kernels
 from detmap.matches import Matches
 from detmap.parallel import each_batch
+from detmap.report.cells import or_none
 from detmap.rows import labels
 from detmap.statistics.replicates import TIES, random_words
 
@@ -53,10 +54,7 @@ class Tied:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones as None."""
-        return {
-            key: None if isinstance(value, float) and math.isnan(value) else value
-            for key, value in asdict(self).items()
-        }
+        return {key: or_none(value) for key, value in asdict(self).items()}
 
 
 def ties(
