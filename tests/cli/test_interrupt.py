@@ -38,10 +38,10 @@ def heed() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
-    """A command, which writes ! when it is ready for signals."""
+def begun(code: str, *argv: object, **environment: str) -> subprocess.Popen[bytes]:
+    """A program, which writes ! when it is ready for signals."""
     process = subprocess.Popen(
-        [sys.executable, "-c", BEGUN, *map(str, argv)],
+        [sys.executable, "-c", code, *map(str, argv)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},
@@ -50,6 +50,11 @@ def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
     assert process.stdout is not None
     assert process.stdout.read(1) == b"!"
     return process
+
+
+def start(*argv: object, **environment: str) -> subprocess.Popen[bytes]:
+    """A command, ready for signals."""
+    return begun(BEGUN, *argv, **environment)
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes, float]:
@@ -120,14 +125,7 @@ def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
         "library.pthread_mutex_lock(mutex)\n"
         "library.pthread_mutex_lock(mutex)  # never comes back, whatever signal comes\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed,
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(1) == b"!"
+    process = begun(code)
     time.sleep(0.1)
     status, _, err, took = interrupt(process)
     assert (status, err) == (130, b"detmap: interrupted\n")
@@ -143,14 +141,7 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "list(in_order(lambda k: time.sleep(20), range(9), 2))\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed,
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(1) == b"!"
+    process = begun(code)
     time.sleep(0.2)
     status, _, err, took = interrupt(process)
     assert (status, err) == (130, b"detmap: interrupted\n")
@@ -170,14 +161,7 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
     )
     output = tmp_path / "state"
     output.write_text("old")
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, output],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed,
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(1) == b"!"
+    process = begun(code, output)
     assert len(list(tmp_path.iterdir())) == 2
     assert interrupt(process)[0] == 130
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
@@ -193,14 +177,7 @@ def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "time.sleep(20)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=heed,
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(1) == b"!"
+    process = begun(code)
     status, _, err, _ = interrupt(process)
     assert (status, err) == (130, b"detmap: interrupted\n")
 
