@@ -128,9 +128,9 @@ class Diagnosis(Immutable):
 
     def _repr_html_(self) -> str:
         """What stands out, for a notebook."""
-        from detmap.diagnosis.summary import sentences
+        from detmap.diagnosis.summary import parts, sentences
 
-        items = "".join(f"<li>{escape(text)}</li>" for text in sentences(self))
+        items = "".join(f"<li>{escape(text)}</li>" for text in sentences(parts(self)))
         return f"<p>{escape(repr(self))}</p><ul>{items}</ul>"
 
     def __repr__(self) -> str:

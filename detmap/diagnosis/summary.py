@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from detmap.diagnosis.calibration import calibration
-from detmap.diagnosis.confusion import confusion
-from detmap.diagnosis.mistakes import SUSPECTS, images, suspects
+from detmap.diagnosis.confusion import Confusion, confusion
+from detmap.diagnosis.mistakes import SUSPECTS, Mistake, images, suspects
 from detmap.diagnosis.olrp import olrp
-from detmap.diagnosis.operating import operating_points
+from detmap.diagnosis.operating import Point, operating_points
 from detmap.diagnosis.passing import Diagnosis
 from detmap.diagnosis.slices import Slice, slices
 from detmap.diagnosis.tide import ERRORS, Tide, tide, tidecv
@@ -27,18 +28,40 @@ MEANING = {
 ENOUGH = 20  # objects of a slice that a sentence is about
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the sentences are about, found once."""
+
+    tide: Tide
+    points: list[Point]
+    slices: list[Slice]
+    confusion: Confusion
+    suspects: list[Mistake]
+
+
+def parts(diagnosis: Diagnosis) -> Parts:
+    """The parts of a diagnosis that its sentences are about."""
+    return Parts(
+        tide(diagnosis),
+        operating_points(diagnosis),
+        slices(diagnosis),
+        confusion(diagnosis),
+        suspects(diagnosis),
+    )
+
+
 def summary(diagnosis: Diagnosis) -> dict[str, Any]:
     """All parts as plain values, None where nothing is defined: the content of the JSON output.
 
     ``tide`` is tidecv's, ``tide_protocol`` the same by the protocol's own rules.
     """
-    own = olrp(diagnosis)
+    own, found = olrp(diagnosis), parts(diagnosis)
     try:
         calibrated: dict[str, Any] | None = calibration(diagnosis).as_dict()
     except DataError:  # scores that are no probabilities
         calibrated = None
     return {
-        "sentences": sentences(diagnosis),
+        "sentences": sentences(found),
         "counts": diagnosis.counts(),
         "tide": tidecv(
             diagnosis.truth,
@@ -46,39 +69,38 @@ def summary(diagnosis: Diagnosis) -> dict[str, Any]:
             iou=diagnosis.iou,
             background=diagnosis.background,
         ).as_dict(),
-        "tide_protocol": tide(diagnosis).as_dict(),
-        "confusion": confusion(diagnosis).as_dict(),
+        "tide_protocol": found.tide.as_dict(),
+        "confusion": found.confusion.as_dict(),
         "calibration": calibrated,
         "olrp": {
             **own[""].as_dict(),
             "per_class": {name: each.as_dict() for name, each in own.items() if name},
         },
-        "operating_points": [point.as_dict() for point in operating_points(diagnosis)],
-        "slices": [each.as_dict() for each in slices(diagnosis)],
+        "operating_points": [point.as_dict() for point in found.points],
+        "slices": [each.as_dict() for each in found.slices],
         "images": [each.as_dict() for each in images(diagnosis)],
-        "suspects": [each.as_dict() for each in suspects(diagnosis)],
+        "suspects": [each.as_dict() for each in found.suspects],
     }
 
 
-def sentences(diagnosis: Diagnosis) -> list[str]:
+def sentences(known: Parts) -> list[str]:
     """What stands out: what costs most, at which score to run, where it works least, what is
     confused, which labels to look at.
     """
-    found = [_of_tide(tide(diagnosis))]
-    micro = operating_points(diagnosis)[0]
+    found = [_of_tide(known.tide)]
+    micro = known.points[0]
     if micro.f1 == micro.f1:
         found.append(
             f"The best F1 is {micro.f1:.3f}, at score {micro.score:.4g}: precision "
             f"{micro.precision:.3f}, recall {micro.recall:.3f} ({micro.fp} false, {micro.missed} "
             "missed)."
         )
-    found += _of_slices(slices(diagnosis))
-    pairs = confusion(diagnosis).confused(1)
+    found += _of_slices(known.slices)
+    pairs = known.confusion.confused(1)
     if pairs:
         true, predicted, n = pairs[0]
         found.append(f"Most confused: {true} taken for {predicted}, {n} times at that score.")
-    listed = suspects(diagnosis)
-    counts = {kind: sum(each.kind == kind for each in listed) for kind in SUSPECTS}
+    counts = {kind: sum(each.kind == kind for each in known.suspects) for kind in SUSPECTS}
     some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
     if some:
         found.append(f"Labels to look at again: {some}.")

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from detmap import curves
 from detmap.diagnosis import Diagnosis, diagnose
 from detmap.diagnosis.calibration import Calibration, calibration
-from detmap.diagnosis.confusion import Confusion, confusion
-from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, suspects, worst
+from detmap.diagnosis.confusion import Confusion
+from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, worst
 from detmap.diagnosis.olrp import Lrp, olrp, overlap_taken
-from detmap.diagnosis.operating import Point, Sweep, operating_points, sweep
+from detmap.diagnosis.operating import Point, Sweep, sweep
 from detmap.diagnosis.passing import BEYOND, TP
-from detmap.diagnosis.slices import Slice, slices
-from detmap.diagnosis.summary import sentences
-from detmap.diagnosis.tide import Tide, tide, tidecv
+from detmap.diagnosis.slices import Slice
+from detmap.diagnosis.summary import parts, sentences
+from detmap.diagnosis.tide import Tide, tidecv
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.matching import match
@@ -87,6 +87,7 @@ def gather(
     """Evaluate and diagnose a detector."""
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     found = diagnose(truth, detections, rules, threads=threads)
+    known = parts(found)
     try:
         calibrated = calibration(found)
     except DataError:  # scores that are no probabilities
@@ -96,18 +97,18 @@ def gather(
         result,
         found,
         _intervals(result, len(detections), seed, threads),
-        sentences(found),
-        tide(found),
+        sentences(known),
+        known.tide,
         tidecv(truth, detections),
-        confusion(found),
+        known.confusion,
         calibrated,
         olrp(found),
-        operating_points(found),
+        known.points,
         sweep(found),
-        slices(found),
+        known.slices,
         images(found),
         worst(found, WORST),
-        suspects(found),
+        known.suspects,
         _precision(result, threads),
         _scores(found),
         _overlaps(found),
