@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detmap import opening
 from detmap.adapters import image_names, sheets
-from detmap.errors import DataError, few
+from detmap.errors import DataError, few, hint
 from detmap.opening import shown
 from detmap.parallel import in_order
 
@@ -94,7 +94,7 @@ def from_headers(files: Sequence[Path]) -> Sizes:
         raise DataError(
             shown(files[0]) if files else "images",
             "the sizes of images are read from their headers by Pillow, which is not installed",
-            "pip install 'detmap-eval[yolo]', or give the sizes: --image-sizes FILE",
+            f"{hint('images')}, or give the sizes: --image-sizes FILE",
         ) from None
 
     def size(path: Path) -> tuple[int, int]:
@@ -107,6 +107,14 @@ def from_headers(files: Sequence[Path]) -> Sizes:
                     )
             except opening.UnreadableError:
                 raise
+            except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
+                most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+                raise DataError(
+                    shown(path),
+                    f"an image of more than {most // 1_000_000} million pixels, whose header "
+                    "Pillow does not read",
+                    "give the sizes of the images: --image-sizes FILE",
+                ) from None
             except Exception as error:  # whatever a library does with a broken image
                 raise DataError(
                     shown(path),

@@ -5,17 +5,25 @@ classes are confused, where objects are missed, which labels look wrong.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from detmap.cli import options, output, reading, streams
+from detmap.errors import DetmapError
+from detmap.grids import Grid
 from detmap.protocol import Protocol
 from detmap.report.table import Cell, Table
 from detmap.tables import Detections, Truth
+
+if TYPE_CHECKING:
+    from detmap.diagnosis.summary import Choices
 
 EXAMPLES = (
     "detmap diagnose instances_val2017.json results.json",
     "detmap diagnose VOCdevkit/VOC2007 results/ --format json -o diagnosis.json",
     "detmap diagnose TRUTH DETECTIONS --errors errors.csv --suspects relabel.csv",
+    "detmap diagnose TRUTH DETECTIONS --confusion-rule ultralytics-8.4 --lrp-grid 0:0.01:1",
 )
 TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
 MOST_IMAGES = 10
@@ -25,16 +33,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
     options.add_threads(command)
-    command.add_argument(
-        "--iou", type=float, default=0.5, metavar="T", help="overlap of a match (default: 0.5)"
-    )
-    command.add_argument(
-        "--background",
-        type=float,
-        default=0.1,
-        metavar="T",
-        help="overlap up to which a detection is on nothing (default: 0.1)",
-    )
+    _add_choices(command)
     for name, what in (
         ("errors", "a row a false positive and a missed object"),
         ("suspects", "a row a label that a human should look at again"),
@@ -43,6 +42,135 @@ def add(command: argparse.ArgumentParser) -> None:
             f"--{name}", type=options.new_file, metavar="FILE", help=f"also write CSV: {what}"
         )
     options.add_outputs(command, *TABLES)
+
+
+def _add_choices(command: argparse.ArgumentParser) -> None:
+    """Thresholds, and whose rules the parts follow, by the names that they have in their codes."""
+    from detmap.diagnosis import confusion, tide
+
+    add = command.add_argument
+    add(
+        *("--iou", "--pos-threshold"),
+        type=options.fraction,
+        default=0.5,
+        metavar="T",
+        help="overlap of a match (default: 0.5)",
+    )
+    add(
+        *("--background", "--background-threshold"),
+        type=options.fraction,
+        default=0.1,
+        metavar="T",
+        help="overlap up to which a detection is on nothing (default: 0.1)",
+    )
+    add(
+        "--tide-rule",
+        choices=tide.RULES[::-1],
+        default="tidecv",
+        help="whose numbers the JSON's tide has (default: tidecv; tide_protocol always has the "
+        "protocol's)",
+    )
+    add(
+        "--tide-mean",
+        choices=tide.MEANS,
+        default=tide.MEANS[0],
+        help="classes of tidecv's mean: with an object or a detection, as there (default), or with "
+        "an object",
+    )
+    add(
+        "--tide-max-dets",
+        type=options.count,
+        default=tide.MAX_DETS,
+        metavar="N",
+        help="detections an image that tidecv's numbers are of (default: 100)",
+    )
+    add(
+        "--confusion-rule",
+        choices=confusion.RULES,
+        default="detmap",
+        help="whose confusion matrix (default: detmap)",
+    )
+    add(
+        "--confusion-score",
+        type=options.fraction,
+        metavar="S",
+        help="score from which on detections are in the matrix (default: the rule's own; of "
+        "detmap's that of the best F1)",
+    )
+    add(
+        "--confusion-iou",
+        type=options.fraction,
+        metavar="T",
+        help="overlap of a pair in the matrix (default: the rule's own; of detmap's --iou)",
+    )
+    add(
+        "--lrp-grid",
+        type=grid,
+        metavar="A:STEP:B",
+        help="scores that oLRP chooses from; 0:0.01:1 is LRP-Error's (default: all that occur)",
+    )
+    add(
+        "--calibration-bins",
+        type=options.count,
+        metavar="N",
+        help="bins of the score for ECE (default: 20)",
+    )
+    add(
+        "--calibration-box-bins",
+        type=options.counts,
+        metavar="N,M",
+        help="bins a dimension of D-ECE with two features of the box, and with four (default: 8,5)",
+    )
+    add(
+        "--calibration-least",
+        type=options.whole,
+        metavar="N",
+        help="detections from which on a bin of D-ECE counts, netcal's sample_threshold "
+        "(default: 8)",
+    )
+    add(
+        "--calibration-score",
+        type=options.fraction,
+        metavar="S",
+        help="score from which on detections are calibrated (default: all)",
+    )
+
+
+def grid(text: str) -> Grid:
+    """A grid of scores, ``0:0.01:1`` or numbers with commas."""
+    try:
+        found = Grid(text if ":" in text else tuple(float(each) for each in text.split(",")))
+        if np.isfinite(found.values()).all():
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text[:20]!r} is no grid such as 0:0.01:1 or 0.25,0.5")
+
+
+def choices(arguments: argparse.Namespace) -> Choices:
+    """What `summary` is told."""
+    from detmap.diagnosis.summary import Choices
+
+    if arguments.calibration_box_bins is not None and len(arguments.calibration_box_bins) != 2:
+        n = len(arguments.calibration_box_bins)
+        raise DetmapError("--calibration-box-bins", f"{n} where 2 are needed", "write them as 8,5")
+    calibration = {
+        "n_bins": arguments.calibration_bins,
+        "box_bins": arguments.calibration_box_bins,
+        "least": arguments.calibration_least,
+        "min_score": arguments.calibration_score,
+    }
+    return Choices(
+        tide_rule=arguments.tide_rule,
+        tidecv={"mean": arguments.tide_mean, "max_dets": arguments.tide_max_dets},
+        confusion={
+            "rule": arguments.confusion_rule,
+            "confidence": arguments.confusion_score,
+            "iou": arguments.confusion_iou,
+        },
+        calibration={name: value for name, value in calibration.items() if value is not None},
+        olrp={"grid": arguments.lrp_grid},
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,6 +183,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_one_place(*outputs)
     for each in outputs:
         options.refuse_to_overwrite(each, inputs)
+    chosen = choices(arguments)
     truth, detections, rules = reading.read(arguments)
     streams.progress(f"looking at {len(detections)} detections")
     found = diagnose(
@@ -67,7 +196,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.errors is not None:
         write_mistakes(errors_of(found), arguments.errors)
-    content = summary(found)
+    content = summary(found, chosen)
     if arguments.suspects is not None:
         write_mistakes(_table("suspects", content["suspects"]), arguments.suspects)
     if arguments.format == "json":

@@ -93,10 +93,12 @@ def calibration(
 
     Raises
     ------
-    DataError : scores outside [0, 1]; no bins
+    DataError : scores outside [0, 1]; no bins; a least score that is no number
     """
     if n_bins < 1 or min(box_bins) < 1:
         raise DataError("calibration", "no bins", "give at least one")
+    if np.isnan(min_score):
+        raise DataError("calibration: min_score", repr(min_score), "give a number")
     rows = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
     rows &= diagnosis.detections.score >= min_score
     score, right = diagnosis.detections.score[rows], diagnosis.kind[rows] == TP

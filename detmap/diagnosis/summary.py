@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from detmap.diagnosis.olrp import olrp
 from detmap.diagnosis.operating import Point, operating_points
 from detmap.diagnosis.passing import Diagnosis
 from detmap.diagnosis.slices import Slice, slices
-from detmap.diagnosis.tide import ERRORS, Tide, tide, tidecv
+from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
 from detmap.errors import DataError
 
 MEANING = {
@@ -39,36 +40,57 @@ class Parts:
     suspects: list[Mistake]
 
 
-def parts(diagnosis: Diagnosis) -> Parts:
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Whose rules the parts of a diagnosis follow, by the names of their functions' options.
+
+    Parameters
+    ----------
+    tide_rule : whose numbers ``tide`` has: ``tidecv``, or ``protocol`` for the protocol's own
+    tidecv : of `tidecv`: max_dets, mean; its thresholds are the diagnosis's
+    confusion : of `confusion`: rule, confidence, iou
+    calibration : of `calibration`: n_bins, box_bins, least, min_score
+    olrp : of `olrp`: grid
+    """
+
+    tide_rule: str = "tidecv"
+    tidecv: Mapping[str, Any] = field(default_factory=dict)
+    confusion: Mapping[str, Any] = field(default_factory=dict)
+    calibration: Mapping[str, Any] = field(default_factory=dict)
+    olrp: Mapping[str, Any] = field(default_factory=dict)
+
+
+DEFAULT = Choices()
+
+
+def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> Parts:
     """The parts of a diagnosis that its sentences are about."""
     return Parts(
         tide(diagnosis),
         operating_points(diagnosis),
         slices(diagnosis),
-        confusion(diagnosis),
+        confusion(diagnosis, **choices.confusion),
         suspects(diagnosis),
     )
 
 
-def summary(diagnosis: Diagnosis) -> dict[str, Any]:
+def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     """All parts as plain values, None where nothing is defined: the content of the JSON output.
 
-    ``tide`` is tidecv's, ``tide_protocol`` the same by the protocol's own rules.
+    ``tide`` is tidecv's where nothing else was chosen, ``tide_protocol`` the same by the protocol's
+    own rules.
     """
-    own, found = olrp(diagnosis), parts(diagnosis)
+    own, found = olrp(diagnosis, **choices.olrp), parts(diagnosis, choices)
     try:
-        calibrated: dict[str, Any] | None = calibration(diagnosis).as_dict()
-    except DataError:  # scores that are no probabilities
-        calibrated = None
+        calibrated: dict[str, Any] | None = calibration(diagnosis, **choices.calibration).as_dict()
+    except DataError:
+        if choices.calibration:
+            raise
+        calibrated = None  # scores that are no probabilities
     return {
         "sentences": sentences(found),
         "counts": diagnosis.counts(),
-        "tide": tidecv(
-            diagnosis.truth,
-            diagnosis.detections,
-            iou=diagnosis.iou,
-            background=diagnosis.background,
-        ).as_dict(),
+        "tide": _tide(diagnosis, found, choices).as_dict(),
         "tide_protocol": found.tide.as_dict(),
         "confusion": found.confusion.as_dict(),
         "calibration": calibrated,
@@ -81,6 +103,21 @@ def summary(diagnosis: Diagnosis) -> dict[str, Any]:
         "images": [each.as_dict() for each in images(diagnosis)],
         "suspects": [each.as_dict() for each in found.suspects],
     }
+
+
+def _tide(diagnosis: Diagnosis, found: Parts, choices: Choices) -> Tide:
+    if choices.tide_rule not in RULES:
+        known = ", ".join(RULES)
+        raise DataError("tide: rule", repr(choices.tide_rule), f"choose one of {known}")
+    if choices.tide_rule == "protocol":
+        return found.tide
+    return tidecv(
+        diagnosis.truth,
+        diagnosis.detections,
+        pos_threshold=diagnosis.iou,
+        background_threshold=diagnosis.background,
+        **choices.tidecv,
+    )
 
 
 def sentences(known: Parts) -> list[str]:
@@ -99,7 +136,9 @@ def sentences(known: Parts) -> list[str]:
     pairs = known.confusion.confused(1)
     if pairs:
         true, predicted, n = pairs[0]
-        found.append(f"Most confused: {true} taken for {predicted}, {n} times at that score.")
+        score = known.confusion.confidence
+        where = "at that score" if score == micro.score else f"from score {score:.4g} on"
+        found.append(f"Most confused: {true} taken for {predicted}, {n} times {where}.")
     counts = {kind: sum(each.kind == kind for each in known.suspects) for kind in SUSPECTS}
     some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
     if some:

@@ -25,9 +25,11 @@ ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
 SPECIAL = ("FalsePos", "FalseNeg")
 RULES = ("protocol", "tidecv")
 
-TIDECV = {"matching.equal": "first", "limits.scope": "image", "limits.max_dets": [100]}
-"""What tidecv does otherwise than coco-bbox: of equal overlaps the first object, and a hundred
-detections an image over all classes. Source: tidecv 1.0.1, quantify.py and data.py."""
+MEANS = ("occurring", "objects")
+MAX_DETS = 100
+TIDECV = {"matching.equal": "first", "limits.scope": "image"}
+"""What tidecv does otherwise than coco-bbox: of equal overlaps the first object, and its limit is
+that of an image over all classes. Source: tidecv 1.0.1, quantify.py and data.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,44 +70,73 @@ class Tide:
 
 
 def tidecv(
-    truth: Truth, detections: Detections, *, iou: float = 0.5, background: float = 0.1
+    truth: Truth,
+    detections: Detections,
+    *,
+    pos_threshold: float = 0.5,
+    background_threshold: float = 0.1,
+    max_dets: int = MAX_DETS,
+    mean: str = "occurring",
+    threads: int | None = None,
 ) -> Tide:
-    """The numbers of tidecv 1.0.1: its limit, its matching, its mean.
+    """The numbers of tidecv 1.0.1: its limit, its matching, its mean, by its names.
 
     Boxes are compared as COCO does, also where the truth is VOC's; difficult objects are crowds.
+
+    Parameters
+    ----------
+    pos_threshold : the overlap that is a match
+    background_threshold : the overlap up to which a detection is on nothing
+    max_dets : detections of an image that are looked at, over all classes
+    mean : of `MEANS`, as in `tide`
+
+    Raises
+    ------
+    DataError : as of `diagnose` and `tide`; a limit that is no whole number from 1
     """
+    whole = isinstance(max_dets, int | np.integer) and not isinstance(max_dets, bool)
+    if not whole or max_dets < 1:
+        raise DataError("tidecv: max_dets", repr(max_dets), "give a whole number from 1")
     found = diagnose(
-        truth, detections, "coco-bbox", iou=iou, background=background, settings=TIDECV
+        truth,
+        detections,
+        "coco-bbox",
+        iou=pos_threshold,
+        background=background_threshold,
+        settings={**TIDECV, "limits.max_dets": [int(max_dets)]},
+        threads=threads,
     )
-    return tide(found, rule="tidecv")
+    return tide(found, rule="tidecv", mean=mean)
 
 
-def tide(diagnosis: Diagnosis, *, rule: str = "protocol") -> Tide:
+def tide(diagnosis: Diagnosis, *, rule: str = "protocol", mean: str = "occurring") -> Tide:
     """What each kind of error costs.
 
     Parameters
     ----------
     rule : ``protocol``: AP, its mean and its order of ties are the protocol's, ignored detections
-        are no errors. ``tidecv``: 101 points, the mean over classes with an object or a detection,
-        errors rank before true positives of the same score once something is mended, and ignored
-        detections count as errors though not in AP.
+        are no errors. ``tidecv``: 101 points, errors rank before true positives of the same score
+        once something is mended, and ignored detections count as errors though not in AP.
+    mean : of ``tidecv``. ``occurring``: over the classes with an object or a detection, which is 0
+        for a class without objects, as tidecv has it; ``objects``: over the classes with an object
 
     Raises
     ------
-    DataError : an unknown rule
+    DataError : an unknown rule, an unknown mean
 
     Source: quantify.py, main_errors.py, error.py and ap.py of tidecv 1.0.1.
     """
-    if rule not in RULES:
-        raise DataError("tide: rule", repr(rule), f"the rules are {', '.join(RULES)}")
-    return _Mending(diagnosis, rule == "tidecv").all()
+    for name, value, known in (("rule", rule, RULES), ("mean", mean, MEANS)):
+        if value not in known:
+            raise DataError(f"tide: {name}", repr(value), f"choose one of {', '.join(known)}")
+    return _Mending(diagnosis, rule == "tidecv", mean).all()
 
 
 class _Mending:
     """The ranked rows of a diagnosis, and what becomes of them."""
 
-    def __init__(self, diagnosis: Diagnosis, as_tidecv: bool) -> None:
-        self.diagnosis, self.as_tidecv = diagnosis, as_tidecv
+    def __init__(self, diagnosis: Diagnosis, as_tidecv: bool, of_classes: str) -> None:
+        self.diagnosis, self.as_tidecv, self.of_classes = diagnosis, as_tidecv, of_classes
         truth, detections = diagnosis.truth, diagnosis.detections
         self.n_classes = len(truth.categories)
         self.n_objects = np.bincount(truth.label[diagnosis.to_find], minlength=self.n_classes)
@@ -182,7 +213,9 @@ class _Mending:
             seen = np.bincount(
                 self.diagnosis.detections.label[self.rows[~self.ignored]], minlength=self.n_classes
             )
-            some = (self.n_objects > 0) | (seen > 0)
+            some = self.n_objects > 0
+            if self.of_classes == "occurring":
+                some |= seen > 0
             return float(np.nan_to_num(ap[some]).mean()) if some.any() else float("nan")
         undefined = {"skip": np.nan, "zero": 0.0, "one": 1.0}[
             self.diagnosis.protocol.mean.undefined

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import sys
+import zlib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -357,6 +358,21 @@ def test_an_image_that_is_none(tmp_path: Path, content: bytes) -> None:
         read_truth(file)
 
 
+def test_an_image_of_more_pixels_than_pillow_opens(tmp_path: Path) -> None:
+    file = small(tmp_path)
+    side = (20_000).to_bytes(4, "big")
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = zlib.crc32(kind + data).to_bytes(4, "big")
+        return len(data).to_bytes(4, "big") + kind + data + crc
+
+    header = chunk(b"IHDR", side + side + b"\x08\0\0\0\0")
+    png = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    make.write(tmp_path / "images" / "val" / "a.png", png)
+    with pytest.raises(DataError, match=r"a.png: an image of more than 178 million pixels.*sizes"):
+        read_truth(file)
+
+
 def test_sizes_from_a_file(tmp_path: Path) -> None:
     file = small(tmp_path, a="1 .5 .5 .25 .5\n")
     shutil.rmtree(tmp_path / "images")
@@ -394,7 +410,7 @@ def test_a_file_of_sizes_that_is_none(tmp_path: Path, text: str) -> None:
 def test_without_the_libraries(tmp_path: Path, monkeypatch: Any) -> None:
     file = small(tmp_path, a="0 .5 .5 1 1")
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(DataError, match=r"pip install 'detmap-eval\[yolo\]', or give the sizes"):
+    with pytest.raises(DataError, match=r"pip install 'detmap-eval\[images\]', or give the sizes"):
         read_truth(file)
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(DataError, match=r"PyYAML.*pip install 'detmap-eval\[yolo\]'"):

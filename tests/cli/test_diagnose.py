@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import builders as make
+from tests.real.conftest import data as data
 from tests.running import run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
@@ -63,13 +66,118 @@ def test_one_table_alone(table: str) -> None:
     assert len(list(csv.DictReader(outcome.out.splitlines()))) > 0
 
 
+MATRICES = {
+    "supervision-0.31.2 conf>=.3 iou>.5 (row true, col predicted, last = background)": (
+        *("--confusion-rule", "supervision"),
+    ),
+    "supervision-0.31.2 conf>=.25 iou>.45": (
+        *("--confusion-rule", "supervision", "--confusion-score", ".25", "--confusion-iou", ".45"),
+    ),
+    "ultralytics-8.0.200 conf>.25 iou>.45 (row predicted, col true)": (
+        *("--confusion-rule", "ultralytics-8.0"),
+    ),
+    "ultralytics-8.4.190 conf>.25 iou>.45 (row predicted, col true)": (
+        *("--confusion-rule", "ultralytics-8.4"),
+    ),
+    "mmdet-3.3.0 score>=.3 iou>=.5 many-to-many (row true, col predicted)": (
+        *("--confusion-rule", "mmdet"),
+    ),
+}
+
+
+def told(*options: str, name: str = "contours") -> dict[str, Any]:
+    outcome = run("diagnose", COCO, RESULTS.with_stem(name), "--format", "json", *options)
+    assert outcome.code == 0, outcome.err
+    return dict(json.loads(outcome.out))
+
+
+@pytest.fixture(scope="module")
+def goldens(data: Path) -> dict[str, Any]:
+    return dict(json.loads((data / "diagnosis" / "goldens.json").read_text())["data"])
+
+
+@pytest.mark.parametrize("name", ["contours", "template"])
+@pytest.mark.parametrize("title", MATRICES)
+def test_confusion_by_the_rule_of_each_code(name: str, title: str, goldens: dict[str, Any]) -> None:
+    wanted = np.array(goldens[f"shapes-{name}"]["confusion"]["matrices"][title])
+    found = told(*MATRICES[title], name=name)["confusion"]
+    assert np.array_equal(found["matrix"], wanted.T if "row predicted" in title else wanted)
+    assert found["rule"] == MATRICES[title][1]
+
+
+@pytest.mark.parametrize("name", ["contours", "template"])
+def test_options_give_the_numbers_of_the_original_codes(name: str, goldens: dict[str, Any]) -> None:
+    wanted = goldens[f"shapes-{name}"]
+    found = told("--lrp-grid", "0:0.01:1", "--calibration-bins", "15", name=name)
+    own = wanted["olrp"]
+    for key, golden in (("olrp", "oLRP"), ("loc", "oLRP_Loc"), ("fp", "oLRP_FP")):
+        assert found["olrp"][key] == pytest.approx(own[golden], abs=1e-12, rel=0)
+    netcal = wanted["calibration_netcal"]
+    assert found["calibration"]["ece"] == pytest.approx(netcal["ECE_15"], abs=1e-12, rel=0)
+    boxes = {
+        "8,5": {"all": (), "score>=.3": ("--calibration-score", ".3")},
+        "8,7": {"all": ("--calibration-least", "1")},
+    }
+    for bins, cases in boxes.items():
+        for rows, options in cases.items():
+            own = told("--calibration-box-bins", bins, *options, name=name)["calibration"]
+            least = 1 if "--calibration-least" in options else 8
+            for key, features in (("d_ece_position", "cx,cy"), ("d_ece_size", "w,h")):
+                golden = netcal[f"D-ECE conf,{features} bins=8 min {least} {rows}"]
+                assert own[key] == pytest.approx(golden, abs=1e-12, rel=0)
+            if bins == "8,5":
+                golden = netcal[f"D-ECE conf,cx,cy,w,h bins=5 min {least} {rows}"]
+                assert own["d_ece"] == pytest.approx(golden, abs=1e-12, rel=0)
+    tide = told("--pos-threshold", ".5", "--background-threshold", ".1", name=name)["tide"]
+    assert {kind: tide[kind] for kind in wanted["tide"]["main"]} == pytest.approx(
+        wanted["tide"]["main"], abs=1e-12, rel=0
+    )
+
+
+def test_limits_and_means_of_tide() -> None:
+    every = told()
+    assert told("--tide-max-dets", "100", "--tide-mean", "occurring") == every
+    assert told("--tide-max-dets", "3")["tide"]["AP50"] < every["tide"]["AP50"]
+    own = told("--tide-rule", "protocol")
+    assert own["tide"] == every["tide_protocol"] == own["tide_protocol"]
+    assert told("--pos-threshold", ".75")["tide"]["AP75"] < every["tide"]["AP50"]
+    assert told("--iou", ".75") == told("--pos-threshold", ".75")
+
+
+def test_a_class_without_objects_is_in_tidecvs_mean_alone(tmp_path: Path) -> None:
+    truth = json.loads(COCO.read_text())
+    star = next(each["id"] for each in truth["categories"] if each["name"] == "star")
+    truth["annotations"] = [each for each in truth["annotations"] if each["category_id"] != star]
+    file = make.write(tmp_path / "truth.json", json.dumps(truth).encode())
+    aps = [
+        json.loads(run("diagnose", file, RESULTS, "--format", "json", *options).out)["tide"]["AP50"]
+        for options in ((), ("--tide-mean", "objects"))
+    ]
+    assert 6 * aps[0] == pytest.approx(5 * aps[1])
+
+
 @pytest.mark.parametrize(
-    "options", [("--iou", "0"), ("--iou", "nan"), ("--background", "0.6"), ("-p", "coco-segm")]
+    "options",
+    [
+        ("--iou", "0"),
+        ("--iou", "nan"),
+        ("--background", "0.6"),
+        ("-p", "coco-segm"),
+        ("--lrp-grid", "0:0:1"),
+        ("--lrp-grid", "a,b"),
+        ("--calibration-box-bins", "8"),
+        ("--calibration-bins", "0"),
+        ("--calibration-score", "nan"),
+        ("--confusion-score", "nan"),
+        ("--confusion-iou", "much"),
+        ("--confusion-rule", "yolo"),
+        ("--tide-max-dets", "0"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
     outcome = run("diagnose", COCO, RESULTS, *options)
     assert (outcome.code, outcome.out) == (2, "")
-    assert "fix:" in outcome.err
+    assert "fix:" in outcome.err or "usage:" in outcome.err
 
 
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
