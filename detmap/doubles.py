@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.overlaps.rowwise import edges, ious
 from detmap.rows import labels
-from detmap.tables import boxes_as
 
-Boxes = NDArray[np.float64]
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 PAIRS_AT_ONCE = 1_000_000
 MOST_PAIRS = 20_000_000
@@ -41,7 +40,7 @@ def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]
     cell = cell[order]
     first = np.searchsorted(cell, cell)
     behind = np.arange(len(cell)) - first  # how many better ones the cell has
-    boxes = boxes_as(rows.boxes, rows.box_format, "xywh")[order]
+    boxes = edges(rows)[order]
     ends = np.concatenate([[0], np.cumsum(behind)])
     found = [np.zeros((2, 0), dtype=np.int64)]
     begin = 0
@@ -56,14 +55,3 @@ def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]
         begin = end
     both = np.concatenate(found, axis=1)
     return both[0], both[1]
-
-
-def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
-    """(n,) intersection over union of boxes x, y, width, height, row by row."""
-    low = np.maximum(a[:, :2], b[:, :2])
-    high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
-    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
-        common = np.prod(np.maximum(high - low, 0.0), axis=1)
-        total = np.prod(a[:, 2:], axis=1) + np.prod(b[:, 2:], axis=1) - common
-        shared = np.divide(common, total, out=np.zeros_like(common), where=total > 0)
-    return np.asarray(np.nan_to_num(shared))

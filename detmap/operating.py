@@ -3,7 +3,8 @@
 A threshold is one of the scores that occur; detections of equal score enter together. Detections
 that the protocol ignores count for nothing, and of an image only those within the detection limit
 are looked at. *micro* pools the detections of all classes; *macro* is the mean over the classes
-that have an object to find, all at one threshold.
+that have an object to find, all at one threshold (`detmap.diagnosis.operating` adds *classwise*,
+the mean of the same classes at a threshold each).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ RATES = ("threshold", "precision", "recall", "f1")
 TITLES = {"threshold": "at score", "f1": "F1"}
 
 Floats = NDArray[np.float64]
+Row = dict[str, Any]
 
 
 @outlined
@@ -40,6 +42,25 @@ class Points:
     precision: Floats
     recall: Floats
     f: Floats
+    n_objects: float
+
+    def best(self) -> int | None:
+        """The place of the highest F-beta, of equal ones the first; None where it is undefined."""
+        return int(np.argmax(self.f)) if len(self.f) and not np.isnan(self.f[0]) else None
+
+    def row(self, place: int | None) -> Row:
+        """One of them: threshold, precision, recall, f1, tp, fp, missed; at None that nothing is
+        predicted.
+        """
+        if place is None:
+            none = 0.0 if self.n_objects else math.nan
+            rates, tp, fp = [math.nan, math.nan, none, none], 0, 0
+        else:
+            columns = (self.threshold, self.precision, self.recall, self.f)
+            rates = [float(column[place]) for column in columns]
+            tp, fp = int(self.tp[place]), int(self.fp[place])
+        row: Row = dict(zip(RATES, rates, strict=True))
+        return {**row, "tp": tp, "fp": fp, "missed": int(self.n_objects) - tp}
 
 
 @outlined
@@ -54,9 +75,9 @@ class Operating:
     micro, macro : such dicts for all classes together, each at one threshold
     """
 
-    per_class: list[dict[str, Any]]
-    micro: dict[str, Any]
-    macro: dict[str, Any]
+    per_class: list[Row]
+    micro: Row
+    macro: Row
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones as None."""
@@ -103,11 +124,7 @@ def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:
     """
     if not given.number("beta", beta) > 0:
         raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs both alike")
-
-    def choose(points: Points) -> int | None:
-        return int(np.argmax(points.f)) if len(points.f) and not np.isnan(points.f[0]) else None
-
-    return _operating(matches, a, t, beta, choose)
+    return _operating(matches, a, t, beta, Points.best)
 
 
 def for_precision(matches: Matches, a: int, t: int, precision: float) -> Operating:
@@ -136,7 +153,7 @@ def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> li
     """Every threshold of each class, in one subset at one IoU threshold."""
     n_objects, off = matches.n_objects()[:, a].tolist(), matches.off.tolist()
     return [
-        _points(*_verdicts(matches, slice(off[k], off[k + 1]), a, t), float(n), beta)
+        sweep(*_verdicts(matches, slice(off[k], off[k + 1]), a, t), float(n), beta)
         for k, n in enumerate(n_objects)
     ]
 
@@ -144,54 +161,33 @@ def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> li
 def points_of_all(matches: Matches, a: int, t: int, beta: float = 1.0) -> Points:
     """Every threshold of the detections of all classes together."""
     total = float(matches.n_objects()[:, a].sum())
-    return _points(*_verdicts(matches, slice(None), a, t), total, beta)
+    return sweep(*_verdicts(matches, slice(None), a, t), total, beta)
 
 
-def macro_points(every: list[Points], n_objects: NDArray[Any]) -> Points:
+def macro_points(every: list[Points]) -> Points:
     """The mean of the classes with an object, at every score that occurs in one of them; a class
     is left out of the mean of precisions where it predicts nothing yet.
     """
     threshold = np.unique(np.concatenate([np.zeros(0), *(each.threshold for each in every)]))[::-1]
     tp, fp, recall, f, precision, n_precise = np.zeros((6, len(threshold)))
-    for points, n in zip(every, n_objects.tolist(), strict=True):
+    for points in every:
         place = np.searchsorted(-points.threshold, -threshold, side="right")
         tp += np.append(0.0, points.tp)[place]
         fp += np.append(0.0, points.fp)[place]
-        if n > 0:
+        if points.n_objects:
             recall += np.append(0.0, points.recall)[place]
             f += np.append(0.0, points.f)[place]
             precision += np.append(0.0, points.precision)[place]
             n_precise += place > 0
-    n_classes = float((n_objects > 0).sum())
+    n_objects = [points.n_objects for points in every]
+    n_classes = np.float64(np.count_nonzero(n_objects))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (precision / n_precise, recall / n_classes, f / n_classes)
-    return Points(threshold, tp, fp, *means)
+    return Points(threshold, tp, fp, *means, sum(n_objects))
 
 
-# --- parts ----------------------------------------------------------------------------------------
-
-
-def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
-    """The chosen point of each class, of the pool and of the mean."""
-    n_objects = matches.n_objects()[:, a]
-    every, pool = points_of_classes(matches, a, t, beta), points_of_all(matches, a, t, beta)
-    total = float(n_objects.sum())
-    rows = [
-        {"name": name, **_row(points, float(n), choose)}
-        for name, points, n in zip(matches.categories.names, every, n_objects.tolist(), strict=True)
-    ]
-    mean = macro_points(every, n_objects)
-    return Operating(rows, _row(pool, total, choose), _row(mean, total, choose))
-
-
-def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Score and hit of the rows that count."""
-    bit = matches.tp.dtype.type(1 << t)
-    counts = (matches.ignored[rows, a] & bit) == 0
-    return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
-
-
-def _points(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float) -> Points:
+def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float = 1.0) -> Points:
+    """Every threshold of the detections of these scores, of which some hit one of the objects."""
     off = np.array([0, len(score)], dtype=np.int64)
     ranked = rank(Lists(score, hit, NO_WEIGHT, off), "together")
     tp, fp = ranked.tp, ranked.fp
@@ -199,28 +195,28 @@ def _points(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float
         recall = tp / n_objects if n_objects else np.full(len(tp), np.nan)
         f = (1 + beta**2) * tp / (beta**2 * n_objects + tp + fp)
     f = f if n_objects else np.full(len(tp), np.nan)
-    return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f)
+    return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f, n_objects)
 
 
-def _row(points: Points, n_objects: float, choose: Choice) -> dict[str, Any]:
-    place = choose(points)
-    if place is None:  # nothing is predicted
-        f, recall = (0.0, 0.0) if n_objects else (math.nan, math.nan)
-        return {
-            "threshold": math.nan,
-            "precision": math.nan,
-            "recall": recall,
-            "f1": f,
-            "tp": 0,
-            "fp": 0,
-            "missed": int(n_objects),
-        }
-    rates = (points.threshold, points.precision, points.recall, points.f)
-    row: dict[str, Any] = {
-        name: float(column[place]) for name, column in zip(RATES, rates, strict=True)
-    }
-    tp = int(points.tp[place])
-    return {**row, "tp": tp, "fp": int(points.fp[place]), "missed": int(n_objects) - tp}
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
+    """The chosen point of each class, of the pool and of the mean."""
+    every, pool = points_of_classes(matches, a, t, beta), points_of_all(matches, a, t, beta)
+    rows = [
+        {"name": name, **points.row(choose(points))}
+        for name, points in zip(matches.categories.names, every, strict=True)
+    ]
+    mean = macro_points(every)
+    return Operating(rows, pool.row(choose(pool)), mean.row(choose(mean)))
+
+
+def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Score and hit of the rows that count."""
+    bit = matches.tp.dtype.type(1 << t)
+    counts = (matches.ignored[rows, a] & bit) == 0
+    return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
 
 
 def _first(true: NDArray[np.bool_]) -> int | None:
@@ -236,7 +232,7 @@ def _fraction(name: str, value: float) -> None:
         raise DataError(name, f"{value!r}", "a fraction in [0, 1]")
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _plain(row: Row) -> Row:
     undefined = (isinstance(value, float) and math.isnan(value) for value in row.values())
     return {key: None if none else row[key] for key, none in zip(row, undefined, strict=True)}
 

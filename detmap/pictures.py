@@ -61,7 +61,7 @@ def panels(matches: Matches, t: int) -> list[Panel]:
     scores = tuple(Curve(names[k], every[k].threshold, every[k].f) for k in shown)
     if shown:
         pool = operating.points_of_all(matches, main, t)
-        mean = operating.macro_points(every, n_objects[:, main])
+        mean = operating.macro_points(every)
         scores += tuple(
             Curve(name, points.threshold, points.f, strong=True)
             for name, points in (("micro", pool), ("macro", mean))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.operating import best_f1
 from detmap.diagnosis.passing import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
+from detmap.overlaps.rowwise import edges, ious
 from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
@@ -169,8 +170,6 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
 
 def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     """Rows of objects that have another one of their class in their place."""
-    from detmap.diagnosis.pairs import edges, overlaps
-
     truth = diagnosis.truth
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
     rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
@@ -179,7 +178,7 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     for step in range(1, 4):  # neighbours of the same class; more than four in one place are rare
         one, other = rows[:-step], rows[step:]
         same = (truth.image[one] == truth.image[other]) & (truth.label[one] == truth.label[other])
-        same &= overlaps(boxes[one], boxes[other]) >= TWICE
+        same &= ious(boxes[one], boxes[other]) >= TWICE
         again[one[same]] = again[other[same]] = True
     return rows[again[rows]]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.pairs import edges, overlaps
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.grids import Grid
+from detmap.overlaps.rowwise import edges, ious
 from detmap.report.cells import or_none
 
 LRP_GRID = Grid("0:0.01:1")
@@ -81,7 +81,7 @@ def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.f
     """(n,) overlap of some detections with the object that each took."""
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
     objects = edges(diagnosis.truth, inclusive=inclusive)[diagnosis.took[rows]]
-    return overlaps(edges(diagnosis.detections, inclusive=inclusive)[rows], objects)
+    return ious(edges(diagnosis.detections, inclusive=inclusive)[rows], objects)
 
 
 def _least(

@@ -7,37 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.overlaps.rowwise import edges, ious
+from detmap.tables import Detections, Truth
 
 CHUNK = 1 << 19  # pairs that are looked at together
 
 
-def edges(table: Truth | Detections, *, inclusive: bool) -> NDArray[np.float64]:
-    """(n, 5) left, top, right and bottom edge, and area; where the last pixel belongs to the box,
-    right and bottom are the first that does not.
-    """
-    if inclusive:
-        boxes = boxes_as(table.boxes, table.box_format, "voc")
-        right, bottom = boxes[:, 2] + 1, boxes[:, 3] + 1
-        area = (right - boxes[:, 0]) * (bottom - boxes[:, 1])
-    else:
-        boxes = boxes_as(table.boxes, table.box_format, "xywh")
-        right, bottom = boxes[:, 0] + boxes[:, 2], boxes[:, 1] + boxes[:, 3]
-        area = boxes[:, 2] * boxes[:, 3]
-    return np.stack([boxes[:, 0], boxes[:, 1], right, bottom, area], axis=1)
-
-
-def overlaps(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) intersection over union of (n, 5) and (n, 5) edges, row by row."""
-    width = np.minimum(a[:, 2], b[:, 2]) - np.maximum(a[:, 0], b[:, 0])
-    height = np.minimum(a[:, 3], b[:, 3]) - np.maximum(a[:, 1], b[:, 1])
-    shared = np.where((width > 0) & (height > 0), width * height, 0.0)
-    union = a[:, 4] + b[:, 4] - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-
-
 def in_single(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`overlaps` in single precision, with 1e-7 added to the union.
+    """`ious` in single precision, with 1e-7 added to the union.
 
     Source: ultralytics 8.0.200, utils/metrics.py, box_iou.
     """
@@ -77,7 +54,7 @@ def pairs(
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
         det, obj = rows[some], objects[at]
-        overlap = (in_single if single else overlaps)(det_edges[det], obj_edges[obj])
+        overlap = (in_single if single else ious)(det_edges[det], obj_edges[obj])
         keep = overlap > least if strict else overlap >= least
         found.append((det[keep], obj[keep], overlap[keep]))
     none = np.zeros(0, dtype=np.int64)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.doctor.raw import Raw, readable
-from detmap.doubles import ious
+from detmap.overlaps.rowwise import edges, ious
 from detmap.rows import labels
-from detmap.tables import Truth, boxes_as
+from detmap.tables import Truth
 
-Boxes = NDArray[np.float64]
 MOST_PAIRS = 4_000_000
 
 
@@ -42,9 +41,7 @@ def best_objects(raw: Raw, truth: Truth, least: float = 0.5) -> Met:
     ends = np.concatenate([[0], np.cumsum(count)])
     nth = labels(ends)
     place = objects[off[image[rows]][nth] + np.arange(ends[-1]) - ends[nth]]
-    boxes = boxes_as(raw.boxes[rows], raw.box_format, "xywh")
-    wanted = boxes_as(truth.boxes, truth.box_format, "xywh")
-    iou = ious(boxes[nth], wanted[place])
+    iou = ious(edges(raw)[rows[nth]], edges(truth)[place])
     order = np.lexsort((-iou, nth))
     first = order[np.unique(nth[order], return_index=True)[1]]
     first = first[iou[first] >= least]

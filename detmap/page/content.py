@@ -14,7 +14,7 @@ from detmap.diagnosis.calibration import Calibration, calibration
 from detmap.diagnosis.confusion import Confusion
 from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, worst
 from detmap.diagnosis.olrp import Lrp, olrp, overlap_taken
-from detmap.diagnosis.operating import Point, Sweep, sweep
+from detmap.diagnosis.operating import Point, sweep
 from detmap.diagnosis.passing import BEYOND, TP
 from detmap.diagnosis.slices import Slice
 from detmap.diagnosis.summary import parts, sentences
@@ -22,6 +22,7 @@ from detmap.diagnosis.tide import Tide, tidecv
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.matching import match
+from detmap.operating import Points
 from detmap.protocol import Protocol
 from detmap.result import Result
 from detmap.statistics.intervals import Intervals
@@ -56,7 +57,7 @@ class Run:
     calibration: Calibration | None
     olrp: dict[str, Lrp]
     points: list[Point]
-    sweep: Sweep
+    sweep: Points
     slices: list[Slice]
     images: list[ImageErrors]
     worst: list[Mistake]

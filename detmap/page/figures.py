@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from detmap.diagnosis.operating import point
 from detmap.diagnosis.tide import ERRORS, SPECIAL
 from detmap.page import charts
 from detmap.page.content import GRID, Run
@@ -111,12 +112,12 @@ def nanmean(values: Any, axis: int | None) -> Any:
 def operating(run: Run, two: bool) -> dict[str, Any]:
     """Precision, recall and F1 over the score, and the points of the slider."""
     sweep, best = run.sweep, run.points[0]
-    n = len(sweep.score)
+    n = len(sweep.threshold)
     some = np.unique(np.linspace(0, max(n - 1, 0), min(n, 160)).astype(np.int64))
     if n and best.score == best.score:
-        at_best = int(np.flatnonzero(sweep.score == best.score)[0])
+        at_best = int(np.flatnonzero(sweep.threshold == best.score)[0])
         some = np.unique(np.append(some, at_best))
-    points = [sweep.at(float(sweep.score[i])) for i in some.tolist()[::-1]]  # lowest score first
+    points = [point("", sweep, i) for i in some.tolist()[::-1]]  # lowest score first
     start = next((i for i, p in enumerate(points) if p.score == best.score), 0)
     low = min((p.score for p in points), default=0.0)
     high = max((p.score for p in points), default=1.0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from detmap.diagnosis.mistakes import SUSPECTS
+from detmap.diagnosis.operating import OVERALL
 from detmap.diagnosis.summary import MEANING
 from detmap.page.changes import difference
 from detmap.page.content import Run
@@ -74,7 +75,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     for k, first in enumerate(per_class[0]):
         row: list[Any] = [first["name"], first["objects"]]
         row += [100 * each[k][name] for name in values for each in per_class]
-        points = [run.points[2 + k] for run in runs]
+        points = [run.points[len(OVERALL) + k] for run in runs]
         row += [100 * point.f1 for point in points]
         row += [f"{point.score:.3f}" if point.score == point.score else None for point in points]
         if len(runs) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import RULES, confusion
 from detmap.diagnosis.mistakes import errors, images, suspects
 from detmap.diagnosis.olrp import olrp
-from detmap.diagnosis.operating import operating_points, sweep, sweeps
+from detmap.diagnosis.operating import OVERALL, best_f1, operating_points, sweeps
 from detmap.diagnosis.slices import slices
 from detmap.diagnosis.summary import summary
 from detmap.errors import DataError
@@ -49,7 +50,7 @@ def test_the_best_f1_is_the_best_of_all_thresholds(seed: int) -> None:
     listed = ~found.ignored & (found.kind != 6)
     right, score = found.kind[listed] == 0, found.detections.score[listed]
     n = int(found.to_find.sum())
-    best = sweep(found).best()
+    best = best_f1(found)
     every = {
         float(t): (int(right[score >= t].sum()), int((~right[score >= t]).sum())) for t in score
     }
@@ -61,6 +62,21 @@ def test_the_best_f1_is_the_best_of_all_thresholds(seed: int) -> None:
     assert best.score == max(t for t, value in f1.items() if value == best.f1)
     assert (best.tp, best.fp) == every[best.score]
     assert sum(each.n_objects for each in sweeps(found)) == n
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_operating_points_are_those_of_the_evaluation(seed: int) -> None:
+    truth, detections = tables(seed)
+    found = diagnose(truth, detections, "voc2012")
+    points = operating_points(found)
+    best = detmap.evaluate(truth, detections, "voc2012").best_f_beta()
+    expected = [{"name": name, **getattr(best, name)} for name in OVERALL[:2]] + best.per_class
+    for point, row in zip([*points[:2], *points[3:]], expected, strict=True):
+        np.testing.assert_equal(list(asdict(point).values()), list(row.values()))
+    classes = [point.f1 for point in points[3:] if not np.isnan(point.f1)]
+    assert points[2].name == "classwise"
+    np.testing.assert_equal(points[2].f1, np.mean(classes) if classes else np.nan)
+    assert not points[2].f1 < points[1].f1 - 1e-12  # a threshold for each class is no worse
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -165,7 +181,7 @@ def test_a_perfect_detector_has_no_error() -> None:
     found = diagnose(truth, detections)
     assert olrp(found)[""].olrp == 0
     assert errors(found) == []
-    assert [point.f1 for point in operating_points(found)] == [1.0] * 4
+    assert [point.f1 for point in operating_points(found)] == [1.0] * 5
     assert np.array_equal(np.diag(confusion(found).matrix), [1, 1, 0])
 
 
