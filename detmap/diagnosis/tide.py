@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from detmap.diagnosis.integrating import average_precision
 from detmap.diagnosis.passing import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.errors import DataError
-from detmap.integrators import integrator
+from detmap.protocol import load
 from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
@@ -27,9 +27,6 @@ RULES = ("protocol", "tidecv")
 
 MEANS = ("occurring", "objects")
 MAX_DETS = 100
-TIDECV = {"matching.equal": "first", "limits.scope": "image"}
-"""What tidecv does otherwise than coco-bbox: of equal overlaps the first object, and its limit is
-that of an image over all classes. Source: tidecv 1.0.1, quantify.py and data.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,8 @@ def tidecv(
     mean: str = "occurring",
     threads: int | None = None,
 ) -> Tide:
-    """The numbers of tidecv 1.0.1: its limit, its matching, its mean, by its names.
+    """The numbers of tidecv 1.0.1, by its names; its matching and its curve are those of
+    `configs/tools/tide.toml`.
 
     Boxes are compared as COCO does, also where the truth is VOC's; difficult objects are crowds.
 
@@ -97,13 +95,18 @@ def tidecv(
     whole = isinstance(max_dets, int | np.integer) and not isinstance(max_dets, bool)
     if not whole or max_dets < 1:
         raise DataError("tidecv: max_dets", repr(max_dets), "give a whole number from 1")
+    rules = load("tide")
     found = diagnose(
         truth,
         detections,
         "coco-bbox",
         iou=pos_threshold,
         background=background_threshold,
-        settings={**TIDECV, "limits.max_dets": [int(max_dets)]},
+        settings={
+            "matching.equal": rules.matching.equal,
+            "limits.scope": rules.limits.scope,
+            "limits.max_dets": [int(max_dets)],
+        },
         threads=threads,
     )
     return tide(found, rule="tidecv", mean=mean)
@@ -146,7 +149,8 @@ class _Mending:
         self.rows = rows[diagnosis.kind[rows] != BEYOND]
         self.kind, self.ignored = diagnosis.kind[self.rows], diagnosis.ignored[self.rows]
         self.fixer = diagnosis.fixer(ignored=as_tidecv)
-        self.points = np.arange(101) / 100 if as_tidecv else diagnosis.protocol.ap.points()
+        self.ap = load("tide").ap if as_tidecv else diagnosis.protocol.ap
+        self.points = self.ap.points()
 
     def all(self) -> Tide:
         """AP as it is and with each kind mended."""
@@ -235,7 +239,6 @@ class _Mending:
         n_objects: NDArray[np.int64],
     ) -> NDArray[np.float64]:
         """(K,) AP of rows in the order of ties; NaN where a class has no object."""
-        rules = self.diagnosis.protocol.ap
-        rule = integrator("grid_envelope") if self.as_tidecv else rules.rule
-        epsilon = 0.0 if self.as_tidecv else rules.epsilon
-        return average_precision(label, score, right, n_objects, rule, self.points, epsilon)
+        return average_precision(
+            label, score, right, n_objects, self.ap.rule, self.points, self.ap.epsilon
+        )
