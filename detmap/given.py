@@ -82,6 +82,19 @@ def number(where: str, value: Any, fix: str = "give a number", most: float = MOS
     return found
 
 
+def fraction(where: str, value: Any) -> float:
+    """A number from 0 to 1.
+
+    Raises
+    ------
+    DataError : anything else
+    """
+    found = number(where, value)
+    if not 0 <= found <= 1:
+        raise DataError(where, f"{value!r}", "a fraction in [0, 1]")
+    return found
+
+
 def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
     """An array of bool, from booleans or from 0 and 1."""
     array = _array(where, values)

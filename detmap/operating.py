@@ -23,6 +23,7 @@ from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.outlines import outlined
 from detmap.report.table import Cell, Table
+from detmap.rows import first, last
 
 RATES = ("threshold", "precision", "recall", "f1")
 TITLES = {"threshold": "at score", "f1": "F1"}
@@ -107,7 +108,7 @@ def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operatin
     threshold = given.number("threshold", threshold, "give a score", math.inf)
 
     def choose(points: Points) -> int | None:
-        return _last(points.threshold >= threshold)
+        return last(points.threshold >= threshold)
 
     found = _operating(matches, a, t, 1.0, choose)
     for row in (*found.per_class, found.micro, found.macro):
@@ -134,8 +135,8 @@ def for_precision(matches: Matches, a: int, t: int, precision: float) -> Operati
     ------
     DataError : not a fraction in [0, 1]
     """
-    _fraction("precision", precision)
-    return _operating(matches, a, t, 1.0, lambda points: _last(points.precision >= precision))
+    given.fraction("precision", precision)
+    return _operating(matches, a, t, 1.0, lambda points: last(points.precision >= precision))
 
 
 def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
@@ -145,8 +146,8 @@ def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
     ------
     DataError : not a fraction in [0, 1]
     """
-    _fraction("recall", recall)
-    return _operating(matches, a, t, 1.0, lambda points: _first(points.recall >= recall))
+    given.fraction("recall", recall)
+    return _operating(matches, a, t, 1.0, lambda points: first(points.recall >= recall))
 
 
 def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> list[Points]:
@@ -217,19 +218,6 @@ def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, ND
     bit = matches.tp.dtype.type(1 << t)
     counts = (matches.ignored[rows, a] & bit) == 0
     return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
-
-
-def _first(true: NDArray[np.bool_]) -> int | None:
-    return int(np.argmax(true)) if true.any() else None
-
-
-def _last(true: NDArray[np.bool_]) -> int | None:
-    return int(np.flatnonzero(true)[-1]) if true.any() else None
-
-
-def _fraction(name: str, value: float) -> None:
-    if not 0 <= given.number(name, value) <= 1:
-        raise DataError(name, f"{value!r}", "a fraction in [0, 1]")
 
 
 def _plain(row: Row) -> Row:

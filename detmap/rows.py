@@ -71,6 +71,16 @@ def ranked(
     return order, off
 
 
+def first(true: NDArray[np.bool_]) -> int | None:
+    """The first place that is true; None where none is."""
+    return int(np.argmax(true)) if true.any() else None
+
+
+def last(true: NDArray[np.bool_]) -> int | None:
+    """The last place that is true; None where none is."""
+    return int(np.flatnonzero(true)[-1]) if true.any() else None
+
+
 def rows_of(
     off: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,6 +18,7 @@ from detmap.outlines import outlined
 from detmap.parallel import each_largest_first
 from detmap.ranking.inputs import Samples, samples
 from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
+from detmap.rows import first, last
 
 
 @outlined
@@ -239,10 +240,10 @@ def threshold_for_precision(
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a precision
         outside [0, 1]
     """
-    _fraction("precision", precision)
+    given.fraction("precision", precision)
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
     return _operating_points(
-        checked, 1.0, lambda point: _last(point.precision >= precision), threads
+        checked, 1.0, lambda point: last(point.precision >= precision), threads
     )
 
 
@@ -268,9 +269,9 @@ def threshold_for_recall(
     DataError : labels that are not 0/1, scores that are NaN, shapes that differ, a recall
         outside [0, 1]
     """
-    _fraction("recall", recall)
+    given.fraction("recall", recall)
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
-    return _operating_points(checked, 1.0, lambda point: _first(point.recall >= recall), threads)
+    return _operating_points(checked, 1.0, lambda point: first(point.recall >= recall), threads)
 
 
 def best_f_of(checked: Samples, threads: int | None = None) -> OperatingPoint:
@@ -304,16 +305,3 @@ def _operating_points(
 
     each_largest_first(one, np.ones(checked.shape[1]), threads)
     return OperatingPoint(*(float(row[0]) if checked.single else row for row in chosen))
-
-
-def _first(true: NDArray[np.bool_]) -> int | None:
-    return int(np.argmax(true)) if true.any() else None
-
-
-def _last(true: NDArray[np.bool_]) -> int | None:
-    return int(np.flatnonzero(true)[-1]) if true.any() else None
-
-
-def _fraction(name: str, value: float) -> None:
-    if not 0 <= given.number(name, value) <= 1:
-        raise DataError(name, f"{value!r}", "a fraction in [0, 1]")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import detmap
 from detmap.matches import Matches
-from detmap.rows import labels, offsets
 from tests.statistics.goldens import as_matches
+from tools.coverage import sampled
 
 
 def draw(seed: int, n_images: int = 20, integrator: str = "grid_envelope") -> Matches:
@@ -40,36 +39,7 @@ def draw(seed: int, n_images: int = 20, integrator: str = "grid_envelope") -> Ma
 
 def repeated(matches: Matches, times: Sequence[int]) -> Matches:
     """Every image as often as told, copies of a row in its place: each copy an image of its own."""
-    n = np.asarray(times)
-    begins = np.concatenate([[0], np.cumsum(n)])
-
-    def copies(image: Any) -> tuple[Any, Any]:
-        rows = np.repeat(np.arange(len(image)), n[image])
-        which = np.concatenate([np.arange(n[i]) for i in image] or [np.zeros(0, int)])
-        return rows, (begins[image[rows]] + which).astype(np.int32)
-
-    rows, image = copies(matches.image)
-    obj_rows, obj_image = copies(matches.obj_image)
-    n_classes = len(matches.categories)
-    in_order = np.lexsort((obj_image, labels(matches.obj_off)[obj_rows]))
-    obj_rows, obj_image = obj_rows[in_order], obj_image[in_order]
-    return replace(
-        matches,
-        image_ids=np.arange(begins[-1]),
-        digest=np.zeros((begins[-1], 2), np.uint64),
-        beyond=np.zeros(begins[-1], np.int32),
-        unjudged=np.zeros(begins[-1], np.int32),
-        off=offsets(labels(matches.off)[rows], n_classes),
-        image=image,
-        rank=matches.rank[rows],
-        position=matches.position[rows],
-        score=matches.score[rows],
-        tp=matches.tp[rows],
-        ignored=matches.ignored[rows],
-        obj_off=offsets(labels(matches.obj_off)[obj_rows], n_classes),
-        obj_image=obj_image,
-        counted=matches.counted[obj_rows],
-    )
+    return sampled(matches, np.repeat(np.arange(matches.n_images), times))
 
 
 def rows_of_cell(matches: Matches, k: int, a: int, t: int) -> list[tuple[int, str]]:
