@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
 from detmap.reproduce import parse
 from detmap.resources import folder
-from detmap.signature import image_digests
+from detmap.signature import content_digests
 from detmap.tables import Detections, Truth
 
 FIX = "see docs/reproduce.md"
@@ -130,17 +127,6 @@ def check(entry: Published, truth: Truth, detections: Detections) -> Check:
         row = (number.protocol, number.metric, number.text, wanted.scale * value)
         rows.append((*row, wanted.prints(value)))
     return Check(tuple(rows), other)
-
-
-def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
-    """Twelve hexadecimal digits over the content of the truth, and of the detections; the files'
-    format does not enter.
-    """
-    digests = image_digests(truth, detections)
-    head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
-    columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
-    one, other = (hashlib.sha256(head + column).hexdigest()[:12] for column in columns)
-    return one, other
 
 
 def _printed(path: Path, tree: Any) -> Printed:

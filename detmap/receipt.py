@@ -8,20 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
 from detmap.errors import DataError, ProtocolError
-from detmap.opening import read_bytes
+from detmap.opening import read_bytes, shown
 from detmap.protocol import Protocol
 from detmap.report.cells import or_none
 from detmap.result import Result
 from detmap.signature import environment
 
 FORMAT = 1
+MOST_BYTES = 1 << 26
+"""Of a receipt that is read."""
+MOST_MEMBERS = 10_000
+"""Files of a folder up to which each has a digest of its own, of these digits."""
+MEMBER_DIGITS = 16
+MOST_NUMBER = 10**18
 READ = (".json", ".jsonl", ".gz", ".xml", ".txt", ".csv", ".yaml", ".yml", ".parquet", ".toml")
 """Files of a folder that make a number; pictures do not."""
 
@@ -44,19 +50,40 @@ WHOLE = {
 }
 
 
+LATER: Mapping[str, Any] = {"contents": {}}
+"""Parts that the first receipts do not have, and what stands for them."""
+
+
+def _is_input(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    members = value.get("members", {})
+    return (
+        {str} == {type(value.get(key)) for key in ("name", "sha256")}
+        and isinstance(members, dict)
+        and all(isinstance(each, str) for each in members.values())
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= MOST_NUMBER
+
+
 def _is_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 PARTS: Mapping[str, Callable[[Any], bool]] = {
     "command": lambda value: isinstance(value, str),
-    "inputs": lambda value: (
-        isinstance(value, dict) and {str} == {type(value.get(key)) for key in ("name", "sha256")}
-    ),
+    "inputs": lambda value: _is_input(value),
     "options": lambda value: value is None or isinstance(value, str) or _is_texts(value),
-    "metrics": lambda value: value is None or type(value) in (int, float),
-    "counts": lambda value: type(value) is int,
+    "metrics": lambda value: value is None or _is_number(value),
+    "counts": lambda value: type(value) is int and _is_number(value),
     "environment": lambda value: isinstance(value, str),
+    "contents": lambda value: isinstance(value, str),
+    "notes": lambda value: (
+        isinstance(value, list) and [type(each) for each in value] == [str, str, int]
+    ),
 }
 """What each value of a part has to be."""
 
@@ -82,6 +109,7 @@ class Receipt:
 
 def make(
     result: Result,
+    contents: tuple[str, str],
     inputs: Mapping[str, str | Path | None],
     options: Mapping[str, Any],
     command: Sequence[str],
@@ -90,6 +118,7 @@ def make(
 
     Parameters
     ----------
+    contents : digests of the content of truth and detections (`signature.content_digests`)
     inputs : paths by their role; None for one that was not given
     options : how they were read
     command : the words
@@ -101,6 +130,7 @@ def make(
         "short": short(result.signature),
         "command": list(command),
         "inputs": {role: digest_of(path) for role, path in inputs.items() if path is not None},
+        "contents": dict(zip(("truth", "detections"), contents, strict=True)),
         "options": dict(options),
         "protocol": rules.as_dict(),
         "changes": [list(change) for change in rules.changes],
@@ -133,7 +163,7 @@ def parse(data: bytes, where: str) -> Receipt:
     """
     fix = "give a file that `detmap eval --receipt` wrote"
     try:
-        content = json.loads(data)
+        content = json.loads(data, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise DataError(where, f"no JSON: {str(error)[:80]}", fix) from None
     if not isinstance(content, dict) or "receipt" not in content:
@@ -141,7 +171,8 @@ def parse(data: bytes, where: str) -> Receipt:
     if content["receipt"] != FORMAT:
         what = f"format {content['receipt']!r:.20}"
         raise DataError(f"{where}: receipt", what, f"this detmap reads format {FORMAT}")
-    for name, kind in WHOLE.items():
+    content = {**LATER, **content}
+    for name, kind in {**WHOLE, **{name: type(value) for name, value in LATER.items()}}.items():
         if type(content.get(name)) is not kind:
             what = "missing" if name not in content else "malformed"
             raise DataError(f"{where}: {name}", what, fix)
@@ -164,35 +195,13 @@ def parse(data: bytes, where: str) -> Receipt:
     return Receipt(content, rules)
 
 
-def differences(receipt: Receipt, result: Result) -> list[str]:
-    """What is not as the receipt says, a sentence each; nothing where all bits are the same."""
-    found, now = [], numbers(result)
-    before = receipt.content
-    if now["data"] != before["data"]:
-        found.append(f"the content of the data: {before['data']} then, {now['data']} now")
-    for name, value in (("signature", result.signature), ("short", short(result.signature))):
-        if _without_version(before[name]) != _without_version(value):
-            found.append(f"{name}: {before[name]} then, {value} now")
-    for name in sorted({*before["metrics"], *now["metrics"]}):
-        then, value = (each["metrics"].get(name, "absent") for each in (before, now))
-        if then != value:
-            found.append(f"{name}: {_shown(then)} then, {_shown(value)} now")
-    for name in sorted({*before["counts"], *now["counts"]}):
-        then, value = (each["counts"].get(name, "absent") for each in (before, now))
-        if then != value:
-            found.append(f"{name}: {then} then, {value} now")
-    if now["per_class"] != before["per_class"]:
-        found.append("the table of classes has other numbers")
-    return found
-
-
-def _without_version(signature: str) -> list[str]:
-    """The parts of a signature that the next release has to find again."""
-    return [part for part in signature.split("|") if not part.startswith("detmap:")]
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def digest_of(path: str | Path) -> dict[str, Any]:
-    """Name, size and SHA-256 of a file; of a folder, over the files in it that can make a number.
+    """Name, size and SHA-256 of a file; of a folder, over the files in it that can make a number,
+    and the first digits of each by its place in the folder, up to `MOST_MEMBERS`.
 
     Raises
     ------
@@ -203,20 +212,50 @@ def digest_of(path: str | Path) -> dict[str, Any]:
         data = read_bytes(place)
         digest = hashlib.sha256(data).hexdigest()
         return {"name": place.name, "files": 1, "bytes": len(data), "sha256": digest}
-    hashed, total, files = hashlib.sha256(), 0, []
-    for folder, _, names in os.walk(place):
-        files += [Path(folder, name) for name in names if Path(name).suffix.lower() in READ]
-    for file in sorted(files, key=lambda each: each.relative_to(place).as_posix()):
+    hashed, total, members = hashlib.sha256(), 0, {}
+    for name, file in sorted(_files(place)):
         data = read_bytes(file)
         total += len(data)
-        hashed.update(file.relative_to(place).as_posix().encode("utf-8", "surrogateescape"))
-        hashed.update(b"\0" + hashlib.sha256(data).digest())
+        own = hashlib.sha256(data)
+        hashed.update(name.encode("utf-8", "surrogateescape") + b"\0" + own.digest())
+        members[shown(name)] = own.hexdigest()[:MEMBER_DIGITS]
     return {
         "name": place.resolve().name,
-        "files": len(files),
+        "files": len(members),
         "bytes": total,
         "sha256": hashed.hexdigest(),
+        **({"members": members} if len(members) <= MOST_MEMBERS else {}),
     }
+
+
+def _files(place: Path) -> Iterator[tuple[str, Path]]:
+    """The files of a folder that can make a number, and their places in it; links are followed, to
+    each folder once.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
+
+    seen: set[str] = set()
+    for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        real = {each: os.path.realpath(os.path.join(folder, each)) for each in sorted(inner)}
+        inner[:] = [each for each, way in real.items() if way not in seen]
+        seen |= set(real.values())
+        for name in names:
+            file = Path(folder, name)
+            if file.suffix.lower() in READ:
+                yield file.relative_to(place).as_posix(), file
+
+
+def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
+    """Whether a file or folder is the one of a digest; large ones of other sizes are not read."""
+    place = Path(path)
+    files = [file for _, file in _files(place)] if place.is_dir() else [place]
+    sizes = sum(file.stat().st_size for file in files)
+    if (len(files), sizes) != (known.get("files"), known.get("bytes")):
+        return False
+    return bool(digest_of(path)["sha256"] == known["sha256"])
 
 
 def short(signature: str) -> str:
@@ -228,7 +267,3 @@ def short(signature: str) -> str:
     state = "" if state == "stock" else f" ({state})"
     digests = "/".join(parts.get(key, "")[:6] for key in ("proto", "data"))
     return f"{name}{state} {digests}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r}" if isinstance(value, float) else str(value)

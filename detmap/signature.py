@@ -99,6 +99,17 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     return np.stack([objects, found], axis=1)
 
 
+def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
+    """Twelve hexadecimal digits over the content of the truth, and of the detections; the files'
+    format does not enter.
+    """
+    digests = image_digests(truth, detections)
+    head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
+    columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
+    one, other = (hashlib.sha256(head + column).hexdigest()[:12] for column in columns)
+    return one, other
+
+
 def _word_of(name: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]))
 

@@ -13,7 +13,7 @@ import pytest
 import detmap
 from detmap import explaining, protocol
 from detmap.explaining import shapley
-from detmap.explaining.signatures import compared
+from detmap.explaining.records import compared, of_signature
 from detmap.resources import folder
 from tests.running import run
 from tests.test_keys import FAR, A, B, data
@@ -187,15 +187,16 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 def test_a_signature_says_which_part_is_another() -> None:
     result = detmap.evaluate(TRUTH, FOUND, "voc2012")
-    assert all(part.same for part in compared(result.signature, result))
+    mine = of_signature(result.signature)
+    assert all(part.same for part in compared(of_signature(result.signature), mine))
     other = detmap.evaluate(TRUTH, FOUND.take(np.arange(3)), "voc2012", settings={"iou.cap": 0.9})
-    found = [part.name for part in compared(other.signature, result) if not part.same]
+    found = [part.name for part in compared(of_signature(other.signature), mine) if not part.same]
     assert found == ["changes", "proto", "iou.cap", "data"]
     older = result.signature.replace("proto:", "proto:00")
-    (part,) = [part for part in compared(older, result) if not part.same]
+    (part,) = [part for part in compared(of_signature(older), mine) if not part.same]
     assert (part.name, part.remark[:5]) == ("proto", "rules")
-    with pytest.raises(detmap.DataError, match="is none"):
-        compared("no signature", result)
+    with pytest.raises(detmap.DataError, match="is no signature"):
+        of_signature("no signature")
 
 
 # ---- the command

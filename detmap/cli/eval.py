@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.receipt is not None:
         from detmap.cli import receipts
 
-        receipts.write(result, arguments)
+        receipts.write(truth, detections, result, arguments)
     code = output.write_result(result, arguments, result.slices(slices))
     return code or consulting.consult(result, truth, detections, arguments)
 

@@ -19,15 +19,21 @@ MOST_DIGITS = 18  # of a whole number in an option: more than any count has
 LONGEST_VALUE = 100_000  # characters of a --set: what is longer is a mistake
 
 
-def add_inputs(command: argparse.ArgumentParser) -> None:
+def add_inputs(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """TRUTH, DETECTIONS, --split and --set."""
+    number: dict[str, Any] = {} if needed else {"nargs": "?"}
     command.add_argument(
-        "truth", metavar="TRUTH", type=place, help="ground truth: COCO, VOC, YOLO, CSV, ..."
+        "truth",
+        metavar="TRUTH",
+        type=place,
+        help="ground truth: COCO, VOC, YOLO, CSV, ...",
+        **number,
     )
     command.add_argument(
         "detections",
         metavar="DETECTIONS",
         type=place,
+        **number,
         help="what a detector found: a file or folder of any of the formats",
     )
     add_settings(command)

@@ -11,9 +11,9 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 
-def add(command: argparse.ArgumentParser) -> None:
+def add(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Declare TRUTH, DETECTIONS and what says how they are read and by which rules."""
-    options.add_inputs(command)
+    options.add_inputs(command, needed=needed)
     _add_rules(command)
 
 

@@ -1,9 +1,10 @@
-"""Receipts on the command line: written by `eval`, read by `verify` and `cite`."""
+"""Receipts on the command line: written by `eval`, read by `verify`, `cite` and `explain`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from detmap.errors import DataError
 from detmap.opening import read_bytes
 from detmap.receipt import Receipt
 from detmap.result import Result
+from detmap.signature import content_digests
+from detmap.tables import Detections, Truth
 
 FILES = ("image_sizes", "class_names", "images")
 """Options that are files which make a number."""
@@ -30,23 +33,44 @@ HOW = (
 """Options that say how the inputs are read, and what part of them."""
 
 
-def write(result: Result, arguments: argparse.Namespace) -> None:
+def write(
+    truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
+) -> None:
     """Write the receipt of what was evaluated."""
     from detmap import files
 
-    inputs = {name: getattr(arguments, name) for name in ("truth", "detections", *FILES)}
-    how = {name: _plain(getattr(arguments, name)) for name in HOW}
-    command = ["detmap", *sys.argv[1:]]
-    made = receipt.make(result, inputs, how, command)
-    files.write_bytes(arguments.receipt, made.to_bytes())
+    files.write_bytes(arguments.receipt, made(truth, detections, result, arguments).to_bytes())
+
+
+def made(
+    truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
+) -> Receipt:
+    """The receipt of what was evaluated."""
+    inputs = {name: getattr(arguments, name, None) for name in ("truth", "detections", *FILES)}
+    how = {name: _plain(getattr(arguments, name, None)) for name in HOW}
+    contents = content_digests(truth, detections)
+    return receipt.make(result, contents, inputs, how, ["detmap", *sys.argv[1:]])
 
 
 def read(path: str) -> Receipt:
     """A receipt from its file."""
-    return receipt.parse(read_bytes(path), path)
+    return receipt.parse(read_bytes(path, most=receipt.MOST_BYTES), path)
 
 
-def again(known: Receipt, paths: dict[str, str | None]) -> argparse.Namespace:
+def place_of(known: Receipt, role: str) -> str | None:
+    """Where the command in a receipt found an input, if there is such a file or folder still."""
+    name = known.content["inputs"].get(role, {}).get("name")
+    for word in known.content["command"] if name else ():
+        path = str(word).rpartition("=")[2]
+        try:
+            if name in (Path(path).name, Path(path).resolve().name) and Path(path).exists():
+                return path
+        except (OSError, ValueError, RuntimeError):  # no path, a circle of links
+            continue
+    return None
+
+
+def again(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Namespace:
     """The arguments of the evaluation that a receipt is of, on these inputs.
 
     Raises

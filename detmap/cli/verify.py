@@ -5,12 +5,12 @@ something differs, and what; 2: it cannot be checked, and why.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from detmap import receipt
 from detmap.cli import options, receipts, streams
 from detmap.errors import DataError
+from detmap.explaining import records
+from detmap.explaining.records import Part
 
 EXAMPLES = (
     "detmap verify run.json",
@@ -44,23 +44,30 @@ def run(arguments: argparse.Namespace) -> int:
     }
     again = receipts.again(known, paths)
     again.threads = arguments.threads
-    found = [
-        f"{role}: another file: {_told(known.content['inputs'][role])} then, {_told(now)} now"
-        for role, now in _digests(paths).items()
-        if _told(known.content["inputs"].get(role, {})) != _told(now)
-    ]
-    result = command.evaluated(again)[2]
-    numbers = receipt.differences(known, result)
-    if not numbers:
+    truth, detections, result, _ = command.evaluated(again)
+    now = receipts.made(truth, detections, result, again)
+    before = records.of_receipt(known, arguments.receipt)
+    parts = records.compared(before, records.of_receipt(now, "now"))
+    cause = records.cause(parts)
+    if not cause:
         streams.inform(f"{arguments.receipt}: the same bits: {result.signature}\n")
-        for line in found:
-            streams.say(f"note: {line}; the numbers are the same\n")
-        return 0
-    for line in (*found, *numbers):
-        streams.inform(f"{arguments.receipt}: {line}\n")
-    version = known.content["environment"].get("detmap")
-    streams.say(f"note: the receipt is of detmap {version}\n")
-    return 1
+    for part in parts:
+        if part.same:
+            continue
+        if cause and (part.decides or part.name.endswith(" file")):
+            streams.inform(f"{arguments.receipt}: {_line(part)}\n")
+        else:
+            streams.say(f"note: {_line(part)}\n")
+    if cause:
+        streams.inform(f"{arguments.receipt}: the two differ by {cause}\n")
+    return int(bool(cause))
+
+
+def _line(part: Part) -> str:
+    role = part.name.removesuffix(" file")
+    if role == part.name:
+        return str(part)
+    return f"{role}: another file: {part.theirs} then, {part.ours} now ({part.remark})"
 
 
 def _path(known: receipt.Receipt, role: str, arguments: argparse.Namespace) -> str | None:
@@ -73,21 +80,9 @@ def _path(known: receipt.Receipt, role: str, arguments: argparse.Namespace) -> s
         return None
     if given is not None:
         return str(given)
-    name = known.content["inputs"][role].get("name")
-    for word in known.content["command"]:
-        if isinstance(word, str) and Path(word.rpartition("=")[2]).name == name:
-            path = word.rpartition("=")[2]
-            if Path(path).exists():
-                return path
+    place = receipts.place_of(known, role)
+    if place is not None:
+        return place
+    name = known.content["inputs"][role]["name"]
     fix = f"say where it is: --{role.replace('_', '-')} PATH"
     raise DataError(arguments.receipt, f"{role}: {name!r:.80} is not where it was", fix)
-
-
-def _digests(paths: dict[str, str | None]) -> dict[str, dict[str, Any]]:
-    return {role: receipt.digest_of(path) for role, path in paths.items() if path is not None}
-
-
-def _told(digest: Any) -> str:
-    if not isinstance(digest, dict):
-        return "nothing"
-    return f"sha256 {str(digest.get('sha256'))[:12]}"

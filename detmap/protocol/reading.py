@@ -187,9 +187,10 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
             )
         _put(tree, str(key), deepcopy(_from_text(value)))
     changed = from_dict(tree, where="--set")
-    before = load(protocol.name) if protocol.stock and protocol.changes else protocol
-    changes = _differences(before, changed)
-    if not protocol.stock:  # what was changed before stays told
+    stock = load(protocol.name) if protocol.stock and protocol.changes else None
+    known = stock is not None and stock.version == protocol.version
+    changes = _differences(stock if known and stock is not None else protocol, changed)
+    if not known:  # what was changed before stays told
         changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
     return replace(changed, changes=changes, stock=protocol.stock)
 
@@ -206,7 +207,7 @@ def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], .
 
 def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
     """A protocol out of a file, with what can be known of where it came from: what differs from the
-    shipped one of its name is looked up.
+    shipped one of its name is looked up, unless that is of another version.
 
     Raises
     ------
@@ -216,9 +217,12 @@ def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool)
     for key, value in changes:
         if value != canonical(now.get(key)):
             raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")
-    if stock and shipped(protocol.name) is not None:
+    known = load(protocol.name) if stock and shipped(protocol.name) is not None else None
+    if known is not None and known.version != protocol.version:  # of another detmap: as it said
+        return replace(protocol, changes=tuple(map(tuple, changes)), stock=True)
+    if known is not None:
         prose = ("summary", "source")
-        found = _differences(load(protocol.name), protocol)
+        found = _differences(known, protocol)
         return replace(protocol, changes=tuple(each for each in found if each[0] not in prose))
     return replace(protocol, changes=tuple(map(tuple, changes)), stock=False)
 
