@@ -15,7 +15,8 @@ import sys
 from collections.abc import Collection
 from typing import NamedTuple
 
-RELOCATABLE, EXECUTABLE = 1, 4  # type of an ELF file; flag of its sections
+RELOCATABLE = 1  # type of an ELF file
+WRITABLE, IN_MEMORY, EXECUTABLE = 1, 2, 4  # flags of its sections
 SYMBOLS, NO_BITS, WITH_ADDENDS, WITHOUT_ADDENDS, STRINGS = 2, 8, 4, 9, 3  # types of sections
 UNDEFINED, ABSOLUTE, COMMON = 0, 0xFFF1, 0xFFF2  # sections of symbols
 LARGEST_COMMON = 4096  # bytes; numba has an empty word for each function
@@ -26,6 +27,7 @@ RELOCATIONS = {
     "x86_64": frozenset({1, 2, 4, 24}),  # 64, PC32, PLT32, PC64
     "aarch64": frozenset(range(257, 287)) | {299, 311, 312},
 }
+EIGHT_BYTES = {("x86_64", 1), ("x86_64", 24), ("aarch64", 257)}  # others have at most four
 ANY = range(256)
 MACH_O_MAGIC = b"\xcf\xfa\xed\xfe"
 MACH_O_MACHINES = {"x86_64": 0x01000007, "arm64": 0x0100000C}
@@ -56,6 +58,15 @@ class Symbol(NamedTuple):
     section: int
     value: int
     size: int
+
+
+class Relocation(NamedTuple):
+    """A place in a section where the address of a symbol, plus a number, has to be filled in."""
+
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
 
 
 def machine() -> str:
@@ -94,19 +105,40 @@ def fault(code: bytes, symbol: str, outside: Collection[str], processor: str = "
         return "a table of the object code is cut off"
 
 
+def sections_of(code: bytes) -> list[Section]:
+    """The table of sections of an ELF file, in its order."""
+    (table,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
+    return [Section(*struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i)) for i in range(count)]
+
+
+def symbols_of(code: bytes, table: Section) -> list[Symbol]:
+    """The symbols in a table of them, in its order."""
+    places = range(table.offset, table.offset + table.size - 23, 24)
+    return [Symbol(*struct.unpack_from("<IBBHQQ", code, place)) for place in places]
+
+
+def relocations_of(code: bytes, table: Section) -> list[Relocation]:
+    """The places in a table of them, in its order."""
+    places = range(table.offset, table.offset + table.size - 23, 24)
+    return [Relocation(*struct.unpack_from("<QIIq", code, place)) for place in places]
+
+
+def name_of(code: bytes, symbol: Symbol, strings: Section) -> str:
+    """A symbol's name, which stands in the section of names."""
+    begin, end = strings.offset + symbol.name, strings.offset + strings.size
+    return code[begin : code.index(b"\0", begin, end)].decode("ascii", "replace")
+
+
 def _elf_fault(code: bytes, symbol: str, outside: Collection[str], processor: str) -> str:
     kind, found = struct.unpack_from("<HH", code, 16)
     if code[:7] != b"\x7fELF\x02\x01\x01" or kind != RELOCATABLE:
         return "no object code"
     if found != ELF_MACHINES.get(processor):
         return "object code of another machine"
-    (table,) = struct.unpack_from("<Q", code, 40)
     size, count, names = struct.unpack_from("<HHH", code, 58)
     if size != 64 or not 0 < names < count:
         return "no table of sections"
-    sections = [
-        Section(*struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i)) for i in range(count)
-    ]
+    sections = sections_of(code)
     for section in sections:
         if section.alignment > LARGEST_ALIGNMENT or section.alignment & (section.alignment - 1):
             return "a section is out of line"
@@ -119,10 +151,7 @@ def _elf_fault(code: bytes, symbol: str, outside: Collection[str], processor: st
     tables = [section for section in sections if section.kind == SYMBOLS]
     if len(tables) != 1 or tables[0].entry_size != 24 or tables[0].link >= count:
         return "no table of symbols"
-    symbols = [
-        Symbol(*struct.unpack_from("<IBBHQQ", code, tables[0].offset + at))
-        for at in range(0, tables[0].size - 23, 24)
-    ]
+    symbols = symbols_of(code, tables[0])
     return (
         _symbols_fault(code, symbols, sections, sections[tables[0].link], symbol, outside)
         or _relocations_fault(code, sections, len(symbols), sections.index(tables[0]), processor)
@@ -141,10 +170,9 @@ def _symbols_fault(
     """Why the symbols are not those of a kernel; empty where they are."""
     if strings.kind != STRINGS:
         return "symbols without names"
-    text = code[strings.offset : strings.offset + strings.size]
     defined = False
     for symbol in symbols[1:]:
-        name = text[symbol.name : text.index(b"\0", symbol.name)].decode("ascii", "replace")
+        name = name_of(code, symbol, strings)
         if symbol.section == UNDEFINED:
             if not (name in outside or name.startswith("Py")):
                 return f"it needs {name!r}"
@@ -170,10 +198,10 @@ def _relocations_fault(
         if section.entry_size != 24 or section.size % 24 or section.link != table:
             return "no table of relocations"
         target = sections[section.info]
-        for at in range(section.offset, section.offset + section.size, 24):
-            place, what, _ = struct.unpack_from("<QQq", code, at)
-            if what & 0xFFFFFFFF not in RELOCATIONS.get(processor, ANY):
+        for place in relocations_of(code, section):
+            if place.kind not in RELOCATIONS.get(processor, ANY):
                 return "a relocation that no kernel has"
-            if place + 4 > target.size or what >> 32 >= n_symbols:
+            width = 8 if (processor, place.kind) in EIGHT_BYTES else 4
+            if place.offset + width > target.size or place.symbol >= n_symbols:
                 return "a relocation leaves its section"
     return ""

@@ -1,7 +1,7 @@
 """Where the machine code of a kernel comes from: the wheel, the user's cache folder, the compiler.
 
 Why not numba's own cache: it needs numba to be imported, which doubles the time and adds half of
-the memory of a whole evaluation. Object code needs llvmlite only.
+the memory of a whole evaluation. Object code needs llvmlite at most (`loader`).
 
 A file of object code begins with what it is (`identity`): the kernel and the types of its
 arguments, a digest of the source of all loops that it is made of, detmap's version, the platform,
