@@ -307,6 +307,8 @@ class Bench:
         task = {"threads": options.threads, **task}
         threads = {f"{name}_NUM_THREADS": str(task["threads"]) for name in THREADS}
         environment = os.environ | threads
+        # An installed package has its bytecode, as the peers do here; so shall a checkout.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             if task.pop("cold", False):
                 environment |= dict.fromkeys(CACHES, folder)

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_KERNELS = ("__init__", "store", "folder", "identity", "compiler", "linker", "object_code")
+NO_KERNELS = (
+    "__init__",
+    "store",
+    "folder",
+    "identity",
+    "compiler",
+    "linker",
+    "loader",
+    "object_code",
+)
 
 pytestmark = pytest.mark.slow
 
