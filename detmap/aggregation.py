@@ -132,6 +132,8 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     cells = _cells(scores, row, protocol)
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
     means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    if protocol.mean.precision == "rounded":
+        means = means.astype(np.float32).astype(np.float64)
     values = _of_every_class(scores, means, np.nan)
     if row.kind == "AP":
         none = scores.n_objects[:, protocol.subset(row.subset)] == 0

@@ -120,16 +120,27 @@ def detection_words(detections: Detections, protocol: Protocol) -> DetectionWord
 
 
 def measure(name: str, boxes: Floats, box_format: BoxFormat, protocol: Protocol) -> Floats:
-    """(n,) area, width or height of boxes (n, 4) under the protocol's extent, with the bits that
-    the overlap has.
-    """
+    """(n,) area, width or height of boxes (n, 4) under the protocol's extent and in its numbers."""
     inclusive = protocol.boxes.extent == "inclusive"
     boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
+    if not inclusive and _in_single(protocol):
+        first, last = _single(boxes[:, :2]), _single(boxes[:, :2] + boxes[:, 2:])
+        sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
+        boxes = np.hstack([first, sides])
     width, height = boxes[:, 2], boxes[:, 3]
     if inclusive:
         width, height = width - boxes[:, 0] + 1.0, height - boxes[:, 1] + 1.0
-    sides = {"width": lambda: width, "height": lambda: height, "area": lambda: width * height}
-    return sides[name]()
+    measures = {"width": lambda: width, "height": lambda: height, "area": lambda: width * height}
+    return measures[name]()
+
+
+def _single(values: Floats) -> Floats:
+    """Rounded to float32."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _in_single(protocol: Protocol) -> bool:
+    return protocol.boxes.precision == "float32"
 
 
 def _attributes(protocol: Protocol) -> list[str]:
@@ -139,7 +150,8 @@ def _attributes(protocol: Protocol) -> list[str]:
 def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
     """(G,) the truth's own column, or the measure of its boxes."""
     if name in truth.attributes:
-        return truth.attributes[name]
+        values = truth.attributes[name]
+        return _single(values) if name == "area" and _in_single(protocol) else values
     if name in MEASURES:
         return measure(name, truth.boxes, truth.box_format, protocol)
     known = sorted({*truth.attributes, *MEASURES})

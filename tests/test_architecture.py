@@ -18,7 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 
 # A module imports only from layers above its own.
 LAYERS = (
-    ("errors", "version", "resources", "immutable", "locks", "outlines"),
+    ("errors", "version", "resources", "immutable", "locks", "outlines", "peers"),
     ("memory", "files"),
     ("opening", "grids", "metrics"),
     ("parallel", "kernels", "report"),
@@ -92,7 +92,7 @@ def test_each_kind_of_work_has_its_place(path: Path) -> None:
     here, source = part_of(path), path.read_text()
     assert not roots & {"numba", "llvmlite"} or here == "kernels"
     assert not roots & {"rich", "matplotlib", "pandas", "cv2"} or here in ("report", "page")
-    assert "pycocotools" not in roots or here in ("parity", "compat", "overlaps")
+    assert "pycocotools" not in roots or here in ("peers", "compat", "overlaps")
     calls = {
         ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
     }

@@ -29,7 +29,7 @@ COMMANDS = {
     "merge": "put parts together and print the result",
     "compare": "compare detectors on one truth, and gate on their difference",
     "rank": "judge the scores of an image-level classifier",
-    "parity": "compare with pycocotools on the same files",
+    "parity": "run pycocotools or another tool on the same files, and compare",
     "tools": "what each named tool gives for the same files",
     "reproduce": "search for the rules that print a published number",
     "published": "list published results, or check one on its files",

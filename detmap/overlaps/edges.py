@@ -65,7 +65,8 @@ def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> E
         y1, height = y1 / down, height / down
         x1, y1, width, height = (side.astype(number) for side in (x1, y1, width, height))
         return Edges((x1, y1, x1 + width, y1 + height), width * height)
-    if number is np.float64 and protocol.boxes.extent == "continuous":
+    as_given = protocol.boxes.form != "corners" and protocol.boxes.extent == "continuous"
+    if number is np.float64 and as_given:
         return Edges((x1, y1, x2, y2), width * height)  # the area of the sides as given: bbIou
     x1, y1, x2, y2 = (side.astype(number) for side in (x1, y1, x2, y2))
     if isinstance(table, Detections) and protocol.detections.box_decimals >= 0:

@@ -281,7 +281,7 @@ class Mean:
         str,
         Key(
             "the numbers of the mean: `float64`; `float32`: values, sum and mean; `rounded`: the "
-            "mean alone is rounded to float32",
+            "mean alone, of all and of a class, is rounded to float32",
             choice("float64", "float32", "rounded"),
             "float32: mmdet mean_ap.py; rounded: torchmetrics mean_ap.py",
             "float64",

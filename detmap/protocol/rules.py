@@ -76,17 +76,19 @@ class Boxes:
         Key(
             "what is rounded to `boxes.precision`: the `edges`; left, top and the `sides`; the "
             "`center` and the sides, from which the edges are taken anew; or left, top and the "
-            "sides as `fractions` of the image, or as `thousandths` of a pixel whatever its size",
-            choice("edges", "sides", "center", "fractions", "thousandths"),
+            "sides as `fractions` of the image, or as `thousandths` of a pixel whatever its size; "
+            "or the `corners`: the edges, from which the sides are taken anew even where nothing "
+            "is rounded",
+            choice("edges", "sides", "center", "fractions", "thousandths", "corners"),
             "sides: torchmetrics mean_ap.py, box_convert; center: darknet box.c; fractions: "
-            "fiftyone utils/iou.py",
+            "fiftyone utils/iou.py; corners: od_metrics.py, iou",
             "edges",
         ),
     ]
     precision: Annotated[
         str,
         Key(
-            "the floating-point numbers that coordinates are held in",
+            "the floating-point numbers that coordinates and areas are held in",
             choice("float64", "float32"),
             "float32: mmdet mean_ap.py; Ultralytics engine/validator.py",
             "float64",

@@ -6,16 +6,14 @@ of torchmetrics is touched."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from detmap.compat import COCOeval, patch_pycocotools
+from tests import stand_ins
 
 torch = pytest.importorskip(
     "torch",
@@ -37,29 +35,10 @@ pytestmark = [
 ]
 
 
-def box_convert(boxes: Any, in_fmt: str, out_fmt: str) -> Any:
-    """As torchvision's, for what torchmetrics asks of it."""
-    assert out_fmt == "xywh"
-    if in_fmt == "xywh":
-        return boxes.clone()
-    a, b, c, d = boxes.unbind(-1)
-    if in_fmt == "xyxy":
-        return torch.stack((a, b, c - a, d - b), dim=-1)
-    assert in_fmt == "cxcywh"
-    return torch.stack((a - 0.5 * c, b - 0.5 * d, c, d), dim=-1)
-
-
 @pytest.fixture(autouse=True)
 def torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real one, or the stand-in."""
-    if find_spec("torchvision") is None:
-        ops = ModuleType("torchvision.ops")
-        ops.box_convert = box_convert  # type: ignore[attr-defined]
-        package = ModuleType("torchvision")
-        package.ops = ops  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "torchvision", package)
-        monkeypatch.setitem(sys.modules, "torchvision.ops", ops)
-        monkeypatch.setattr("torchmetrics.detection.mean_ap._TORCHVISION_AVAILABLE", True)
+    stand_ins.torchvision(monkeypatch)
 
 
 def batches(box_format: str, n_classes: int = 4) -> Iterator[tuple[list[Any], list[Any]]]:
