@@ -33,7 +33,7 @@ VOC = SAMPLE, SAMPLE / "detections" / "contours"
 def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> peers.Peer:
     found: peers.Peer = request.param
     if importlib.util.find_spec(found.module.partition(".")[0]) is None:
-        pytest.skip(f"{found.name} is not installed: pip install 'detmap-eval[peers]'")
+        pytest.skip(f"{found.name} is not installed: pip install 'detmap-eval[bench,peers]'")
     if found.name == "torchmetrics":
         stand_ins.torchvision(monkeypatch)
     return found

@@ -158,11 +158,11 @@ def test_areas_are_in_the_numbers_of_the_boxes() -> None:
     """Of an object by the truth, and of a detection by its box: just below 1024, and 1024."""
     below, boxes = 1024 - 1e-9, [(0, 0, 32, 32)]
     truth = detmap.truth_from_arrays([0], [0], boxes, area=[below])
-    found = detmap.detections_from_arrays(truth, [0], [0], [(10.3, 0, 64, 16)], [0.5])
+    found = detmap.detections_from_arrays(truth, [0], [0], [(55.7, 0, 64, 16)], [0.5])
     of_large = {"subsets": {"large": {"area": [1024, 1e10]}}}
     assert counts((truth, found), of_large) == "0 1 0 0"
     single = of_large | {"boxes.precision": "float32"}
-    assert float(np.float32(74.3)) - float(np.float32(10.3)) > 64
+    assert float(np.float32(119.7)) - float(np.float32(55.7)) < 64
     assert counts((truth, found), single) == "0 0 1 1"
 
 
