@@ -10,7 +10,7 @@ from typing import Any
 
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
-from detmap.reproduce import parse
+from detmap.printed import parse
 from detmap.resources import folder
 from detmap.signature import content_digests
 from detmap.tables import Detections, Truth

@@ -1,4 +1,5 @@
-"""Which rules print a published number: named tools, then one and two changes of rules around them.
+"""Which rules print a published number: named tools, one and two changes of rules around them, and
+other inputs that it may have been made of.
 
 >>> import detmap
 >>> from detmap.resources import folder
@@ -12,97 +13,36 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from detmap.errors import DataError, ProtocolError
+from detmap import variants
+from detmap.errors import DataError, DetmapError, ProtocolError
 from detmap.evaluate import choose_protocol, summarize
 from detmap.matching import match
+from detmap.printed import Wanted, parse
 from detmap.protocol import Protocol, load, names, tools
 from detmap.result import Result
 from detmap.signature import protocol_digest
 from detmap.statistics.ties import ties
+from detmap.supposed import Supposition, suppositions
 from detmap.tables import Detections, Truth
 from detmap.tools import matching_rules
 
-Settings = Mapping[str, Any]
+Progress = Callable[[str, int, int], None]
 
-SWITCHES: tuple[tuple[str, tuple[Settings, ...]], ...] = (
-    (
-        "integrator",
-        tuple(
-            {"ap.integrator": name}
-            for name in ("eleven_point", "all_points", "grid_envelope", "step")
-        ),
-    ),
-    ("extent of a box", ({"boxes.extent": "continuous"}, {"boxes.extent": "inclusive"})),
-    ("who takes an object", ({"matching.rule": "best_free"}, {"matching.rule": "best_any"})),
-    ("comparison", ({"iou.comparison": ">="}, {"iou.comparison": ">"})),
-    (
-        "difficult objects",
-        tuple({"matching.neutral.difficult": role} for role in ("ignore", "absorb", "count")),
-    ),
-    ("limit", ({"limits.max_dets": []}, {"limits.max_dets": [100]}, {"limits.max_dets": [300]})),
-    (
-        "IoU thresholds",
-        tuple(
-            {"iou.thresholds": value} for value in ("0.5:0.05:0.95", [0.5], [0.6], [0.7], [0.75])
-        ),
-    ),
-    ("equal scores", ({"ranking.ties": "image"}, {"ranking.ties": "input"})),
-    ("classes without objects", ({"mean.undefined": "skip"}, {"mean.undefined": "zero"})),
-    (
-        "confidence cut",
-        tuple(
-            {"detections.above": [cut]} for cut in (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5)
-        ),
-    ),
-    ("scores as text", ({"detections.score_decimals": 3}, {"detections.score_decimals": 2})),
-    ("boxes as text", ({"detections.box_decimals": 0}, {"detections.box_decimals": 1})),
-    ("0-based boxes of the truth", ({"boxes.object_shift": -1},)),
-    ("mean", ({"mean.weights": "objects"}, {"ap.pool": "all"})),
-)
-"""What people set otherwise, each with its values: what is changed in the search."""
-
-KINDS = ("named", "tie order", "one change", "two changes")
-"""How a number was found, from likely to unlikely."""
+KINDS = ("named", "tie order", "one change", "two changes", "input", "input and change")
+"""How a number was found, from likely to unlikely: the rules of a tool as they are, with another
+order of equal scores, with rules changed; of another input; of another input by a changed rule.
+"""
 
 NEAR = 0.005  # of a fraction: what is close enough to look at orders of ties, and at chance
 FEW = 20_000  # detections up to which orders of ties are looked at wherever the number is
 NEAREST = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A printed number.
-
-    Parameters
-    ----------
-    text : its digits, without a percent sign
-    scale : 100 for points, 1 for a fraction
-    digits : after the point
-    """
-
-    text: str
-    scale: float
-    digits: int
-
-    @property
-    def value(self) -> float:
-        """The middle, as a fraction."""
-        return float(self.text) / self.scale
-
-    @property
-    def width(self) -> float:
-        """How many fractions print so."""
-        return float(10.0**-self.digits) / self.scale
-
-    def prints(self, value: float) -> bool:
-        """Whether a fraction prints as these digits, rounded either way where it is halfway."""
-        return abs(value - self.value) <= self.width / 2 * (1 + 1e-9)
+MOST_ROWS = {"input": 150_000_000, "input and change": 50_000_000}
+"""Detections that are evaluated at most, over all rules, of inputs that are changed,"""
+LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +57,7 @@ class Candidate:
     metric : which number of the result
     value : a fraction
     bounds : the least and most that any order of equal scores gives; for `tie order` only
+    input : the doctor's name of how the input is changed, and what was done; None where it is not
     """
 
     kind: str
@@ -125,6 +66,7 @@ class Candidate:
     metric: str
     value: float
     bounds: tuple[float, float] | None = None
+    input: tuple[str, str] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -135,7 +77,22 @@ class Candidate:
             "metric": self.metric,
             "value": self.value,
             "bounds": None if self.bounds is None else list(self.bounds),
+            "input": self.input and {"name": self.input[0], "text": self.input[1]},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How easily a number is hit.
+
+    Parameters
+    ----------
+    tried : numbers that were looked at
+    expected : how many of them one would expect to print some number near by, of as many digits
+    """
+
+    tried: int
+    expected: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +104,23 @@ class Search:
     wanted : the number
     found : rules that print it, from likely to unlikely; no changes of those that print it as is
     nearest : where none does, those that come closest
-    tried : how many rules were tried
-    by_chance : how many of them one would expect to print some number near by, of as many digits
+    chances : of each kind that was looked at
     """
 
     wanted: Wanted
     found: tuple[Candidate, ...]
     nearest: tuple[Candidate, ...]
-    tried: int
-    by_chance: float
+    chances: Mapping[str, Chance]
 
+    @property
+    def tried(self) -> int:
+        """How many numbers were looked at."""
+        return sum(each.tried for each in self.chances.values())
 
-def parse(text: str) -> Wanted:
-    """A number as it was printed: ``72.1``, ``72.1%``, ``0.721``.
-
-    Raises
-    ------
-    DataError : it is none between 0 and 100
-    """
-    digits = text.strip().removesuffix("%").strip()
-    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
-        raise DataError("reproduce", f"{text!r:.40} is no number", "give one as printed, 72.1")
-    value, after = float(digits), len(digits.partition(".")[2])
-    fraction = value <= 1 and after > 0 and "%" not in text
-    if value > 100:
-        raise DataError("reproduce", f"{text!r:.40} is above 100", "give one as printed, 72.1")
-    return Wanted(digits, 1.0 if fraction else 100.0, after)
+    @property
+    def by_chance(self) -> float:
+        """How many of them one would expect to print some number near by."""
+        return sum(each.expected for each in self.chances.values())
 
 
 def reproduce(
@@ -182,8 +130,9 @@ def reproduce(
     *,
     metric: str | None = None,
     depth: int = 2,
+    others: Iterable[Supposition] = (),
     threads: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Progress = lambda kind, done, of: None,
 ) -> Search:
     """Search for rules that print a number.
 
@@ -193,10 +142,12 @@ def reproduce(
     truth, detections : tables with boxes
     metric : which number of a result; the first one, AP50 and AP75 when left out
     depth : 0: named protocols and tools, and the orders of their ties; 1: also one change of a rule
-        around the benchmark's protocol and the tools that come closest; 2: also two changes around
-        the benchmark's protocol
+        around the benchmark's protocol and the tools that come closest, and other inputs under the
+        named tools (`detmap.supposed`); 2: where all that finds nothing, also two changes around
+        the benchmark's protocol, and other inputs with one
+    others : further inputs that it may have been, such as another split
     threads : how many to use
-    progress : told how many rules were tried, of how many
+    progress : told what is tried, how many were, of how many
 
     Raises
     ------
@@ -209,15 +160,19 @@ def reproduce(
     stock = choose_protocol(None, truth)
     shipped = [load(name) for name in (*names(), *tools())]
     boxes = [rules for rules in shipped if rules.iou.of == "boxes" and not rules.groups]
-    every = list(_ordered(rules for rules in boxes))
+    every = list(variants.ordered(rules for rules in boxes))
     seen.look("named", every, progress)
     seen.orders_of_ties(every)
     if depth >= 1:
         around = {protocol_digest(rules): rules for rules in [stock, *seen.closest(every, 8)]}
-        singles = [changed for rules in around.values() for changed in _changed(rules, 1)]
-        seen.look("one change", list(_ordered(singles)), progress)
+        singles = [changed for rules in around.values() for changed in variants.changed(rules, 1)]
+        seen.look("one change", list(variants.ordered(singles)), progress)
+        inputs = [*others, *suppositions(truth, detections)]
+        unlike = variants.different([stock, *seen.closest(every, len(every))])
+        seen.suppose("input", inputs, unlike, progress)
     if depth >= 2 and not seen.found:
-        seen.look("two changes", list(_ordered(_changed(stock, 2))), progress)
+        seen.look("two changes", list(variants.ordered(variants.changed(stock, 2))), progress)
+        seen.suppose("input and change", inputs, list(variants.changed(stock, 1)), progress)
     return seen.search()
 
 
@@ -237,21 +192,47 @@ class _Seen:
         self.digests: set[str] = set()
         self.all: list[Candidate] = []
         self.found: list[Candidate] = []
-        self._last: tuple[str, Any] = ("", None)
+        self.known = MatchedLast(truth, detections, threads)
 
-    def look(self, kind: str, rules: list[Protocol], progress: Callable[[int, int], None]) -> None:
+    def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
         """Evaluate under each, unless under the same rules before."""
         for done, each in enumerate(rules):
-            progress(done, len(rules))
-            digest = protocol_digest(each) if kind != "named" else f"{each.name} {done}"
-            if digest in self.digests:
+            progress(kind, done, len(rules))
+            digest = protocol_digest(each)
+            if digest in self.digests and kind != KINDS[0]:
                 continue
-            self.digests |= {digest, protocol_digest(each)}
-            for name, value in self._numbers(self._result(each)):
-                candidate = Candidate(kind, each.name, each.changes, name, value)
-                self.all.append(candidate)
-                if self.wanted.prints(value):
-                    self.found.append(candidate)
+            self.digests.add(digest)
+            for name, value in self._numbers(self.known.result(each)):
+                self._take(Candidate(kind, each.name, each.changes, name, value))
+
+    def suppose(
+        self, kind: str, inputs: list[Supposition], rules: list[Protocol], progress: Progress
+    ) -> None:
+        """Evaluate other inputs under rules, the closest first where they are too many; what the
+        input does not change is not counted.
+        """
+        rows = max(1, len(inputs) * len(self.detections))
+        some = list(variants.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
+        before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
+        for place, supposed in enumerate(inputs):
+            known = MatchedLast(*supposed.make(), self.threads)
+            for done, each in enumerate(some):
+                progress(kind, place * len(some) + done, len(inputs) * len(some))
+                try:
+                    numbers = list(self._numbers(known.result(each)))
+                except DetmapError:  # rules that have no number for such an input
+                    continue
+                for name, value in numbers:
+                    if (each.name, each.changes, name, value) not in before:
+                        told = supposed.name, supposed.text
+                        self._take(
+                            Candidate(kind, each.name, each.changes, name, value, input=told)
+                        )
+
+    def _take(self, candidate: Candidate) -> None:
+        self.all.append(candidate)
+        if self.wanted.prints(candidate.value):
+            self.found.append(candidate)
 
     def orders_of_ties(self, rules: list[Protocol]) -> None:
         """Look whether another order of equal scores prints the number, under the named rules whose
@@ -266,7 +247,7 @@ class _Seen:
         for each in rules:
             if each.name not in near or each.ranking.of != "class":
                 continue
-            result = self._result(each)
+            result = self.known.result(each)
             try:
                 bounds = ties(result.matches, result.scores, orders=1, threads=self.threads)
             except ProtocolError:  # the bounds know the rules of benchmarks only
@@ -285,35 +266,44 @@ class _Seen:
         """The n rules whose number is closest."""
         distance = {each.name: float("inf") for each in rules}
         for each in self.all:
-            if each.rules in distance:
+            if each.rules in distance and each.kind == KINDS[0]:
                 off = abs(each.value - self.wanted.value)
                 distance[each.rules] = min(distance[each.rules], off)
         return sorted(rules, key=lambda each: (distance[each.name], each.name))[:n]
 
     def search(self) -> Search:
-        """All in order."""
-        order = {kind: place for place, kind in enumerate(KINDS)}
+        """All in order: of a kind what was tried first, and the truth's own benchmark before
+        others.
+        """
+        stock = choose_protocol(None, self.truth).name
         plain = {each.rules for each in self.found if each.kind == KINDS[0]}
         news = [each for each in self.found if each.kind in KINDS[:2] or each.rules not in plain]
-        found = sorted(news, key=lambda each: (order[each.kind], each.rules, each.changes))
-        off = sorted(self.all, key=lambda each: abs(each.value - self.wanted.value))
-        near = max(NEAR, 10 * self.wanted.width)
-        beside = sum(abs(each.value - self.wanted.value) <= near for each in self.all)
-        return Search(
-            self.wanted,
-            tuple(found),
-            () if found else tuple(off[:NEAREST]),
-            len(self.digests),
-            beside * self.wanted.width / (2 * near),
+        inputs = list(dict.fromkeys(each.input for each in news))
+        found = sorted(
+            news,
+            key=lambda each: (
+                KINDS.index(each.kind),
+                inputs.index(each.input),
+                each.rules != stock,
+                each.rules,
+                each.changes,
+            ),
         )
+        off = sorted(self.all, key=lambda each: abs(each.value - self.wanted.value))
+        nearest = [each for each in off if each.input is None][:NEAREST]
+        nearest += [each for each in off if each.input is not None][:NEAREST]
+        return Search(self.wanted, tuple(found), () if found else tuple(nearest), self._chances())
 
-    def _result(self, rules: Protocol) -> Result:
-        key = matching_rules(rules)
-        if self._last[0] != key:  # neighbours in the order match alike
-            self._last = key, match(self.truth, self.detections, rules, threads=self.threads)
-        found = self._last[1]
-        same = found if found.protocol == rules else replace(found, protocol=rules)
-        return summarize(same, threads=self.threads)
+    def _chances(self) -> dict[str, Chance]:
+        """How many numbers of each kind lie near by, and so how many would print it by chance."""
+        near = max(NEAR, 10 * self.wanted.width)
+        chances = {}
+        for kind in KINDS:
+            mine = [each for each in self.all if each.kind == kind]
+            beside = sum(abs(each.value - self.wanted.value) <= near for each in mine)
+            if mine:
+                chances[kind] = Chance(len(mine), beside * self.wanted.width / (2 * near))
+        return chances
 
     def _numbers(self, result: Result) -> Iterator[tuple[str, float]]:
         first = True
@@ -324,26 +314,23 @@ class _Seen:
                 yield name, value
 
 
-def _ordered(rules: Any) -> Iterator[Protocol]:
-    """Those that match alike one after the other, so that they are matched once."""
-    groups: dict[str, list[Protocol]] = {}
-    for each in rules:
-        groups.setdefault(matching_rules(each), []).append(each)
-    for group in groups.values():
-        yield from group
+class MatchedLast:
+    """Results of tables under one protocol after another; neighbours that match alike share the
+    matches.
+    """
 
+    def __init__(self, truth: Truth, detections: Detections, threads: int | None) -> None:
+        self.truth, self.detections, self.threads = truth, detections, threads
+        self._last: tuple[str, Any] = ("", None)
 
-def _changed(rules: Protocol, n: int) -> Iterator[Protocol]:
-    """The protocol with n switches changed, where the language allows it."""
-    for switches in itertools.combinations(SWITCHES, n):
-        for values in itertools.product(*(options for _, options in switches)):
-            settings = {key: value for each in values for key, value in each.items()}
-            try:
-                changed = rules.override(settings)
-            except ProtocolError:
-                continue
-            if len(changed.changes) >= n:
-                yield changed
+    def result(self, rules: Protocol) -> Result:
+        """The result under a protocol."""
+        key = matching_rules(rules)
+        if self._last[0] != key:
+            self._last = key, match(self.truth, self.detections, rules, threads=self.threads)
+        found = self._last[1]
+        same = found if found.protocol == rules else replace(found, protocol=rules)
+        return summarize(same, threads=self.threads)
 
 
 def described(candidate: Candidate) -> str:
@@ -351,4 +338,8 @@ def described(candidate: Candidate) -> str:
     if candidate.bounds is not None:
         low, high = (100 * value for value in candidate.bounds)
         return f"orders of equal scores give {low:.4f} to {high:.4f}"
-    return "; ".join(f"{key}={value}" for key, value in candidate.changes)
+    rules = [f"{key}={value}" for key, value in candidate.changes]
+    if candidate.input is None:
+        return "; ".join(rules)
+    name, text = candidate.input
+    return "; ".join((f"{name}: {text}", *rules))

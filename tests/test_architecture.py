@@ -19,7 +19,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 # A module imports only from layers above its own.
 LAYERS = (
     ("errors", "version", "resources", "immutable", "locks", "outlines", "peers"),
-    ("memory", "files"),
+    ("memory", "files", "printed"),
     ("opening", "grids", "metrics"),
     ("parallel", "kernels", "report"),
     ("rows", "checks", "integrators"),
@@ -51,7 +51,9 @@ LAYERS = (
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),
     ("explaining",),
-    ("doctor", "parity", "compat", "reproduce"),
+    ("doctor", "parity", "compat"),
+    ("supposed", "variants"),
+    ("reproduce",),
     ("page", "published"),
     ("warmup",),
     ("cli",),

@@ -1,19 +1,30 @@
 """Search for the rules that print a published number: those of named tools, orders of equal scores,
-then one and two changes of rules. Exit 0: some do; 1: none does.
+one and two changes of rules, and other inputs: a confidence cut, difficult objects left out, boxes
+a pixel off, another split. Exit 0: some do; 1: none does.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from detmap.cli import options, output, reading, streams
 from detmap.report.table import Table
+from detmap.tables import Detections, Truth
+
+if TYPE_CHECKING:
+    from detmap.reproduce import Search
+    from detmap.supposed import Supposition
 
 EXAMPLES = (
     "detmap reproduce 72.19 VOCdevkit/VOC2007 results/",
     "detmap reproduce 0.606 instances.json results.json --metric AP50",
     "detmap reproduce 42.3 TRUTH DETECTIONS --depth 0 --format json",
 )
+
+
+MOST_SHOWN = 20  # of each kind in a table
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -36,23 +47,25 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, search, print."""
-    from detmap.reproduce import Search, described, parse, reproduce
+    from detmap.printed import parse
+    from detmap.reproduce import reproduce
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
     truth, detections, _ = reading.read(arguments)
 
-    def told(done: int, of: int) -> None:
-        if done % 25 == 0:
-            streams.progress(f"tried {done} of {of} rules")
+    def told(kind: str, done: int, of: int) -> None:
+        if done % 50 == 0:
+            streams.progress(f"{kind}: tried {done} of {of}")
 
-    found: Search = reproduce(
+    found = reproduce(
         arguments.number,
         truth,
         detections,
         metric=arguments.metric,
         depth=arguments.depth,
+        others=_splits(arguments, truth) if arguments.depth else (),
         threads=arguments.threads,
         progress=told,
     )
@@ -63,36 +76,51 @@ def run(arguments: argparse.Namespace) -> int:
             "nearest": [each.as_dict() for each in found.nearest],
             "tried": found.tried,
             "by_chance": found.by_chance,
+            "chances": {
+                kind: {"tried": each.tried, "by_chance": each.expected}
+                for kind, each in found.chances.items()
+            },
         }
         output.write_json(content, arguments)
-        return 0 if found.found else 1
-    shown = found.found or found.nearest
-    digits = found.wanted.digits + 2
-    rows = [
-        (
-            each.kind,
-            each.rules,
-            each.metric,
-            f"{found.wanted.scale * each.value:.{digits}f}",
-            described(each),
-        )
-        for each in shown
-    ]
+    else:
+        output.write_tables([_table(found)], arguments)
+        if not found.found:
+            streams.say("note: `detmap doctor` looks at the files themselves\n")
+    return 0 if found.found else 1
+
+
+def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
+    """The other splits of a truth that has such, with what the detections hold of them."""
+    from detmap.supposed import splits
+
+    def read(split: str) -> tuple[Truth, Detections]:
+        again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
+        return reading.read(again)[:2]
+
+    return splits(Path(arguments.truth), truth, read)
+
+
+def _table(found: Search) -> Table:
+    """What was found, the first of each kind."""
+    from detmap.reproduce import KINDS, described
+
+    digits, scale = found.wanted.digits + 2, found.wanted.scale
+    rows, lines = [], []
+    for kind in KINDS:
+        mine = [each for each in found.found or found.nearest if each.kind == kind]
+        rows += [
+            (kind, each.rules, each.metric, f"{scale * each.value:.{digits}f}", described(each))
+            for each in mine[:MOST_SHOWN]
+        ]
+        if len(mine) > MOST_SHOWN:
+            lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: --format json has them")
+        if kind in found.chances:
+            tried, expected = found.chances[kind].tried, found.chances[kind].expected
+            lines.append(f"{kind}: {tried} numbers looked at, {expected:.2g} would hit by chance")
     title = (
         f"rules that print {found.wanted.text}"
         if found.found
-        else f"none of {found.tried} rules prints {found.wanted.text}; the nearest"
-    )
-    chance = (
-        f"{found.tried} rules tried; of numbers with as many digits near by, about "
-        f"{found.by_chance:.2g} would be hit by chance"
+        else f"none of {found.tried} numbers prints as {found.wanted.text}; the nearest"
     )
     header = ("found by", "rules", "metric", "value", "changes")
-    table = Table(title, header, tuple(rows), (chance,), name="rules")
-    output.write_tables([table], arguments)
-    if not found.found:
-        streams.say(
-            "note: what the input may be instead: another split, difficult objects left out, a "
-            "confidence cut, 0-based boxes; `detmap doctor` looks at the files\n"
-        )
-    return 0 if found.found else 1
+    return Table(title, header, tuple(rows), tuple(lines), name="rules")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,10 +172,14 @@ def duplicates(sample: Sample) -> Iterator[Repair]:
 
 
 def _suppressed(raw: Raw, truth: Truth) -> Raw:
-    """The rows that greedy suppression a class and image leaves, in their order."""
     del truth
-    better, worse = pairs(raw, SUPPRESSED)
-    open_, kept = np.ones(len(raw), dtype=bool), np.zeros(len(raw), dtype=bool)
+    return raw.take(np.flatnonzero(suppressed(raw, SUPPRESSED)))
+
+
+def suppressed(rows: Any, overlap: float) -> NDArray[np.bool_]:
+    """(n,) which rows greedy suppression a class and image leaves; rows as in `doubles`."""
+    better, worse = pairs(rows, overlap)
+    open_, kept = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
     while open_.any():
         live = open_[better] & open_[worse]
         better, worse = better[live], worse[live]
@@ -184,4 +188,4 @@ def _suppressed(raw: Raw, truth: Truth) -> Raw:
         kept |= now
         open_ &= ~now
         open_[worse[now[better]]] = False
-    return raw.take(np.flatnonzero(kept))
+    return kept
