@@ -13,6 +13,7 @@ import pytest
 import detmap
 from detmap import explaining, protocol
 from detmap.explaining import shapley
+from detmap.explaining.deciding import GONE
 from detmap.explaining.records import compared, of_signature
 from detmap.resources import folder
 from tests.running import run
@@ -129,8 +130,11 @@ OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["detections.moved"],
     ),
     "fewer": ({"other_detections": FOUND.take(np.array([0, 1]))}, ["detections.removed"]),
+    "more": ({"other_detections": FOUND.take(np.array([0, 1, 2, 3, 3]))}, ["detections.added"]),
     "ties": ({"other_detections": FOUND.take(np.array([0, 2, 1, 3]))}, ["detections.order"]),
     "objects": ({"other_truth": TRUTH.take(np.array([0, 2]))}, ["truth.removed"]),
+    "more objects": ({"other_truth": TRUTH.take(np.array([0, 1, 2, 1]))}, ["truth.added"]),
+    "objects in another order": ({"other_truth": TRUTH.take(np.array([2, 1, 0]))}, ["truth.order"]),
     "flags": (
         {"other_truth": replace(TRUTH, roles={"crowd": np.array([True, False, False])})},
         ["truth.flags"],
@@ -163,6 +167,75 @@ def test_other_inputs_part_by_part(name: str) -> None:
     before = headline(detmap.evaluate(TRUTH, FOUND, "voc2012"))
     assert (found.before, found.after) == (before, after)
     assert found.total == Fraction(after) - Fraction(before)
+
+
+def row(decided: Any) -> tuple[Any, ...]:
+    return (decided.kind, decided.file, decided.row, decided.before, decided.after)
+
+
+def test_what_decided_between_two_detections() -> None:
+    other = FOUND.take(np.array([1, 2, 0, 3]))
+    boxes = np.concatenate([other.boxes[:3], [[0.0, 0.0, 7.0, 7.0]]])
+    other = replace(other, boxes=boxes, score=np.array([0.8, 0.8, 0.1, 0.05]), source="new")
+    why = detmap.explain(TRUTH, FOUND, "voc2012", other_detections=other)
+    assert [step.name for step in why.steps] == [
+        "detections.removed",
+        "detections.added",
+        "detections.scores",
+        "detections.order",
+    ]
+    gone, new = (
+        [each for each in why.decided if GONE in (each.before, each.after)][k] for k in (0, 1)
+    )
+    assert row(gone) == ("detection", FOUND.source, 3, "FP", GONE)
+    assert row(new) == ("detection", "new", 3, GONE, "FP")
+    assert (gone.category, gone.image, gone.score) == ("cat", 1, 0.3)
+    assert np.isnan(gone.overlap)
+
+
+def test_what_decided_between_two_truths() -> None:
+    """An object that nobody finds, and one that is no longer there."""
+    lonely = replace(TRUTH, boxes=TRUTH.boxes + np.array([[0.0] * 4, [0.0] * 4, [400, 400, 0, 0]]))
+    why = detmap.explain(TRUTH, FOUND, "voc2012", other_truth=lonely)
+    assert [row(each) for each in why.decided] == [("detection", FOUND.source, 1, "TP", "FP")]
+    more = TRUTH.take(np.array([0, 1, 2, 2]))
+    moved = replace(more, boxes=more.boxes + np.array([[0.0] * 4] * 3 + [[400, 400, 0, 0]]))
+    why = detmap.explain(TRUTH, FOUND, "voc2012", other_truth=moved)
+    assert [row(each) for each in why.decided] == [("object", moved.source, 3, GONE, "missed")]
+    back = detmap.explain(moved, FOUND, "voc2012", other_truth=TRUTH)
+    assert [row(each) for each in back.decided] == [("object", moved.source, 3, "missed", GONE)]
+    assert back.tables()[-1].rows[0][:2] == ("object", "1")
+    assert back.as_dict()["decided"][0]["score"] is None
+
+
+def test_objects_are_named_where_rules_make_them_count() -> None:
+    truth, found = data([A, B], [A], roles={"crowd": [False, True]})
+    rules = detmap.load_protocol("voc2012")
+    why = detmap.explain(truth, found, rules, rules.override({"matching.neutral.crowd": "count"}))
+    (one,) = why.decided
+    assert row(one) == ("object", truth.source, 1, "neutral", "missed")
+    taken_out = detmap.explain(truth, found, rules, "ultralytics-8.4")
+    assert all(each.kind == "detection" for each in taken_out.decided)
+
+
+def test_ties_that_are_broken_otherwise_are_counted() -> None:
+    truth, found = data([A, B], [A, FAR, B], [0.9, 0.5, 0.5])
+    for order, told in ((np.array([0, 2, 1]), "2 of 3 rows"), (np.array([1, 2, 0]), "0 of 3 rows")):
+        why = detmap.explain(truth, found, "voc2012", other_detections=found.take(order))
+        (step,) = why.steps
+        assert step.detail == told
+        assert bool(step.change) == (told[0] == "2")
+
+
+def test_no_more_than_five_are_named_and_the_classes_that_moved_most_come_first() -> None:
+    one = (SAMPLE / "instances_test.json", SAMPLE / "detections" / "template.json")
+    why = detmap.explain(*one, "voc2012", other_detections=SAMPLE / "detections/contours.json")
+    moves = [abs(each.change) for each in why.classes]
+    assert moves == sorted(moves, reverse=True)
+    assert len(why.decided) == len(why.classes) == 5
+    assert {each.category for each in why.decided} == {why.classes[0].name}
+    scores = [each.score for each in why.decided]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_the_same_input_explains_nothing() -> None:

@@ -10,7 +10,7 @@ from detmap.adapters import read_detections
 from detmap.errors import DataError
 from detmap.evaluate import prepare, read_truth_and_protocol, summarize
 from detmap.explaining import inputs
-from detmap.explaining.deciding import classes_moved, decided
+from detmap.explaining.deciding import Side, classes_moved, decided
 from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
@@ -104,7 +104,7 @@ def explain(
         after,
         steps,
         moves,
-        decided(one, two, detections, moves),
+        decided(Side(truth, detections, one), Side(truth, detections, two), moves),
         seed,
         orders,
     )
@@ -134,8 +134,8 @@ def _other(
 
 def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: int) -> Explanation:
     """Why two inputs get different numbers under one protocol."""
-    objects, truth_of = inputs.truth_parts(one[0], two[0])
-    found, detections_of = inputs.detection_parts(one[1], two[1])
+    objects, truth_of, same_objects = inputs.truth_parts(one[0], two[0])
+    found, detections_of, same_detections = inputs.detection_parts(one[1], two[1])
     parts = [*objects, *found]
     values: dict[frozenset[str], float] = {}
 
@@ -156,7 +156,6 @@ def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: 
         steps, orders = averaged(steps, value, seed)
     start, end = (summarize(match(*each, rules, taken=True)) for each in (one, two))
     (name, before), (other, after) = headline(start), headline(end)
-    same = one[1] is two[1]
     moves = classes_moved(start, end)
     names = [f"{a.source} and {b.source}" for a, b in (one, two)]
     return Explanation(
@@ -167,7 +166,7 @@ def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: 
         after,
         steps,
         moves,
-        decided(start, end, one[1], moves) if same else (),
+        decided(Side(*one, start), Side(*two, end), moves, same_objects, same_detections),
         seed,
         orders,
     )

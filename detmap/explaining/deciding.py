@@ -1,22 +1,45 @@
-"""The classes and detections in which two evaluations differ most."""
+"""The classes, detections and objects in which two evaluations differ most."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.aggregation import per_class
+from detmap.explaining.inputs import Alignment
 from detmap.explaining.steps import ClassMove, Decided
 from detmap.matches import Matches
 from detmap.result import Result
-from detmap.tables import Detections
+from detmap.rows import group, labels
+from detmap.scope import objects_that_take_part
+from detmap.tables import Detections, Truth
 
 MOST_CLASSES = 5
 MOST_DECIDED = 5
-ABSENT = "not looked at"
+ABSENT = "not looked at"  # beyond a limit, below a floor, not part of the rules
+GONE = "not there"  # a row of the other input alone
+
+Texts = NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An evaluation, and of what; with `Matches.taken`."""
+
+    truth: Truth
+    detections: Detections
+    result: Result
+
+
+class Judged(NamedTuple):
+    """What became of the rows of a table: (n,) verdict and (n,) overlap, NaN for none."""
+
+    verdict: Texts
+    overlap: NDArray[np.float64]
 
 
 def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:
@@ -35,34 +58,100 @@ def _headline_of_classes(result: Result) -> dict[str, float]:
 
 
 def decided(
-    before: Result, after: Result, detections: Detections, moves: tuple[ClassMove, ...]
+    before: Side,
+    after: Side,
+    moves: tuple[ClassMove, ...],
+    objects: Alignment | None = None,
+    found: Alignment | None = None,
 ) -> tuple[Decided, ...]:
-    """Up to five detections that are judged otherwise: of the classes that moved most, best score
-    first; at IoU 0.5, or the first threshold.
+    """Up to five detections that are judged otherwise, and where there are fewer, objects that
+    nothing took: of the classes that moved most, best score first; at IoU 0.5, or the first
+    threshold.
+
+    objects, found : which rows of the two truths and detections are the same; all in their order
+        when left out
     """
-    n = len(detections)
-    a, b = (_verdicts(result.matches, n) for result in (before, after))
-    overlaps = [_overlaps(result.matches, n) for result in (before, after)]
-    overlap = np.where(np.isnan(overlaps[1]), overlaps[0], overlaps[1])
-    rows = np.flatnonzero(a != b)
-    names = detections.categories.names
     size = {move.name: abs(move.change) for move in moves}
-    of_class = np.array([size.get(name, 0.0) for name in names])
-    order = np.lexsort((rows, -detections.score[rows], -of_class[detections.label[rows]]))
-    ids = detections.images.ids
-    return tuple(
-        Decided(
-            detections.source,
-            int(row),
-            ids[detections.image[row]].item(),
-            names[detections.label[row]],
-            float(detections.score[row]),
-            float(overlap[row]),
-            str(a[row]),
-            str(b[row]),
-        )
-        for row in rows[order[:MOST_DECIDED]]
+    rows = _changed(
+        "detection",
+        (before.detections, after.detections),
+        (_detections(before), _detections(after)),
+        found,
+        size,
     )
+    if len(rows) < MOST_DECIDED:
+        known = _objects(before), _objects(after)
+        if known[0] is not None and known[1] is not None:
+            both = (known[0], known[1])
+            rows += _changed("object", (before.truth, after.truth), both, objects, size)
+    return tuple(rows[:MOST_DECIDED])
+
+
+def _changed(
+    kind: str,
+    tables: tuple[Truth | Detections, Truth | Detections],
+    judged: tuple[Judged, Judged],
+    alignment: Alignment | None,
+    size: dict[str, float],
+) -> list[Decided]:
+    """The first rows whose verdict is another."""
+    if alignment is None:
+        same = np.arange(len(tables[0]))
+        none = np.zeros(0, dtype=np.int64)
+        alignment = Alignment(np.column_stack([same, same]), none, none)
+    (a, b), removed, added = alignment.pairs.T, alignment.removed, alignment.added
+    one, two = judged
+    n, gone = len(a), [np.full(len(each), GONE) for each in (added, removed)]
+    verdicts = (
+        np.concatenate([one.verdict[a], one.verdict[removed], gone[0]]),
+        np.concatenate([two.verdict[b], gone[1], two.verdict[added]]),
+    )
+    row = np.concatenate([a, removed, added])
+    other = np.arange(len(row)) >= n + len(removed)  # whether the row is of the second table
+    overlap = np.concatenate([two.overlap[b], one.overlap[removed], two.overlap[added]])
+    overlap[:n] = np.where(np.isnan(overlap[:n]), one.overlap[a], overlap[:n])
+    score = _score(tables, row, other)
+    names = tables[0].categories.names
+    of_class = np.array([size.get(name, 0.0) for name in names])
+    label = np.where(other, _taken(tables[1].label, row), _taken(tables[0].label, row))
+    changed = verdicts[0] != verdicts[1]
+    if kind == "object":  # of one that was taken the detection tells
+        changed &= np.isnan(overlap)
+    which = np.flatnonzero(changed)
+    order = np.lexsort((row[which], other[which], -score[which], -of_class[label[which]]))
+    found = []
+    for i in which[order[:MOST_DECIDED]].tolist():
+        table = tables[int(other[i])]
+        found.append(
+            Decided(
+                kind,
+                table.source,
+                int(row[i]),
+                table.images.ids[table.image[row[i]]].item(),
+                names[label[i]],
+                float(score[i]),
+                float(overlap[i]),
+                str(verdicts[0][i]),
+                str(verdicts[1][i]),
+            )
+        )
+    return found
+
+
+def _taken(column: NDArray[Any], row: NDArray[np.int64]) -> NDArray[Any]:
+    """Values of rows, of which some are rows of another table."""
+    return column[np.minimum(row, max(0, len(column) - 1))] if len(column) else row
+
+
+def _score(
+    tables: tuple[Truth | Detections, Truth | Detections],
+    row: NDArray[np.int64],
+    other: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    one, two = tables
+    if isinstance(one, Truth) or isinstance(two, Truth):
+        return np.full(len(row), np.nan)
+    return np.where(other, _taken(two.score, row), _taken(one.score, row)).astype(np.float64)
 
 
 def _bit(matches: Matches) -> np.unsignedinteger[Any]:
@@ -70,22 +159,42 @@ def _bit(matches: Matches) -> np.unsignedinteger[Any]:
     return matches.tp.dtype.type(1 << t)
 
 
-def _verdicts(matches: Matches, n: int) -> NDArray[np.str_]:
-    """(n,) the verdict of each row of the detections."""
-    found = np.full(n, ABSENT, dtype="U16")
+def _detections(side: Side) -> Judged:
+    """What became of each detection, and its overlap with the object that it took."""
+    matches, n = side.result.matches, len(side.detections)
+    found, overlap = np.full(n, ABSENT, dtype="U16"), np.full(n, np.nan)
     a, bit = matches.protocol.subset(), _bit(matches)
     true, excused = matches.tp[:, a] & bit != 0, matches.ignored[:, a] & bit != 0
     found[matches.position] = np.where(true, "TP", np.where(excused, "IGNORED", "FP"))
-    return found
+    if matches.taken is not None:
+        mine = matches.taken.words[:, a] & bit != 0
+        rows = matches.taken.detection()[mine]
+        overlap[matches.position[rows]] = matches.taken.overlap[mine]
+    return Judged(found, overlap)
 
 
-def _overlaps(matches: Matches, n: int) -> NDArray[np.float64]:
-    """(n,) the overlap with the object that each row of the detections took; NaN for none."""
-    found = np.full(n, np.nan)
-    if matches.taken is None:
-        return found
+def _objects(side: Side) -> Judged | None:
+    """Whether each object is found, and its overlap with the detection that took it; None where
+    the rules take objects out, or make others of them.
+    """
+    matches, truth = side.result.matches, side.truth
+    rows, _ = group(
+        truth.image,
+        truth.label,
+        len(truth.images),
+        len(truth.categories),
+        objects_that_take_part(truth, matches.protocol),
+    )
+    if matches.taken is None or len(rows) != len(matches.counted):
+        return None
+    verdict, overlap = np.full(len(truth), ABSENT, dtype="U16"), np.full(len(truth), np.nan)
     a, bit = matches.protocol.subset(), _bit(matches)
+    verdict[rows] = np.where(matches.counted[:, a], "missed", "neutral")
     mine = matches.taken.words[:, a] & bit != 0
-    rows = matches.taken.detection()[mine]
-    found[matches.position[rows]] = matches.taken.overlap[mine]
-    return found
+    by = matches.taken.detection()[mine]
+    cell = labels(matches.off)[by].astype(np.int64) * len(truth.images) + matches.image[by]
+    key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
+    took = rows[np.searchsorted(key, cell) + matches.taken.object[mine]]
+    overlap[took] = matches.taken.overlap[mine]
+    verdict[took] = np.where(verdict[took] == "missed", "found", verdict[took])
+    return Judged(verdict, overlap)

@@ -83,8 +83,9 @@ def align(keys: Sequence[tuple[Iterable[Any], Iterable[Any]]]) -> Alignment:
 Part = tuple[str, str, str]
 
 
-def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any], Truth]]:
-    """What differs between two truths, as parts to change; and the truth where some are changed.
+def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any], Truth], Alignment]:
+    """What differs between two truths, as parts to change; the truth where some are changed; and
+    which rows are the same.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any],
     last = made(set(counts))
     same = np.array_equal(last.image, other.image) and np.array_equal(last.label, other.label)
     counts[ORDER] = 0 if same and np.array_equal(last.boxes, boxes) else len(other)
-    return _parts("truth", counts), made
+    return _parts("truth", counts), made, found
 
 
 def _truth_rows(
@@ -148,7 +149,7 @@ def _truth_rows(
 
 def detection_parts(
     first: Detections, other: Detections
-) -> tuple[list[Part], Callable[[Any], Detections]]:
+) -> tuple[list[Part], Callable[[Any], Detections], Alignment]:
     """As `truth_parts`, of detections."""
     _require_alike(first, other)
     boxes = boxes_as(other.boxes, other.box_format, first.box_format)
@@ -193,8 +194,22 @@ def detection_parts(
         np.array_equal(getattr(last, name), getattr(other, name))
         for name in ("image", "label", "score")
     )
-    counts[ORDER] = 0 if same and np.array_equal(last.boxes, boxes) else len(other)
-    return _parts("detections", counts), made
+    parts = _parts("detections", counts)
+    if not (same and np.array_equal(last.boxes, boxes)):
+        told = f"{_tied_otherwise(last, other, boxes)} of {len(other)} rows"
+        parts.append((f"detections.{ORDER}", TITLES["detections", ORDER], told))
+    return parts, made, found
+
+
+def _tied_otherwise(one: Detections, other: Detections, boxes: NDArray[np.float64]) -> int:
+    """How many ranks of a class have another row among those of equal score: of the same rows in
+    two orders.
+    """
+    ranked = []
+    for table, box in ((one, one.boxes), (other, boxes)):
+        order = np.lexsort((-table.score, table.label))
+        ranked.append(np.column_stack([table.image, box])[order])
+    return int((ranked[0] != ranked[1]).any(axis=1).sum())
 
 
 def _with(where: list[Any], boxes: NDArray[np.float64]) -> list[Any]:

@@ -57,11 +57,20 @@ class ClassMove:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A detection that is judged otherwise at the two ends.
+    """A detection or an object that is judged otherwise at the two ends.
 
-    `overlap` is that with the object which it took, at whichever end it took one; NaN for none.
+    Parameters
+    ----------
+    kind : "detection" or "object"
+    file, row : where it stands; of a row that only the other input has, there
+    image, category : its image and class
+    score : of a detection; NaN of an object
+    overlap : with the object which it took, or the detection that took it, at whichever end that
+        was; NaN for none
+    before, after : TP, FP, IGNORED, not looked at; of an object found, missed, neutral; not there
     """
 
+    kind: str
     file: str
     row: int
     image: str | int
@@ -83,7 +92,7 @@ class Explanation:
     before, after : the numbers, fractions in [0, 1]
     steps : whose changes add up to after - before, exactly
     classes : those that moved most
-    decided : up to five detections that are judged otherwise
+    decided : up to five detections, or objects, that are judged otherwise
     seed, orders : of sampled Shapley values; orders is 0 where they are exact or were not asked for
     """
 
@@ -132,11 +141,12 @@ class Explanation:
             ],
             "decided": [
                 {
+                    "kind": each.kind,
                     "file": each.file,
                     "row": each.row,
                     "image": each.image,
                     "class": each.category,
-                    "score": each.score,
+                    "score": or_none(each.score),
                     "overlap": or_none(each.overlap),
                     "before": each.before,
                     "after": each.after,
@@ -167,21 +177,23 @@ class Explanation:
             head = ("class", "before", "after", "change")
             found.append(Table("classes that moved most", head, moved, name="classes"))
         if self.decided:
-            columns = ("image", "class", "score", "overlap", "before", "after", "row")
+            header = ("", "image", "class", "score", "overlap", "before", "after", "row")
+            files = dict.fromkeys(each.file for each in self.decided)
             judged = tuple(
                 (
+                    d.kind if len(files) == 1 else f"{d.kind}, {d.file}",
                     str(d.image),
                     d.category,
-                    f"{d.score:g}",
-                    f"{d.overlap:.4f}",
+                    None if math.isnan(d.score) else f"{d.score:g}",
+                    None if math.isnan(d.overlap) else f"{d.overlap:.4f}",
                     d.before,
                     d.after,
                     d.row,
                 )
                 for d in self.decided
             )
-            title = f"detections that decided it ({self.decided[0].file})"
-            found.append(Table(title, columns, judged, name="decided"))
+            title = f"what decided it ({', '.join(files)})"
+            found.append(Table(title, header, judged, name="decided"))
         return found
 
 
