@@ -69,9 +69,36 @@ def test_the_list_and_an_entry(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "list.json").read_text())
 
 
+def test_a_part_of_the_images(tmp_path: Path) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("1\n2\n3\n")
+    words = ("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--images", ids)
+    outcome = run(*words)
+    assert outcome.code == 1
+    assert "truth: the content is" in outcome.err
+    assert run(*words, "-o", ids).code == 2
+    assert ids.read_text().startswith("1")
+
+
+def test_an_entry_without_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "published"
+    folder.mkdir()
+    entry = 'title = "T"\nwho = "W"\nwhere = "a paper"\nsplit = "VOC2007 test"\n'
+    entry += 'files = "nobody has the detections"\ntruth = ""\ndetections = ""\nverified = ""\n'
+    entry += '[[numbers]]\nprotocol = "voc2007"\nmetric = "mAP"\nprinted = "70.0"\n'
+    (folder / "paper.toml").write_text(entry)
+    monkeypatch.setattr(published, "folder", lambda name: tmp_path)
+    assert "never" in run("published").out
+    assert "never: nobody has the detections" in run("published", "paper").out
+
+
 def test_what_cannot_be_checked() -> None:
     assert run("published", "no such").code == 2
     assert run("published", *SAMPLE).code == 2
+    assert run("published", "shapes-contours", *SAMPLE).code == 2
+    assert run("published", "shapes-contours", "--detections", FOUND).code == 2
+    outcome = run("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--split", "a")
+    assert outcome.code == 2
     entry = replace(ENTRIES["shapes-contours"], numbers=(Printed("coco-bbox", "mAP", "1.0"),))
     truth = detmap.read_truth(SAMPLE[1])
     with pytest.raises(DataError, match="no metric mAP"):

@@ -5,10 +5,14 @@ published; 1: one does not; 2: it cannot be checked.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from detmap.cli import options, output, streams
+from detmap.cli import options, output, streams, views
 from detmap.errors import DetmapError
 from detmap.report.table import Table
+
+if TYPE_CHECKING:
+    from detmap.published import Published
 
 EXAMPLES = (
     "detmap published",
@@ -24,6 +28,8 @@ def add(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{name}", type=options.place, metavar="PATH", help=f"the {name}, to check the entry"
         )
+    options.add_split(command)
+    views.add_images(command)
     options.add_outputs(command)
 
 
@@ -31,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     """List, or check."""
     from detmap import published
 
-    options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
+    inputs = (arguments.truth, arguments.detections, arguments.images)
+    options.refuse_to_overwrite(arguments.output, inputs)
     known = published.entries()
     if arguments.name is None:
         if arguments.truth or arguments.detections:
@@ -55,20 +62,41 @@ def run(arguments: argparse.Namespace) -> int:
         fix = f"there are {', '.join(known)}"
         raise DetmapError("published", f"no entry {arguments.name!r:.60}", fix)
     entry = known[arguments.name]
-    if not (arguments.truth and arguments.detections):
-        told = ("title", "who", "where", "split", "files", "verified", "remarks")
-        about = tuple((key, getattr(entry, key)) for key in told if getattr(entry, key))
+    if bool(arguments.truth) != bool(arguments.detections):
+        raise DetmapError("published", "half of the files", "give --truth and --detections")
+    if not arguments.truth:
+        about = tuple((key, value) for key, value in _told(entry) if value)
         about += tuple((f"{n.metric}, {n.protocol}", n.text) for n in entry.numbers)
         output.write_tables([Table("", ("entry", entry.name), about, name="entry")], arguments)
         return 0
-    from detmap.adapters import read_detections, read_truth
+    from detmap import slicing
+    from detmap.adapters import read_detections, read_images, read_truth
 
     streams.progress(f"reading {arguments.truth}")
-    truth = read_truth(arguments.truth)
-    found = published.check(entry, truth, read_detections(arguments.detections, truth))
+    truth = read_truth(arguments.truth, split=arguments.split)
+    detections = read_detections(arguments.detections, truth)
+    if arguments.images is not None:
+        ids = truth.images.ids[read_images(arguments.images, truth)]
+        truth, detections = slicing.part(truth, detections, ids, None)
+    found = published.check(entry, truth, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
     header = ("rules", "metric", "printed", "value", "the same")
     output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
     for line in found.other:
         streams.say(f"note: {line}\n")
     return 0 if found.same else 1
+
+
+def _told(entry: Published) -> tuple[tuple[str, str], ...]:
+    """What an entry says, in words."""
+    return (
+        ("title", entry.title),
+        ("who", entry.who),
+        ("where", entry.where),
+        ("split", entry.split),
+        ("files", entry.files),
+        ("content of the truth", entry.truth),
+        ("content of the detections", entry.detections),
+        ("verified", entry.verified or "never: nobody has the detections"),
+        ("remarks", entry.remarks),
+    )
