@@ -17,7 +17,7 @@ from detmap.curves import Scores
 from detmap.errors import ProtocolError, few
 from detmap.integrators import AT_TRUE_POSITIVES
 from detmap.matches import Matches
-from detmap.metrics import MetricRow
+from detmap.metrics import POINT, MetricRow
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
 
@@ -31,6 +31,8 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     The terms are averaged in one sum in the order threshold, recall point, class, which is what
     makes COCO's numbers equal to pycocotools' in every bit.
     """
+    if row.kind in POINT:
+        return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
     if row.kind == "AP" and scores.pooled is not None and not row.group:
         return _averaged(_at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol))
     cells, classes = _cells(scores, row, protocol), scores.judged
@@ -129,6 +131,9 @@ def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArra
 
 def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
     """(K,) the row's value of each class, NaN where the class has no object to find."""
+    if row.kind in POINT:
+        of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
+        return _of_every_class(scores, of_class, np.nan)
     cells = _cells(scores, row, protocol)
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
     means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])

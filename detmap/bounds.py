@@ -24,7 +24,7 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     low, high = extremes(matches, scores, threads)
     found = []
     for row in protocol.rows()[0]:
-        if row.kind == "AR":  # recall does not move
+        if row.kind != "AP":  # recall does not move
             continue
         a, b = (
             f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"

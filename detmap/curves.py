@@ -9,14 +9,14 @@ of every class, area range and threshold, undefined ones as NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import counting, given, memory, whole_curves
+from detmap import at_score, counting, given, memory, whole_curves
 from detmap.errors import ProtocolError
 from detmap.integrators import integrator
 from detmap.matches import Matches
@@ -41,6 +41,9 @@ class Scores:
     n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
     n_images : (K,) int64, images with an object of the class
     pooled : (A, T, R) float64, the terms of one curve for all classes; None where each has its own
+    points : place of an IoU threshold -> (3, 1 + J) float64, precision, recall and F1 of all
+        classes and of each judged one, at the score that the protocol chooses; of those thresholds
+        that its rows ask for
     """
 
     judged: NDArray[np.int64]
@@ -52,6 +55,7 @@ class Scores:
     n_ignored: NDArray[np.int64]
     n_images: NDArray[np.int64]
     pooled: NDArray[np.float64] | None = None
+    points: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
 
 
 @outlined
@@ -261,6 +265,7 @@ def scores(
         counting.in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
         counting.n_images(matches, weight),
         whole_curves.pooled(matches, ap, sought, weight) if ap.pool == "all" else None,
+        at_score.points(matches, sought, judged, weight),
     )
 
 
@@ -268,9 +273,11 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's
     classes in the whole.
     """
-    if any(part.pooled is not None for part in parts):
+    if any(part.pooled is not None or part.points for part in parts):
         raise ProtocolError(
-            "ap.pool", "one curve of all classes cannot be joined from parts", "score all at once"
+            "ap.pool, operating",
+            "one curve or score of all classes cannot be joined from parts",
+            "score all at once",
         )
     order = np.argsort(np.concatenate(classes))
     judged = np.concatenate([c[part.judged] for part, c in zip(parts, classes, strict=True)])
@@ -282,8 +289,9 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
         rows = order_of_judged if column in ("terms", "recall") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    names = [f.name for f in fields(Scores) if f.name not in ("judged", "pooled")]
-    return Scores(judged[order_of_judged], *(whole(name) for name in names))
+    names = [f.name for f in fields(Scores) if f.name not in ("judged", "pooled", "points")]
+    columns: dict[str, Any] = {name: whole(name) for name in names}
+    return Scores(judged[order_of_judged], **columns)
 
 
 def whole_curve(

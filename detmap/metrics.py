@@ -6,7 +6,9 @@ then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A
 written ``-name``; COCO's letters stand for three of them, ``APs`` for ``AP-small``. In place of one
 value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
 does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
-AP is integrated at the highest limit only, so rows of lower limits are of AR.
+AP is integrated at the highest limit only, so rows of lower limits are of AR. ``P``, ``R`` and
+``F1`` are precision, recall and their harmonic mean at one score, which the protocol's
+``operating`` rule chooses: at IoU 0.5, or the first threshold, or ``P75``.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ NO_LIMIT = 2**31 - 1  # no image has as many detections
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
 LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
 GRAMMAR = re.compile(
-    r"(?P<kind>mAP|AP|AR)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
+    r"(?P<kind>mAP|AP|AR|P|R|F1)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
     r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
 )
+POINT = ("P", "R", "F1")
+"""Rows that are read at one score."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 """What a row may be called instead."""
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
     "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each; "
-    "NAME: ROW calls a row by a name of its own"
+    "P, R, F1 (at one score); NAME: ROW calls a row by a name of its own"
 )
 
 
@@ -40,7 +44,7 @@ class MetricRow:
     Parameters
     ----------
     name : AP, AP50, APs, APr, AR100, AR@300, mAP ...
-    kind : "AP" or "AR"
+    kind : "AP", "AR", "P", "R" or "F1"
     iou : the threshold; None for the mean over all of them
     subset : name of the subset of objects
     group : name of the group of classes; "" for all classes
@@ -73,6 +77,10 @@ class Axes:
         """Place of a threshold, to 1e-9; None where it is not evaluated."""
         near = [t for t, value in enumerate(self.thresholds) if abs(value - iou) < 1e-9]
         return near[0] if near else None
+
+    def at_point(self) -> float:
+        """The IoU threshold of the rows of `POINT` that name none."""
+        return 0.5 if self.threshold(0.5) is not None else self.thresholds[0]
 
     def suffixes(self) -> dict[str, tuple[str, str]]:
         """How each (subset, group) other than the main subset of all classes is written."""
@@ -134,6 +142,9 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
     found = GRAMMAR.fullmatch(text)
     if not found or (found["kind"] == "mAP" and found["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
+    if found["kind"] in POINT and (found["of"] or found["axes"]):
+        fix = "write P, R or F1, with an IoU in percent at most"
+        raise ProtocolError("metrics", f"{text!r} is read of all objects alone", fix)
     suffixes = axes.suffixes()
     of, limits = [found["of"] or ""], [("", axes.limits[-1])]
     for axis in found["axes"].split("@")[1:]:
@@ -169,6 +180,8 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
             "write AP, and set limits.max_dets to the limit alone; AR has a row for each limit",
         )
     iou = float(found["iou"]) / 100 if found["iou"] else None
+    if kind in POINT and iou is None:
+        iou = axes.at_point()
     stem = found["kind"] + (found["iou"] or "")
     return [
         MetricRow(stem + suffix + number, kind, iou, *places[suffix], limit)

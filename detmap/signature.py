@@ -155,6 +155,8 @@ def protocol_digest(protocol: Protocol) -> str:
         table, name = key.split(".")
         if tree[table][name] == default:
             del tree[table][name]
+    if not tree["operating"]:  # a table that came later
+        del tree["operating"]
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
 
 

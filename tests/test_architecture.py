@@ -37,7 +37,7 @@ LAYERS = (
     ("headers",),
     ("saved",),
     ("matches",),
-    ("ordered", "parts", "counting", "whole_curves"),
+    ("ordered", "parts", "counting", "whole_curves", "at_score"),
     ("matching",),
     ("curves",),
     ("aggregation",),

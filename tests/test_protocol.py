@@ -103,6 +103,10 @@ CHANGES = {
     "ap.pool": "all",
     "mean.undetected": -1,
     "mean.precision": "float32",
+    "operating.rule": "best_mean_f1",
+    "operating.score": 0.5,
+    "operating.samples": 100,
+    "operating.smooth": 0,
 }
 
 

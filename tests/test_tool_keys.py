@@ -422,7 +422,65 @@ def test_the_choice_among_equal_overlaps_is_that_of_a_sort() -> None:
         assert "choice-undecided" in [note.code for note in notes]
 
 
-KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS} | {
+# ---- precision, recall and F1 at one score
+
+ONE_OF_TWO = data([A], [A, FAR], [0.9, 0.2])  # from 0.9 to 0.2, precision falls from 1 to 1/2
+ELEVEN = {"operating.rule": "best_mean_f1", "operating.samples": 11, "operating.smooth": 0}
+POINTS: dict[str, tuple[Data, str, dict[str, Any], dict[Any, float]]] = {
+    "operating.score": (ONE_OF_TWO, "P", {}, {0.25: 1.0, 0.2: 1.0, 0.1: 0.5}),
+    "operating.rule": (data([A], [A], [0.2]), "R", ELEVEN, {"above": 0.0, "best_mean_f1": 1.0}),
+    "operating.samples": (ONE_OF_TWO, "P", ELEVEN, {11: 1.0, 3: 1 - 0.5 * 0.4 / 0.7}),  # at 0.5
+    "operating.smooth": (ONE_OF_TWO, "P", ELEVEN, {0: 1.0, 0.2: 1 - 0.5 * 0.1 / 0.7}),  # at 0.8
+}
+
+
+@pytest.mark.parametrize("key", POINTS)
+def test_a_key_moves_the_operating_point(key: str) -> None:
+    tables, name, settings, expected = POINTS[key]
+    for value, number in expected.items():
+        found = result(tables, {"metrics": ["P", "R", "F1"]} | settings | {key: value})
+        assert found.metrics[name] == pytest.approx(number, abs=1e-12)
+        row = found.per_class[0]
+        assert row[name] == found.metrics[name]  # of the only class
+
+
+def test_the_operating_point_of_several_classes() -> None:
+    """`above` counts all classes together, `best_mean_f1` averages those with objects."""
+    tables = data(
+        [A, B, FAR],
+        [A, B, (0, 0, 100, 100)],
+        [0.9, 0.8, 0.7],
+        label=[1, 1, 2],
+        object_class=[1, 1, 2],
+        categories={1: "cat", 2: "dog"},
+    )
+    rows = {"metrics": ["P", "R", "F1", "P90"], "iou.thresholds": [0.5, 0.9]}
+    found = result(tables, rows).metrics
+    assert list(found.values()) == [2 / 3, 2 / 3, pytest.approx(2 / 3), 2 / 3]
+    found = result(tables, rows | ELEVEN).metrics
+    assert list(found.values()) == [pytest.approx(0.5)] * 4  # the first of equal means: at score 0
+
+
+def test_no_operating_point_of_nothing() -> None:
+    for settings in ({}, ELEVEN):
+        found = result(data([], [A]), {"metrics": ["AP", "R"]} | settings).metrics
+        assert np.isnan(found["R"])
+    with pytest.raises(detmap.ProtocolError, match="'Ps' is read of all objects alone"):
+        result(ONE_OF_TWO, {"metrics": ["Ps"]})
+
+
+def test_operating_points_have_no_interval_and_no_ties() -> None:
+    equal = data([A], [A, FAR], [0.5, 0.5])
+    found = result(equal, {"metrics": ["AP", "P"]})
+    assert found.metrics["P"] == 0.5
+    assert [note.code for note in found.notes].count("ties-show") == 1
+    with pytest.raises(detmap.ProtocolError, match="not P"):
+        found.intervals(replicates=2)
+    with pytest.raises(detmap.ProtocolError, match="not P"):
+        found.ties()
+
+
+KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS, *POINTS} | {
     "boxes.extent",
     "iou.least_union",
     "ranking.precision",

@@ -29,7 +29,7 @@ from detmap.tools import MatchedOnce
 LIMIT = 1e-14
 DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
-YOLO = {"mAP50": "mAP50", "mAP50_95": "mAP50-95"}
+YOLO = {"mAP50": "mAP50", "mAP50_95": "mAP50-95", "P": "P", "R": "R"}
 COCO = {name: name for name in ("AP", "AP50", "AP75", "APs", "APm", "APl")}
 RECALL = {name: name for name in ("AR1", "AR10", "AR100", "ARs", "ARm", "ARl")}
 SIZES = (("small", "s"), ("medium", "m"), ("large", "l"))
@@ -95,8 +95,14 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     "yolov5": ("yolov5", YOLO),
 }
 IN_PERCENT = ("detectron2_07", "detectron2_12", "tide")
-ALSO = {"keras_retinanet": ("keras-retinanet-weighted", "weighted")}
-"""A second number of a golden that another protocol gives first."""
+AT_25 = ("darknet-25", {"P25": "P", "R25": "R", "F1_25": "F1"})
+ALSO: dict[str, tuple[str, dict[str, str]]] = {
+    "keras_retinanet": ("keras-retinanet-weighted", {"weighted": "mAP"}),
+    "darknet_0": AT_25,
+    "darknet_11": AT_25,
+    "darknet_101": AT_25,
+}
+"""Numbers of a golden that are rows of another protocol."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +180,9 @@ def compared(
         wanted |= {key: (result.metrics[row], golden[key]) for key, row in rows.items()}
         found = [Difference(tool, name, k, a, b / scale) for k, (a, b) in wanted.items()]
         if tool in ALSO:
-            other, key = ALSO[tool]
-            value = next(iter(known.result(detmap.load_protocol(other)).metrics.values()))
-            found.append(Difference(tool, name, key, value, golden[key]))
+            other, also = ALSO[tool]
+            values = known.result(detmap.load_protocol(other)).metrics
+            found += [Difference(tool, name, k, values[row], golden[k]) for k, row in also.items()]
         found += list(_of_classes(tool, name, result, golden))
         yield tool, found, codes
 

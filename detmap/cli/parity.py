@@ -13,7 +13,7 @@ EXAMPLES = (
     "detmap parity instances.json results.json",
     "detmap parity instances.json results.json --set 'limits.max_dets=[1,10,300]'",
     "detmap parity instances.json results.json -p coco-segm",
-    "detmap parity VOCdevkit/VOC2012 results.json --split val --with hotcoco --with supervision",
+    "detmap parity VOCdevkit/VOC2012 results.json --with hotcoco --with globox",
 )
 
 

@@ -33,7 +33,10 @@ SWITCHES = (
     Switch(
         "headline",
         "which number is read",
-        ("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
+        (
+            *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
+            *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
+        ),
     ),
     Switch("extent", "how far a box reaches", ("boxes.extent", "boxes.clip")),
     Switch("shift", "objects moved against detections", ("boxes.object_shift",)),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.grids import Grid
 from detmap.integrators import INTEGRATORS, Integrator, integrator
-from detmap.protocol.checks import LIMITS, STOPS, Key, choice, grid, number
+from detmap.protocol.checks import LIMITS, STOPS, WHOLE, Key, choice, grid, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,53 @@ class AveragePrecision:
     def points(self) -> NDArray[np.float64]:
         """(R,) the recall points of the integrator; those of ``grid`` for one that has none."""
         return self.eleven.values() if self.rule.points == "eleven" else self.grid.values()
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """The score at which the rows P, R and F1 are read."""
+
+    rule: Annotated[
+        str,
+        Key(
+            "where P, R and F1 are read. `above`: of the detections of all classes that score more "
+            "than `operating.score`; `best_mean_f1`: at the score at which the mean over classes "
+            "of F1, read at `operating.samples` scores from 0 to 1 and smoothed, is highest, as "
+            "means over classes",
+            choice("above", "best_mean_f1"),
+            "above: darknet detector.c, thresh_calc_avg_iou; best_mean_f1: yolov5 "
+            "utils/metrics.py, ap_per_class",
+            "above",
+        ),
+    ]
+    score: Annotated[
+        float,
+        Key(
+            "the score of `above`",
+            number(0, 1),
+            "0.25: darknet detector.c, thresh_calc_avg_iou",
+            0.25,
+        ),
+    ]
+    samples: Annotated[
+        int,
+        Key(
+            "how many scores `best_mean_f1` looks at; between those of two detections precision "
+            "and recall are straight lines",
+            WHOLE,
+            "1000: yolov5 utils/metrics.py, px",
+            1000,
+        ),
+    ]
+    smooth: Annotated[
+        float,
+        Key(
+            "the share of the samples that the moving mean of F1 is wide; 0 for none",
+            number(0, 1),
+            "0.1: yolov5 utils/metrics.py, smooth",
+            0.1,
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

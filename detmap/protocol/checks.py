@@ -235,6 +235,7 @@ def _text(value: Any) -> str:
 
 TEXT = Check(_text, "text")
 VERSION = Check(lambda value: _whole(value, 2**31), "a whole number from 1")
+WHOLE = Check(lambda value: _whole(value, 1_000_000), "a whole number from 1 to 1,000,000")
 LIMITS = Check(_limits, "a list of positive whole numbers; [] for no limit")
 SUBSETS = Check(
     _subsets,

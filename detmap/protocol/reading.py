@@ -54,6 +54,9 @@ def shipped(name: str) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
+MOST_SHOWN = 40  # keys in a message
+
+
 def load(name_or_path: str | Path) -> Protocol:
     """A shipped protocol by its name, or one of your own by the path of its TOML file.
 
@@ -272,6 +275,12 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
 
     close = difflib.get_close_matches(key, keys(), n=1)
     hint = f"did you mean {close[0]}? " if close else ""
+    legal = list(legal)
+    if len(legal) > MOST_SHOWN:
+        legal = [
+            f"{table}.KEY" for table in dict.fromkeys(k.split(".")[0] for k in legal if "." in k)
+        ]
+        legal.append("metrics, groups; `detmap show --keys` lists them all")
     return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")
 
 

@@ -16,7 +16,7 @@ from detmap.grids import Grid
 from detmap.immutable import Immutable
 from detmap.metrics import NO_LIMIT, Axes, MetricRow
 from detmap.outlines import outline
-from detmap.protocol.averages import AveragePrecision, Limits, Mean, Ranking
+from detmap.protocol.averages import AveragePrecision, Limits, Mean, OperatingPoint, Ranking
 from detmap.protocol.checks import (
     GROUPS,
     LABELLED,
@@ -55,7 +55,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.of": ("class",),
 }
 """Values that the fast path of matching knows; any other takes `detmap.ordered`."""
-GROUPED = ("boxes", "iou", "matching", "detections", "ranking", "ap", "mean")
+GROUPED = ("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating")
 """Tables with keys by which tools differ."""
 
 
@@ -86,6 +86,7 @@ class Protocol(Immutable):
     ranking: Ranking
     ap: AveragePrecision
     mean: Mean
+    operating: OperatingPoint
     metrics: Annotated[
         tuple[str, ...], Key("the rows of the result", METRICS, "cocoeval.py, summarize")
     ]
@@ -174,6 +175,7 @@ class Protocol(Immutable):
         new |= {"mean.undefined": ("no_mean", "detected"), "boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
+        other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]
         if other:
             raise ProtocolError(
                 f"protocol {self.name}",
