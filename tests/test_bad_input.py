@@ -1198,7 +1198,7 @@ SETTINGS = {
         '"AP" is not legal',
         "a list of metric names",
     ),
-    "a metric that does not exist": ('metrics=["F2"]', "--set: metrics", "no metric 'F1'", "AP50"),
+    "a metric that does not exist": ('metrics=["F2"]', "--set: metrics", "no metric 'F2'", "AP50"),
     "the version, which names the protocol": (
         "version=2",
         "--set: version",
