@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,16 @@ def part_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Everything in a module."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imported(path: Path) -> list[str]:
     """Full names of everything that a module imports, in functions too."""
     names = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -91,13 +98,11 @@ def test_imports_run_one_way(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_each_kind_of_work_has_its_place(path: Path) -> None:
     roots = {name.split(".")[0] for name in imported(path)}
-    here, source = part_of(path), path.read_text()
+    here = part_of(path)
     assert not roots & {"numba", "llvmlite"} or here == "kernels"
     assert not roots & {"rich", "matplotlib", "pandas", "cv2"} or here in ("report", "page")
     assert "pycocotools" not in roots or here in ("peers", "compat", "overlaps")
-    calls = {
-        ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
-    }
+    calls = {ast.unparse(node.func) for node in nodes(path) if isinstance(node, ast.Call)}
     printing = {"print", "sys.stdout.write", "sys.stderr.write", "sys.exit", "exit"}
     assert not calls & printing or here in ("cli", "__main__", "compat"), calls & printing
 
@@ -119,7 +124,7 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
     for path in MODULES:
         if part_of(path) == "protocol":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute | ast.Name):
                 owner = node.value
                 group = owner.attr if isinstance(owner, ast.Attribute) else owner.id
@@ -166,7 +171,7 @@ def kernels_of(path: Path) -> list[ast.FunctionDef]:
     """The functions of a file that are compiled."""
     return [
         node
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef)
         and any("kernel" in ast.unparse(each) for each in node.decorator_list)
     ]

@@ -198,6 +198,7 @@ def test_members_that_are_no_arrays(matches: Matches, tmp_path: Path, member: by
         Matches.load(path)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_inflated(matches: Matches, tmp_path: Path) -> None:
     """Half a megabyte that would inflate to half a gigabyte, and more rows than `off` has."""
     path, n = tmp_path / "bomb.npz", 1 << 26

@@ -18,6 +18,7 @@ import detmap
 from detmap import DetmapError
 from tests import builders as make
 from tests.running import Outcome, run, spawn
+from tests.tier import drawn
 
 
 def assert_refused(outcome: Outcome, where: str, what: str, fix: str) -> None:
@@ -1326,6 +1327,7 @@ PROCESSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments, files, where, what, fix", PROCESSES.values(), ids=PROCESSES)
 def test_a_process_ends_with_the_error_and_no_traceback(
     arguments: list[str], files: dict[str, Any], where: str, what: str, fix: str
@@ -1383,7 +1385,9 @@ def damaged(data: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
 
 
 @settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=drawn(60),
 )
 @pytest.mark.parametrize(
     "victim",

@@ -1,5 +1,5 @@
 """Every block of the README and of docs/ that a reader can paste runs: Python blocks here, shell
-blocks in bash, and in zsh where there is one.
+blocks in bash; and zsh, where there is one, understands them as bash does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tests import writers
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ROOT / "datasets" / "shapes"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SHELLS = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
 
 
 class Block(str):
@@ -55,7 +54,11 @@ def skip_without_extra(block: Block, message: str) -> None:
 
 
 COMMANDS = blocks("bash")
-FOR_USERS = [each for each in COMMANDS if "pip install" not in each.values[0]]
+FOR_BASH = [
+    each
+    for each in COMMANDS
+    if "pip install" not in each.values[0] and "tools/" not in each.values[0]
+]
 
 LINES = [line.split("#")[0] for each in COMMANDS for line in each.values[0].splitlines()]
 BENCHES = [line.split()[2:] for line in LINES if "tools/bench.py" in line]
@@ -69,15 +72,15 @@ def desk(tmp_path: Path) -> Path:
     for name in ("instances_val2017.json", "instances.json"):
         (tmp_path / name).write_text(json.dumps(truth))
     shutil.copy(SHAPES / "detections" / "template.json", tmp_path / "results.json")
-    shutil.copytree(SHAPES / "detections" / "contours", tmp_path / "results")
+    (tmp_path / "results").symlink_to(SHAPES / "detections" / "contours")
     for year, split in ((2007, "test"), (2012, "val")):
         place = tmp_path / "VOCdevkit" / f"VOC{year}"
-        shutil.copytree(SHAPES / "Annotations", place / "Annotations")
         shutil.copytree(SHAPES / "ImageSets", place / "ImageSets")
+        (place / "Annotations").symlink_to(SHAPES / "Annotations")
         (place / "ImageSets" / "Main" / "test.txt").rename(
             place / "ImageSets" / "Main" / f"{split}.txt"
         )
-    shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH")
+    shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH", symlinks=True)
     shutil.copytree(tmp_path / "results", tmp_path / "DETECTIONS")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")  # as in the repository's root
     ids = [image["id"] for image in truth["images"]]
@@ -108,6 +111,7 @@ class Metric:
         return run.stats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("python"))
 def test_a_python_block_runs(block: Block, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk)
@@ -118,19 +122,17 @@ def test_a_python_block_runs(block: Block, desk: Path, monkeypatch: pytest.Monke
         raise
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("block", [each for each in FOR_USERS if "tools/" not in each.values[0]])
-def test_a_shell_block_runs(block: Block, shell: str, desk: Path, tmp_path: Path) -> None:
-    """In zsh as it is when somebody pastes there: a ``#`` begins no comment."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    command = folder / "detmap"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m detmap "$@"\n')
-    command.chmod(0o755)
+def in_shell(shell: str, block: str, desk: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """A block, as pasted into a shell where `detmap` is this command; zsh as it is when somebody
+    pastes there: a ``#`` begins no comment.
+    """
+    folder = desk / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "detmap").write_text(f"#!/bin/sh\n{command}\n")
+    (folder / "detmap").chmod(0o755)
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     begin = {"bash": ["bash", "-e", "-c"], "zsh": ["zsh", "-f", "-i", "-e", "-c"]}
-    done = subprocess.run(
+    return subprocess.run(
         [*begin[shell], block],
         cwd=desk,
         env=environment,
@@ -139,9 +141,29 @@ def test_a_shell_block_runs(block: Block, shell: str, desk: Path, tmp_path: Path
         timeout=300,
         check=False,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", FOR_BASH)
+def test_a_shell_block_runs(block: Block, desk: Path) -> None:
+    done = in_shell("bash", block, desk, f'exec "{sys.executable}" -m detmap "$@"')
     if done.returncode:
         skip_without_extra(block, done.stderr)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+@pytest.mark.parametrize("block", FOR_BASH)
+def test_zsh_gives_detmap_the_words_that_bash_gives(block: Block, tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    said = {}
+    for shell in ("bash", "zsh"):
+        words.write_text("")
+        done = in_shell(shell, block, tmp_path, f"printf '%s\\n' detmap \"$@\" >> '{words}'")
+        assert done.returncode == 0, done.stderr
+        said[shell] = words.read_text()
+    assert said["bash"]
+    assert said["zsh"] == said["bash"]
 
 
 @pytest.mark.parametrize("block", COMMANDS)

@@ -235,6 +235,7 @@ def test_the_integrators_are_in_the_json_too() -> None:
     assert table["101-point"]["AP"] == as_json()["metrics"]["AP"]
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes() -> None:
     options = ("--format", "json", "--integrators")
     here = evaluate(*options).out
@@ -559,6 +560,7 @@ def test_parity_on_the_sample() -> None:
     assert re.fullmatch(r"detmap: pycocotools [\d.]+: identical in every bit\n", outcome.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth, detections", [(VOC, TEXT), (VOC, RESULTS), (COCO, TEXT)])
 def test_parity_on_other_families(truth: Path, detections: Path) -> None:
     names = ["--class-names", COCO] if (truth, detections) == (VOC, RESULTS) else []
@@ -635,6 +637,7 @@ def test_parity_where_pycocotools_has_a_hard_time(
 # ---- processes
 
 
+@pytest.mark.slow
 def test_help_and_import_are_light() -> None:
     code = (
         "import sys, contextlib\n"
@@ -668,6 +671,7 @@ def test_help_names_every_command_and_option() -> None:
         assert f" {option} " in options or f" {option}," in options
 
 
+@pytest.mark.slow
 def test_it_runs_from_any_folder_and_as_a_module(tmp_path: Path) -> None:
     small(tmp_path)
     make.write(tmp_path / "configs" / "coco-bbox.toml", "not the shipped one")
@@ -676,6 +680,7 @@ def test_it_runs_from_any_folder_and_as_a_module(tmp_path: Path) -> None:
     assert outcome.out == run("eval", tmp_path / "gt.json", tmp_path / "dt.json").out
 
 
+@pytest.mark.slow
 def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "detmap", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -686,6 +691,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     assert (process.returncode, err) == (0, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_disk_is_an_error_without_traceback() -> None:
     with open("/dev/full", "wb") as full:

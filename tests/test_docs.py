@@ -19,6 +19,7 @@ from detmap.matches import Matches
 from detmap.protocol import keys
 from tests.drawing import CocoData, coco_data, many_detections, round_recall
 from tests.tables import read_coco
+from tests.tier import drawn
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -56,7 +57,7 @@ def twelve(plain: dict[str, Any], truth: Any, results: Any) -> list[float]:
     return [*aps, run(limit=1)[1], run(limit=10)[1], whole[1], *(size[1] for size in sized)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(data=coco_data() | round_recall())
 def test_the_algorithm_gives_the_bits_of_the_engine(plain: dict[str, Any], data: CocoData) -> None:
     found = detmap.evaluate(*read_coco(*data), protocol="coco-bbox").metrics
@@ -64,7 +65,7 @@ def test_the_algorithm_gives_the_bits_of_the_engine(plain: dict[str, Any], data:
 
 
 @pytest.mark.slow
-@settings(max_examples=10)
+@settings(max_examples=drawn(10))
 @given(data=many_detections())
 def test_the_algorithm_cuts_at_the_limit_as_the_engine(
     plain: dict[str, Any], data: CocoData
@@ -110,6 +111,7 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
         assert runner.run(example).failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tools", "reproduce", "ranking"])
 def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
     module = importlib.import_module(f"detmap.{name}")

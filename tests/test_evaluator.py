@@ -25,6 +25,7 @@ from detmap.tables import Detections, Truth
 from tests.drawing import CocoData, coco_data, draw_coco, draw_voc, voc_data
 from tests.tables import read_coco, voc_tables
 from tests.test_matches import assert_same
+from tests.tier import drawn
 
 Fields = dict[str, Any]
 PROTOCOLS = ["coco-bbox", "voc2007", "voc2012-python"]
@@ -92,7 +93,7 @@ batchings = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(coco_data(zero_id=True), st.randoms(), batchings, st.sampled_from(PROTOCOLS))
 def test_any_batches_in_any_order_give_the_bits_of_one_run(
     data: CocoData, random: Any, sizes: list[int], protocol: str
@@ -104,7 +105,7 @@ def test_any_batches_in_any_order_give_the_bits_of_one_run(
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
 
-@settings(max_examples=40)
+@settings(max_examples=drawn(40))
 @given(voc_data(), st.randoms(), batchings, st.sampled_from(["voc2007", "coco-bbox"]))
 def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protocol: str) -> None:
     truth, detections = voc_tables(*data)
@@ -114,7 +115,7 @@ def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protoco
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
 
-@settings(max_examples=30)
+@settings(max_examples=drawn(30))
 @given(coco_data(), st.randoms(), batchings)
 def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[int]) -> None:
     truth, detections = read_coco(*data)
@@ -129,7 +130,7 @@ def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[i
     assert stream.compute().notes == detmap.evaluate(truth, by_image(detections)).notes
 
 
-@settings(max_examples=30)
+@settings(max_examples=drawn(30))
 @given(coco_data(), st.randoms(), batchings)
 def test_merged_saved_loaded_pickled_in_the_middle(
     tmp_path_factory: Any, data: CocoData, random: Any, sizes: list[int]
@@ -515,6 +516,7 @@ def one(image_id: Any, **more: Any) -> tuple[list[Fields], list[Fields]]:
     return [{**BOX, "scores": [0.5], "image_id": image_id}], [{**BOX, **more}]
 
 
+@pytest.mark.slow
 def test_threads_that_update_while_another_computes_lose_no_image() -> None:
     """Once a part of the images was gone in silence."""
     stream = Evaluator(classes=["a"])
@@ -619,6 +621,7 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
             )
 
 
+@pytest.mark.slow
 def test_many_updates_take_linear_time() -> None:
     """Rows are merged when asked for, not at every update."""
     stream = Evaluator(classes=["a", "b"])

@@ -275,6 +275,7 @@ def test_a_signature_says_which_part_is_another() -> None:
 # ---- the command
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_steps() -> None:
     done = run("explain", *FILES, "--from", "voc-devkit-12", "--to", "ultralytics-8.4")
     assert done.code == 0

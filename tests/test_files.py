@@ -19,13 +19,17 @@ from detmap import DetmapError, Matches, files
 from tests.test_matches import assert_same
 from tests.test_tables import tables
 
-WRITER = """
-import sys
+WRITERS = """
+import os, sys
 import detmap
 matches = detmap.Matches.load(sys.argv[1])
-print("ready", flush=True)
-while True:
-    matches.save(sys.argv[2])
+for _ in sys.stdin:
+    writer = os.fork()
+    while not writer:
+        matches.save(sys.argv[2])
+    print(writer, flush=True)
+    os.waitpid(writer, 0)
+    print("gone", flush=True)
 """
 LIMITED = """
 import resource, sys
@@ -149,6 +153,7 @@ def test_places_that_are_none(place: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matches", "evaluator", "text"])
 def test_a_limit_leaves_the_old_file_whole(matches: Matches, tmp_path: Path, kind: str) -> None:
     source, place = tmp_path / "source.npz", tmp_path / "place.npz"
@@ -193,18 +198,26 @@ def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
     matches.save(source)
     rng = random.Random(0)
     drafts = most = 0
-    for turn in range(200):
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, source, place], stdout=subprocess.PIPE
-        ) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == b"ready\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITERS, source, place],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as forks:
+        assert forks.stdin is not None
+        assert forks.stdout is not None
+        for turn in range(200):
+            forks.stdin.write("\n")
+            forks.stdin.flush()
+            writer = int(forks.stdout.readline())
             time.sleep(rng.uniform(0, 0.02) if turn else 0.5)
-            writer.send_signal(signal.SIGKILL)
-        assert_same(Matches.load(place), matches)
-        left = len(list(tmp_path.glob(".detmap-*")))
-        drafts += left
-        most = max(most, left)
+            os.kill(writer, signal.SIGKILL)
+            assert forks.stdout.readline() == "gone\n"
+            assert_same(Matches.load(place), matches)
+            left = len(list(tmp_path.glob(".detmap-*")))
+            drafts += left
+            most = max(most, left)
+        forks.stdin.close()
     assert most == 1, "drafts pile up"
     assert drafts > 20, "hardly any writing was interrupted"
     assert np.isfinite(detmap.summarize(Matches.load(place)).metrics["AP"])

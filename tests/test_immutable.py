@@ -22,6 +22,7 @@ from detmap.overlaps.masks import Masks, read
 from detmap.protocol import load
 from tests.drawing import SEEDS, draw_coco
 from tests.tables import read_coco
+from tests.tier import drawn
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -82,7 +83,7 @@ def test_nothing_that_matching_made_can_be_changed(taken: bool) -> None:
 BOX_PROTOCOLS = ["coco-bbox", "voc2007", "voc2012", "lvis"]
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(SEEDS, st.sampled_from(BOX_PROTOCOLS), st.booleans())
 def test_what_matching_makes_without_a_look_would_pass_one(
     seed: int, protocol: str, taken: bool

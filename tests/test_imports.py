@@ -30,6 +30,7 @@ COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
 CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [COMMAND, CALL], ids=["command", "call"])
 def test_an_evaluation_imports_what_it_uses(code: str) -> None:
     code = f"{code}; import sys; print(*sys.modules, file=sys.stderr)"

@@ -19,6 +19,7 @@ from detmap.tables import Scope
 from tests import builders as make
 from tests.drawing import draw_coco, draw_lvis
 from tests.tables import read_coco
+from tests.tier import drawn
 
 ROOT = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks" / "lvis"
 GOLDENS = ROOT / "goldens_public.json"
@@ -47,7 +48,8 @@ def test_the_goldens_of_lvis_api(case: str) -> None:
         assert math.isnan(row["AP"]) if value is None else abs(row["AP"] - value) <= 1e-12
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(drawn(25)))
 def test_drawn_data_give_the_arrays_of_lvis_api(seed: int, official: Any) -> None:
     rng = np.random.default_rng(seed)
     limit = int(rng.choice([1, 2, 3, 5, 8, 300]))
@@ -61,6 +63,7 @@ def test_drawn_data_give_the_arrays_of_lvis_api(seed: int, official: Any) -> Non
     assert found == dict(expected.results)
 
 
+@pytest.mark.slow
 def test_drawn_data_hold_what_lvis_is_about() -> None:
     unjudged = beyond = lenient = ignored = 0
     for seed in range(25):

@@ -52,6 +52,7 @@ def evaluated(*words: object) -> Outcome:
     return outcome._replace(err="".join(x for x in lines if not x.startswith("note: doctor: ")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [(), ("-p", "voc2012"), ("-p", "coco-bbox", "--set", "limits.max_dets=[1,2]")],

@@ -19,6 +19,7 @@ from detmap.protocol import load
 from detmap.resources import folder
 from tests.drawing import CocoData, coco_data, draw_coco, voc_data
 from tests.tables import read_coco, voc_tables
+from tests.tier import drawn
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -44,7 +45,7 @@ def shuffled_parts(whole: Matches, seed: int) -> list[Matches]:
     return [whole.select(whole.image_ids[part_of == p]) for p in rng.permutation(4)]
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(coco_data(), st.integers(0, 2**32 - 1), st.sampled_from(["coco-bbox", "voc2012"]))
 def test_any_split_in_any_order_merges_to_the_whole(
     data: CocoData, seed: int, protocol: str
@@ -64,7 +65,7 @@ def test_any_split_in_any_order_merges_to_the_whole(
     assert merged.signature == direct.signature
 
 
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=drawn(40))
 @given(voc_data(), st.integers(0, 2**32 - 1))
 def test_ties_in_input_order_survive_a_split(data: tuple, seed: int) -> None:
     whole = match(*voc_tables(*data), load("voc2007"))
@@ -72,7 +73,7 @@ def test_ties_in_input_order_survive_a_split(data: tuple, seed: int) -> None:
     assert_same(parts[0].merge(*parts[1:]), whole)
 
 
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=drawn(40))
 @given(coco_data())
 def test_shards_read_and_matched_on_their_own_merge_to_the_whole(data: CocoData) -> None:
     """Only `position`, which counts the records of the shard's own file, is another."""
@@ -94,7 +95,7 @@ def test_shards_read_and_matched_on_their_own_merge_to_the_whole(data: CocoData)
     assert_same(parts[-1].merge(*parts[:-1]), whole, but=("position", "notes"))
 
 
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=drawn(30))
 @given(coco_data())
 def test_empty_is_neutral(data: CocoData) -> None:
     whole = match(*read_coco(*data), load("coco-bbox"))
@@ -105,7 +106,7 @@ def test_empty_is_neutral(data: CocoData) -> None:
     assert np.isnan(list(detmap.summarize(empty).metrics.values())).all()
 
 
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=drawn(30))
 @given(coco_data(), st.sampled_from(["coco-bbox", "voc2007"]))
 def test_threads_never_show(data: CocoData, protocol: str) -> None:
     tables = read_coco(*data)

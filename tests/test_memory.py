@@ -122,6 +122,7 @@ with open("/proc/self/status") as status:  # ru_maxrss has the memory of who sta
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux says it")
 def test_classes_without_objects_cost_next_to_nothing() -> None:
     """100,000 classes of 10 objects took 6 GB: terms of AP of every class."""

@@ -20,9 +20,12 @@ from tests import builders as make
 from tests.drawing import CocoData, coco_data
 from tests.running import run
 from tests.tables import read_coco
+from tests.tier import drawn
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
-relaxed = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(
+    deadline=None, max_examples=drawn(40), suppress_health_check=[HealthCheck.too_slow]
+)
 PROTOCOLS = st.sampled_from(["coco-bbox", "voc2012"])
 
 Row = dict[str, Any]

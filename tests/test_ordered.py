@@ -10,13 +10,14 @@ import detmap
 from detmap.ordered import match_in_order
 from tests.drawing import CocoData, coco_data
 from tests.tables import read_coco
+from tests.tier import drawn
 
 COLUMNS = ("image", "rank", "position", "score", "tp", "ignored", "off", "obj_off", "obj_image")
 PROTOCOLS = ("coco-bbox", "voc2007", "voc2012-python", "lvis")
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-@settings(max_examples=25)
+@settings(max_examples=drawn(25))
 @given(data=coco_data())
 def test_both_paths_agree_in_every_bit(name: str, data: CocoData) -> None:
     truth, detections = read_coco(*data)

@@ -26,6 +26,7 @@ from detmap.tables import Detections, Truth
 from tests.drawing import SEEDS, CocoData, build_instances, draw_coco, voc_data
 from tests.reference import coco, official
 from tests.tables import read_coco, voc_tables
+from tests.tier import drawn
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WAYS = {"sorted": 1, "plain": boxes.NEVER}  # from how many objects on a cell is sorted
@@ -66,7 +67,7 @@ def pairs_of(
     return found
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(SEEDS, st.sampled_from([0.5, 0.05, 1e-9, 0.0]), st.sampled_from(sorted(WAYS.values())))
 def test_pairs_are_those_of_the_naive_twin(seed: int, lowest: float, crowded: int) -> None:
     instances, results = draw_coco(np.random.default_rng(seed), n_images=1, max_objects=30)
@@ -87,7 +88,7 @@ def test_pairs_are_those_of_the_naive_twin(seed: int, lowest: float, crowded: in
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(SEEDS, st.sampled_from(sorted(WAYS.values())))
 def test_crowded_or_not_the_arrays_are_those_of_pycocotools(seed: int, crowded: int) -> None:
     data = draw_coco(np.random.default_rng(seed), **(CROWDED if seed % 2 else {}))
@@ -99,7 +100,7 @@ def test_crowded_or_not_the_arrays_are_those_of_pycocotools(seed: int, crowded: 
         assert np.array_equal(array, expected[name]), name
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(voc_data())
 def test_crowded_or_not_the_verdicts_of_voc_are_the_same(data: Any) -> None:
     tables, words = voc_tables(*data), []
@@ -175,6 +176,7 @@ def test_the_drop_in_reads_an_overlap_of_0_by_0_as_pycocotools(side: float) -> N
         assert np.array_equal(evaluation.eval[name], expected[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_objects", "n_detections"), [(20_000, 200), (2_000, 4_000)])
 @pytest.mark.parametrize("side", [100.0, 70.0], ids=["equal", "overlap .7"])
 @pytest.mark.parametrize("protocol", ["coco-bbox", "voc2012"])

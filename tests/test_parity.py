@@ -14,6 +14,7 @@ from detmap import curves
 from tests.drawing import CocoData, coco_data, draw_coco, many_detections, round_recall
 from tests.reference import coco, official
 from tests.tables import read_coco
+from tests.tier import drawn
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ARRAYS = ("precision", "recall", "scores")
@@ -49,34 +50,34 @@ def as_settings(params: dict[str, object]) -> dict[str, object]:
     return given
 
 
-@settings(relaxed, max_examples=100)
+@settings(relaxed, max_examples=drawn(100))
 @given(coco_data())
 def test_arrays_and_stats_are_those_of_pycocotools(data: CocoData) -> None:
     assert_parity(data)
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=500)
+@settings(relaxed, max_examples=drawn(500))
 @given(coco_data())
 def test_arrays_and_stats_of_many_sets_are_those_of_pycocotools(data: CocoData) -> None:
     assert_parity(data)
 
 
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=drawn(40))
 @given(many_detections())
 def test_more_detections_than_the_limit(data: CocoData) -> None:
     assert_parity(data)
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=drawn(40))
 @given(round_recall())
 def test_recall_exactly_at_a_grid_point(data: CocoData) -> None:
     assert_parity(data)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(drawn(60)))
 def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
     assert_parity(
         draw_coco(
@@ -109,7 +110,7 @@ points = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=120)
+@settings(relaxed, max_examples=drawn(120))
 @given(coco_data(), st.one_of(many_thresholds, odd_thresholds), limits, ranges, points)
 def test_other_settings(
     data: CocoData, iou: np.ndarray, max_dets: list[int], areas: list[list[float]], grid: np.ndarray
@@ -117,7 +118,7 @@ def test_other_settings(
     assert_parity(data, iouThrs=iou, maxDets=max_dets, areaRng=areas, recThrs=grid)
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=drawn(60))
 @given(coco_data(zero_id=True))
 def test_an_object_with_id_0_is_an_object(data: CocoData) -> None:
     """pycocotools takes the match with it for no match; the twin, and detmap, do not."""
@@ -128,7 +129,7 @@ def test_an_object_with_id_0_is_an_object(data: CocoData) -> None:
         assert (found[name] == expected[name]).all(), name
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(drawn(20)))
 def test_stock_numbers_under_other_names_when_settings_change(seed: int) -> None:
     """A limit, an area and a threshold of one's own: each row is the mean of its own cells of
     pycocotools' arrays."""

@@ -100,6 +100,7 @@ def test_drawn_data_give_the_numbers_of_pycocotools(peer: Any, tmp_path: Path) -
     assert judged >= 25
 
 
+@pytest.mark.slow
 def test_the_sample_gives_the_numbers_of_pycocotools(peer: Any) -> None:
     truth, found = (json.loads(file.read_text()) for file in (TRUTH, FOUND))
     with silence():
@@ -107,6 +108,7 @@ def test_the_sample_gives_the_numbers_of_pycocotools(peer: Any) -> None:
     assert np.abs(np.array(own) - official.run(truth, found).stats).max() <= peer.tolerance
 
 
+@pytest.mark.slow
 def test_arrays_give_the_numbers_of_files(peer: Any) -> None:
     rows = json.loads(FOUND.read_text())
     table = np.array([[r["image_id"], *r["bbox"], r["score"], r["category_id"]] for r in rows])
@@ -141,6 +143,7 @@ def test_a_stated_deviation_is_there_and_no_other_tool_has_it(
 KINDS = {"segm": "segm", "keypoints": "kp"}  # and how the files of the shared data begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_masks_and_keypoints_give_the_numbers_of_pycocotools(peer: Any, kind: str) -> None:
     folder = DATA / "benchmarks" / "coco-segm-keypoints"

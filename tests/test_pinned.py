@@ -22,6 +22,7 @@ def test_the_sample_gives_its_pinned_number(protocol: str, detector: str) -> Non
     assert next(iter(found.values())) == pinned.SAMPLE[protocol, detector][-1].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["contours", "template"])
 def test_the_pinned_coco_number_is_that_of_pycocotools(detector: str) -> None:
     files = SHAPES / "instances_test.json", SHAPES / "detections" / f"{detector}.json"

@@ -17,6 +17,7 @@ from tests.running import run, spawn
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 
 
+@pytest.mark.slow
 def test_the_curves_are_those_of_the_result() -> None:
     result = detmap.evaluate(COCO, RESULTS)
     classes, subsets, ious, scores = pictures.panels(result.matches, t=0)
@@ -76,6 +77,7 @@ def test_a_result_is_drawn(tmp_path: Path) -> None:
     assert run("eval", file, RESULTS, "--plot", tmp_path / "many.png").code == 0
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_is_refused_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

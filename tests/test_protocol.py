@@ -274,6 +274,7 @@ def test_absurd_integers_in_a_file_are_refused_in_few_characters(
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.slow
 def test_absurd_values_of_settings_are_refused_in_few_characters() -> None:
     endless: list[Any] = []
     endless.append(endless)

@@ -608,6 +608,7 @@ def test_a_list_that_differs_from_the_split(voc: tuple[Path, Path]) -> None:
     assert "lists 60 images, not the 1 of test.txt" in done.err
 
 
+@pytest.mark.slow
 def test_as_a_process(files: tuple[Path, Path]) -> None:
     done = spawn("rank", *files)
     assert done.code == 0

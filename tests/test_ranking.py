@@ -24,8 +24,9 @@ from detmap import DataError, integrators, ranking
 from detmap.resources import folder
 from tests.reference import ranking as naive
 from tests.reference import voc
+from tests.tier import drawn
 
-relaxed = settings(deadline=None, max_examples=60)
+relaxed = settings(deadline=None, max_examples=drawn(60))
 AVERAGES = [None, "macro", "micro", "weighted", "samples"]
 
 # Few values, so that ties abound; two zeros that are equal, and neighbours a rounding apart.
@@ -231,7 +232,7 @@ def mean_of_defined(values: list[float], weight: np.ndarray) -> float:
 @pytest.mark.parametrize(
     "undefined, zero_division", [("skip", np.nan), ("zero", 0.0), ("one", 1.0)]
 )
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=drawn(25))
 @given(data=multilabel(), threshold=st.sampled_from([*LEVELS, 2.0]))
 def test_rates_at_a_threshold_of_scikit_learn(
     average: str, undefined: str, zero_division: float, data: Any, threshold: float
@@ -593,6 +594,7 @@ def test_the_number_of_threads_never_shows(threads: int) -> None:
             assert np.array_equal(found, metric(truth, score, average=average, threads=1))
 
 
+@pytest.mark.slow
 def test_a_light_import() -> None:
     code = (
         "import sys, detmap; detmap.ranking.average_precision;"

@@ -31,6 +31,7 @@ def test_every_command_has_its_number() -> None:
     assert len(COMMANDS) == len(re.findall("^detmap eval", TEXT, re.MULTILINE)) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "metric", "number"), COMMANDS)
 def test_the_number_of_a_command(
     desk: Path, monkeypatch: pytest.MonkeyPatch, command: str, metric: str, number: str

@@ -25,6 +25,7 @@ from tests.drawing import (
     voc_data,
 )
 from tests.reference import coco, curves, official, voc
+from tests.tier import drawn
 
 N_DRAWS = 300
 BORDERS = (1024, 9216)
@@ -42,7 +43,7 @@ def assert_identical(found: dict[str, np.ndarray], expected: dict[str, np.ndarra
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(N_DRAWS))
+@pytest.mark.parametrize("seed", range(drawn(N_DRAWS)))
 def test_coco_twin_is_pycocotools_to_the_bit(seed: int) -> None:
     instances, results = draw_coco(np.random.default_rng(seed))
     expected = official.run(instances, results)
@@ -51,14 +52,14 @@ def test_coco_twin_is_pycocotools_to_the_bit(seed: int) -> None:
     assert (coco.stats(found) == expected.stats).all()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(drawn(40)))
 def test_coco_twin_is_pycocotools_past_the_detection_limit(seed: int) -> None:
     data = draw_many_detections(np.random.default_rng(seed))
     assert_identical(coco.evaluate(*data), official.evaluate(*data))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(drawn(40)))
 def test_coco_twin_is_pycocotools_where_recall_meets_the_grid(seed: int) -> None:
     data = draw_round_recall(np.random.default_rng(seed))
     assert_identical(coco.evaluate(*data), official.evaluate(*data))
@@ -243,7 +244,7 @@ def draw_verdicts(seed: int) -> tuple[list[str], int]:
     return verdicts, verdicts.count(TP) + int(rng.integers(1, 4))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(drawn(100)))
 def test_all_points_is_the_integral_of_the_best_precision_still_ahead(seed: int) -> None:
     verdicts, n_objects = draw_verdicts(seed)
     area = Fraction(0)
@@ -260,7 +261,7 @@ def test_all_points_is_the_integral_of_the_best_precision_still_ahead(seed: int)
     assert found_area == pytest.approx(float(area), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(drawn(50)))
 def test_step_is_the_average_precision_of_scikit_learn(seed: int) -> None:
     verdicts = [verdict for verdict in draw_verdicts(seed)[0] if verdict != IGNORED] + [TP]
     truth = [verdict == TP for verdict in verdicts]
@@ -269,7 +270,7 @@ def test_step_is_the_average_precision_of_scikit_learn(seed: int) -> None:
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(drawn(100)))
 def test_grid_envelope_is_what_coco_samples(seed: int) -> None:
     verdicts, n_objects = draw_verdicts(seed)
     recall, precision = coco.recall_precision(verdicts, n_objects)
@@ -453,6 +454,7 @@ def test_many_detections_are_more_than_a_hundred(data: tuple[dict, list]) -> Non
     assert "more than 100 detections" in coco_troubles(*data)
 
 
+@pytest.mark.slow
 def test_round_recall_tells_the_grids_apart() -> None:
     hundredths = [i / 100 for i in range(101)]
     n_apart = 0

@@ -54,6 +54,7 @@ def test_what_is_no_number(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.slow
 def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -> None:
     rows = numbers(*sample, detmap.load_protocol("voc2012"), tools()[::9])
     for row in rows:
@@ -61,6 +62,7 @@ def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -
         assert row.tool in {each.rules for each in search.found if each.kind == "named"}
 
 
+@pytest.mark.slow
 def test_a_changed_rule_is_found(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +85,7 @@ def test_an_order_of_equal_scores_is_found() -> None:
     assert ("tie order", "coco-bbox") in {(each.kind, each.rules) for each in search.found}
 
 
+@pytest.mark.slow
 def test_a_number_that_nobody_prints(sample: tuple[Truth, Detections]) -> None:
     search = reproduce("12.345678", *sample, depth=0)
     assert not search.found
@@ -90,6 +93,7 @@ def test_a_number_that_nobody_prints(sample: tuple[Truth, Detections]) -> None:
     assert search.tried > 40
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     value = detmap.evaluate(SAMPLE, FOUND, "voc2007").metrics["mAP"]

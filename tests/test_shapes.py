@@ -22,8 +22,11 @@ from detmap.overlaps.polygons import _check_polygons
 from tests.drawing import SEEDS, CocoData
 from tests.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
 from tests.shapes import difference
+from tests.tier import drawn
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+relaxed = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(40)
+)
 
 
 @relaxed

@@ -20,8 +20,11 @@ from detmap.taken import ARRAYS, Taken
 from tests.drawing import SEEDS, draw_coco
 from tests.reference import coco
 from tests.tables import read_coco
+from tests.tier import drawn
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+relaxed = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(60)
+)
 COCO = detmap.load_protocol("coco-bbox")
 
 

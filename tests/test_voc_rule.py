@@ -14,6 +14,7 @@ from detmap.protocol import Grid
 from tests.drawing import VocDetections, VocObjects, draw_voc, voc_data
 from tests.reference import voc
 from tests.tables import voc_tables
+from tests.tier import drawn
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 POINTS = Grid("arange 0:0.1:1").values().tolist()
@@ -36,7 +37,7 @@ RULES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
-@settings(relaxed, max_examples=150)
+@settings(relaxed, max_examples=drawn(150))
 @given(data=voc_data(), threshold=st.sampled_from([0.5, 0.3, 1 / 3, 0.7]))
 def test_the_devkit_rule(
     name: str, data: tuple[VocObjects, VocDetections], threshold: float
@@ -69,7 +70,7 @@ def test_the_devkit_rule(
     assert result.metrics["mAP"] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(drawn(40)))
 def test_crowded_images_where_objects_are_sorted(seed: int) -> None:
     objects, detections = draw_voc(
         np.random.default_rng(seed), n_images=2, n_classes=1, max_objects=80, max_detections=80
@@ -93,7 +94,7 @@ def verdicts(result: detmap.Result) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=50)
+@settings(relaxed, max_examples=drawn(50))
 @given(data=voc_data())
 def test_all_thresholds_at_once_are_each_alone(data: tuple[VocObjects, VocDetections]) -> None:
     truth, detections = voc_tables(*data)

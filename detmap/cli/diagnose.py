@@ -23,7 +23,7 @@ EXAMPLES = (
     "detmap diagnose instances_val2017.json results.json",
     "detmap diagnose VOCdevkit/VOC2007 results/ --format json -o diagnosis.json",
     "detmap diagnose TRUTH DETECTIONS --errors errors.csv --suspects relabel.csv",
-    "detmap diagnose TRUTH DETECTIONS --confusion-rule ultralytics-8.4 --lrp-grid 0:0.01:1",
+    "detmap diagnose TRUTH DETECTIONS --confusion-rule mmdet --lrp-grid 0:0.01:1",
 )
 TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
 MOST_IMAGES = 10

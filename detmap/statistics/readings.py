@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import aggregation, counting
+from detmap.errors import ProtocolError, few
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.replicates import Readings
 from detmap.matches import Matches
@@ -68,10 +69,20 @@ class Plan:
         return shares
 
 
+INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
+"""What `detmap.kernels.influence` and `detmap.kernels.replicates` know."""
+
+
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
     """Gather what the rows of metrics and of the per-class table read."""
     protocol = matches.protocol
     protocol.require_stock("an interval")
+    strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
+    if protocol.ap.integrator not in INTEGRATORS:
+        strange.append(f"ap.integrator {protocol.ap.integrator!r}")
+    if strange:  # one that came later would get the influence of another
+        what = f"nobody has worked out the influence on {few(strange)}"
+        raise ProtocolError(f"protocol {protocol.name}", what, "see docs/CONTRIBUTING.md")
     distinct: dict[tuple[int, int, int], int] = {}
 
     def place(row: MetricRow) -> int:

@@ -332,6 +332,7 @@ def test_another_spelling_of_the_same_files_keeps_the_signature(
     assert other.as_dict()["metrics"] == plain.as_dict()["metrics"]
 
 
+@pytest.mark.slow
 @in_one_folder
 @given(
     order=st.permutations(range(3)).filter(lambda order: order != [0, 1, 2]),

@@ -15,6 +15,7 @@ from detmap import protocol as protocols
 from detmap.adapters import joining
 from detmap.tables import boxes_as
 from tests import builders as make
+from tests.tier import drawn
 
 STEMS = ("000003", "000012", "2008_000003")
 NAMES = ("cat", "dog", "potted_plant")
@@ -221,6 +222,7 @@ whole = st.integers(-1000, 1000)
 side = st.integers(1, 500)
 
 
+@pytest.mark.slow
 @given(x1=whole, y1=whole, width=side, height=side)
 def test_whole_pixels_convert_both_ways_without_loss(
     x1: int, y1: int, width: int, height: int
@@ -297,7 +299,9 @@ detected = st.lists(st.tuples(stem, name, voc_box, st.sampled_from([0.1, 0.5, 0.
 
 
 @settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=drawn(60),
 )
 @given(objects=objects, detected=detected, protocol=st.sampled_from(BOXES))
 def test_drawn_data_give_the_same_numbers_in_both_families(

@@ -107,6 +107,7 @@ def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(voc_scan, "LEAST_SIZE", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_layout_has_the_number_of_the_devkits(tmp_path: Path, lane: None, name: str) -> None:
     build, codes = LAYOUTS[name]
@@ -148,6 +149,7 @@ def test_files_by_other_names_have_the_same_number(tmp_path: Path, lane: None, n
     assert new == codes
 
 
+@pytest.mark.slow
 def test_traps(tmp_path: Path) -> None:
     folder, _ = labelimg(tmp_path / "labelimg")
     (folder / f"{STEMS[0]}.xml").unlink()

@@ -211,7 +211,15 @@ BAD_YAML = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_YAML)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (name in ("nested", "billion laughs", "itself"))
+        )
+        for name in BAD_YAML
+    ],
+)
 def test_a_data_yaml_that_is_none(tmp_path: Path, monkeypatch: Any, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     small(tmp_path)

@@ -33,6 +33,7 @@ def test_json_has_every_part() -> None:
     assert len(content["images"]) == 60
 
 
+@pytest.mark.slow
 def test_csv_is_the_errors(tmp_path: Path) -> None:
     file, again = tmp_path / "errors.csv", tmp_path / "again.csv"
     assert run("diagnose", COCO, RESULTS, "-o", file, "--errors", again).code == 0
@@ -105,6 +106,7 @@ def test_confusion_by_the_rule_of_each_code(name: str, title: str, goldens: dict
     assert found["rule"] == MATRICES[title][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["contours", "template"])
 def test_options_give_the_numbers_of_the_original_codes(name: str, goldens: dict[str, Any]) -> None:
     wanted = goldens[f"shapes-{name}"]
@@ -134,6 +136,7 @@ def test_options_give_the_numbers_of_the_original_codes(name: str, goldens: dict
     )
 
 
+@pytest.mark.slow
 def test_limits_and_means_of_tide() -> None:
     every = told()
     assert told("--tide-max-dets", "100", "--tide-mean", "occurring") == every

@@ -86,6 +86,7 @@ def test_ctrl_c_at_the_first_moment(tmp_path: Path) -> None:
     assert not output.exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
     rng, output = random.Random(1), tmp_path / "out"
     for _ in range(4):
@@ -132,6 +133,7 @@ def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
     assert took < SOON
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_pool_of_threads_works() -> None:
     code = (
         "import sys, time\n"
@@ -182,6 +184,7 @@ def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
     assert (status, err) == (130, b"detmap: interrupted\n")
 
 
+@pytest.mark.slow
 def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
     """As under nohup, or in the background of a script."""
     output = tmp_path / "out"

@@ -184,6 +184,7 @@ def test_the_help_needs_no_numpy() -> None:
         assert python("-c", code, *words).err.endswith("[]\n")
 
 
+@pytest.mark.slow
 def test_evaluate_is_the_function_in_whatever_order_modules_are_imported() -> None:
     code = (
         "import detmap, detmap.evaluate\n"

@@ -90,6 +90,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_pandas_reads_every_csv_as_one_table(words: tuple[object, ...]) -> None:
     pandas = pytest.importorskip("pandas")

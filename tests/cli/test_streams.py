@@ -38,35 +38,42 @@ def shell(command: str, cwd: Path, **environment: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_stdout_that_is_closed(tmp_path: Path) -> None:
     assert shell(f"detmap {EVAL} >&-", tmp_path) == (2, "", CLOSED)
 
 
+@pytest.mark.slow
 def test_stderr_that_is_closed(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} 2>&-", tmp_path)
     assert outcome == (0, run(*EVAL.split()).out, "")
 
 
+@pytest.mark.slow
 def test_all_streams_closed_and_a_file_named(tmp_path: Path) -> None:
     assert shell(f"detmap {EVAL} -o out >&- 2>&- <&-", tmp_path) == (0, "", "")
     assert (tmp_path / "out").read_text() == run(*EVAL.split()).out
 
 
+@pytest.mark.slow
 def test_all_streams_closed(tmp_path: Path) -> None:
     assert shell("detmap show >&- 2>&- <&-", tmp_path) == (2, "", "")
     assert shell("detmap show nothing >&- 2>&- <&-", tmp_path) == (2, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "--help", "show --help"])
 def test_stdout_that_is_full(tmp_path: Path, command: str) -> None:
     assert shell(f"detmap {command} > /dev/full", tmp_path) == (2, "", FULL)
 
 
+@pytest.mark.slow
 def test_stderr_that_is_full(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
     assert outcome == (0, run(*EVAL.split()).out, "")
 
 
+@pytest.mark.slow
 def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: Path) -> None:
     command = EVAL.replace("eval", "match")
     assert shell(f"detmap {command} -o part.npz > /dev/full", tmp_path) == (0, "", "")
@@ -86,6 +93,7 @@ def test_an_output_that_is_no_file_is_blamed_itself(
     assert "-o" not in err
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} --per-class 2>&1 | head -1", tmp_path)
     assert outcome.out.count("\n") == 1

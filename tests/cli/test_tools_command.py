@@ -15,6 +15,7 @@ SAMPLE = folder("datasets") / "shapes"
 FILES = (SAMPLE, SAMPLE / "detections" / "contours")
 
 
+@pytest.mark.slow
 def test_a_row_a_tool_and_its_distance() -> None:
     lines = run("tools", *FILES, "-p", "voc2012").out.splitlines()
     names = [line.split()[0] for line in lines[2:-1]]

@@ -420,6 +420,7 @@ def outcome(name: str, folder: Path, when: str) -> Any:
     return run(both_halves, OFFICIAL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLIENTS)
 def test_equal_with_the_patch_first_and_last(name: str, folder: Path) -> None:
     never = outcome(name, folder, "never")

@@ -32,6 +32,7 @@ from tests.compat.both import (
 from tests.drawing import CocoData, coco_data, draw_coco, many_detections
 from tests.drawing_shapes import draw_keypoints, draw_segm
 from tests.reference import official
+from tests.tier import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
 
@@ -54,13 +55,13 @@ def check(
         assert_same(expected, found)
 
 
-@settings(max_examples=150)
+@settings(max_examples=drawn(150))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)))
 def test_stock_parameters(data: CocoData) -> None:
     check(data)
 
 
-@settings(max_examples=20)
+@settings(max_examples=drawn(20))
 @given(many_detections())
 def test_more_detections_than_the_limit(data: CocoData) -> None:
     check(data)
@@ -87,7 +88,7 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=drawn(300))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)), parameters())
 def test_mutated_parameters(data: CocoData, params: dict[str, Any]) -> None:
     def accumulate(made: Any) -> Any:
@@ -152,7 +153,7 @@ def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=drawn(200))
 @given(coco_data(), parameters(), parameters())
 def test_accumulate_with_other_parameters(
     data: CocoData, first: dict[str, Any], second: dict[str, Any]
@@ -203,7 +204,7 @@ def test_accumulate_with_other_values_of_equal_length(change: dict[str, Any], re
     check(data, accumulate, **first)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(drawn(12)))
 def test_accumulate_with_a_part_of_the_parameters(seed: int) -> None:
     """Done by the engine; which places pycocotools reads is imitated."""
     rng = np.random.default_rng(seed)
@@ -360,7 +361,7 @@ def test_objects_of_pycocotools() -> None:
 # --- from files -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(data=st.one_of(coco_data(), coco_data(zero_id=True)), mix=st.randoms(use_true_random=False))
 def test_from_files(data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Of plain files no dict is made; evalImgs and ious included."""
@@ -606,7 +607,7 @@ def test_masks_and_keypoints(iou_type: str) -> None:
     assert_same(expected, found)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(drawn(15)))
 @pytest.mark.parametrize("iou_type", ["segm", "keypoints"])
 def test_drawn_masks_and_keypoints(iou_type: str, seed: int) -> None:
     """Polygons, run lengths of both kinds, crowds, objects without keypoints; read or not."""

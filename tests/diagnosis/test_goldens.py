@@ -20,6 +20,8 @@ from tests import builders as make
 from tests.real.conftest import data as data
 from tests.real.conftest import voc2007 as voc2007
 
+pytestmark = pytest.mark.slow
+
 SETS = ("shapes-contours", "shapes-template", "detector-8603", "tiny-yolov2-voc", "yolov2-voc")
 MATRICES = {
     "supervision-0.31.2 conf>=.3 iou>.5 (row true, col predicted, last = background)": (

@@ -21,8 +21,9 @@ from detmap.diagnosis.slices import slices
 from detmap.diagnosis.summary import summary
 from detmap.errors import DataError
 from tests.diagnosis.drawing import tables
+from tests.tier import drawn
 
-SEEDS = range(40)
+SEEDS = range(drawn(40))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -14,8 +14,9 @@ from detmap.diagnosis.tide import ERRORS, tide, tidecv
 from detmap.errors import DataError, MergeError
 from tests.diagnosis.drawing import tables
 from tests.diagnosis.twin import iou, tide_counts
+from tests.tier import drawn
 
-SEEDS = range(60)
+SEEDS = range(drawn(60))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -31,6 +31,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_wrong(wrong: dict[str, Path]) -> None:
     done = run("doctor", TRUTH, wrong["xyxy"])
     assert done.code == 1
@@ -39,6 +40,7 @@ def test_the_command_says_what_is_wrong(wrong: dict[str, Path]) -> None:
     assert "--fix boxes-xyxy" in done.out
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_json(wrong: dict[str, Path]) -> None:
     done = run("doctor", TRUTH, wrong["xyxy"], "--format", "json")
     (finding,) = json.loads(done.out)["findings"]
@@ -54,12 +56,14 @@ def test_a_suffix_chooses_json(wrong: dict[str, Path], tmp_path: Path) -> None:
     assert [each["name"] for each in found] == ["scores-percent"]
 
 
+@pytest.mark.slow
 def test_nothing_found_is_exit_0() -> None:
     done = run("doctor", TRUTH, RIGHT, "--strict")
     assert (done.code, done.out) == (0, "nothing found\n")
     assert json.loads(run("doctor", TRUTH, RIGHT, "--format", "json").out) == {"findings": []}
 
 
+@pytest.mark.slow
 def test_strict_makes_a_finding_exit_2(wrong: dict[str, Path]) -> None:
     assert run("doctor", TRUTH, wrong["percent"], "--strict").code == 2
     assert run("eval", TRUTH, wrong["percent"], "--strict").code == 2
@@ -76,6 +80,7 @@ def test_what_nobody_can_read_is_bad_input(tmp_path: Path) -> None:
     assert run("doctor", TRUTH, tmp_path / "nowhere.json").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["xyxy", "from zero", "percent", "first images"])
 def test_eval_asks_the_doctor_by_itself(wrong: dict[str, Path], mistake: str) -> None:
     done = run("eval", TRUTH, wrong[mistake])
@@ -91,6 +96,7 @@ def test_eval_says_nothing_of_a_good_file() -> None:
     assert "doctor" not in run("eval", TRUTH, RIGHT).err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["xyxy", "stems", "from zero", "percent"])
 def test_a_repair_gives_the_right_number_and_says_so(wrong: dict[str, Path], mistake: str) -> None:
     name = WRONG[mistake][1]

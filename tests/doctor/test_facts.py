@@ -78,6 +78,7 @@ def test_cocos_ids_on_a_truth_that_numbers_through(right: Columns) -> None:
     assert names(truth, wrong) == ["classes-coco-ids"]
 
 
+@pytest.mark.slow
 def test_classes_numbered_through_on_cocos_ids(right: Columns) -> None:
     truth = eighty(right, OFFICIAL)
     good = perfect(truth)

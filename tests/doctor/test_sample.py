@@ -43,6 +43,7 @@ def test_a_mistake_is_found_first_and_alone(right: Columns, mistake: str) -> Non
     assert named(findings) == [name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mistakes",
     [
@@ -63,6 +64,7 @@ def test_two_mistakes_are_found_together(right: Columns, mistakes: tuple[str, st
     assert sorted(named(findings)) == sorted(WRONG[mistake][1] for mistake in mistakes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_weak_detector_is_well(right: Columns, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -78,6 +80,7 @@ def test_a_weak_detector_is_well(right: Columns, seed: int) -> None:
         assert detmap.doctor(right.truth, found) == []
 
 
+@pytest.mark.slow
 def test_a_path_tables_records_and_arrays_are_alike(right: Columns, tmp_path: Path) -> None:
     wrong = WRONG["xyxy"][0](right)
     file = tmp_path / "wrong.json"
@@ -105,6 +108,7 @@ def test_two_classes_in_each_others_place_are_found(right: Columns) -> None:
     assert named(found) == ["classes-permuted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["boxes-xyxy", "boxes-xywh"])
 def test_numbers_that_a_reader_took_for_centers(right: Columns, wanted: str) -> None:
     """As in YOLO's labels: the table holds what the reader made of them."""

@@ -39,6 +39,7 @@ CHANGES: dict[str, tuple[Callable[[Row], Row], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", CHANGES)
 def test_a_mistake_in_text_is_found_and_repaired(tmp_path: Path, mistake: str) -> None:
     change, name = CHANGES[mistake]

@@ -11,8 +11,11 @@ from detmap.kernels.cells import Verdicts
 from detmap.kernels.pairs import Pairs
 from tests.drawing import SEEDS
 from tests.reference import judging as twin
+from tests.tier import drawn
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+relaxed = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(150)
+)
 OVERLAPS = (0.5, 0.5, 0.55, 0.6, 0.75, 0.75, 0.9, 1.0, float("inf"))
 RULES = {"best_free": twin.best_free, "best_any": twin.best_any}
 

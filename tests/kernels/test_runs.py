@@ -17,6 +17,7 @@ from detmap.kernels.runs import Runs, count_runs, read_runs
 from detmap.overlaps import masks
 from tests.drawing import SEEDS, pick
 from tests.reference import masks as twin
+from tests.tier import drawn
 
 KINDS = ("empty", "full", "pixel", "edge", "noise", "block", "block", "near", "near")
 
@@ -100,7 +101,7 @@ def overlaps(found: Runs, truth: Runs, crowd: Any, lowest: float = 0.0) -> Any:
     return table
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=drawn(80))
 @given(SEEDS)
 def test_runs_boxes_and_pixels(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)
@@ -117,7 +118,7 @@ def test_runs_boxes_and_pixels(seed: int) -> None:
             assert found.boxes[i].tolist() == twin.box(pixels)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=drawn(80))
 @given(SEEDS)
 def test_overlaps(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)

@@ -124,6 +124,7 @@ def cache(
 # --- a first process and those after it -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_first_process_compiles_and_says_so_once_and_the_second_needs_no_numba(
     tmp_path: Path,
 ) -> None:
@@ -144,6 +145,7 @@ def test_processes_that_start_at_once_wait_for_nothing_and_leave_whole_files(
     assert finish(start(tmp_path / "cache")) == (f"{RIGHT} False", "")
 
 
+@pytest.mark.slow
 def test_the_folder_and_its_files_are_the_users_alone(cache: Cache) -> None:
     assert cache.call() == 5
     assert cache.compiled == 1
@@ -153,6 +155,7 @@ def test_the_folder_and_its_files_are_the_users_alone(cache: Cache) -> None:
     assert (cache.compiled, cache.said()) == (0, [])
 
 
+@pytest.mark.slow
 def test_two_threads_that_ask_at_once_compile_once(cache: Cache) -> None:
     fresh: Kernel[..., Any] = Kernel(count_rows.function)
     with ThreadPoolExecutor(4) as pool:
@@ -163,6 +166,7 @@ def test_two_threads_that_ask_at_once_compile_once(cache: Cache) -> None:
 # --- A1, A2, A7, B1: nothing from outside decides what code runs ----------------------------------
 
 
+@pytest.mark.slow
 def test_no_module_starts_a_process() -> None:
     """A1, A2: helpers ran whatever lay beside the data, and whatever `sys.executable` was."""
     starters = {"subprocess", "multiprocessing", "pty"}
@@ -293,6 +297,7 @@ def test_a_file_that_is_not_what_it_says_is_compiled_anew(cache: Cache, damage: 
     assert (cache.compiled, cache.said()) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_file_copied_over_another_is_compiled_anew(cache: Cache) -> None:
     cache.call(count_rows)
     cache.call(count_twice)
@@ -330,6 +335,7 @@ def change_place(cache: Cache, how: str) -> None:
 PLACES = ("link", "endless", "circle", "FIFO", "folder", "huge", "writable by others")
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("how", [*PLACES, "somebody else's"])
 def test_what_is_no_file_of_the_users_alone_is_not_read(cache: Cache, how: str) -> None:
@@ -482,6 +488,7 @@ def test_a_constant_of_another_module_is_in_the_digest(monkeypatch: pytest.Monke
     assert identity.source_digest(grouping.rank_by_score) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["zip", "pyc"])
 def test_a_program_without_source_files_has_a_digest_of_its_own(tmp_path: Path, form: str) -> None:
     package = Path(detmap.__file__).parent

@@ -23,6 +23,9 @@ from detmap.tables import Detections, Truth
 from tests import builders as make
 from tests.diagnosis.drawing import tables
 from tests.running import run
+from tests.tier import drawn
+
+pytestmark = pytest.mark.slow  # each makes a page
 
 COCO = make.SHAPES / "instances_test.json"
 BOTH = [make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template")]
@@ -132,7 +135,7 @@ def test_hostile_names_do_nothing() -> None:
         json.loads(block)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(drawn(12)))
 @pytest.mark.parametrize("name", ["coco-bbox", "voc2007"])
 def test_odd_tables_have_a_page(seed: int, name: str) -> None:
     truth, detections = tables(seed)

@@ -11,6 +11,8 @@ import detmap
 from detmap.cli import main
 from detmap.parity import compare
 
+pytestmark = pytest.mark.slow
+
 TRUTH = "instances_val2014_100.json"
 MASKS = "instances_val2014_fakesegm100_results.json"
 RESULTS = "instances_val2014_fakebbox100_results.json"
@@ -46,7 +48,6 @@ def test_identical_to_pycocotools(demo: Path, capsys: pytest.CaptureFixture[str]
     assert "identical in every bit" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_val2017_boxes_against_themselves(data: Path, tmp_path: Path) -> None:
     """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in
     every bit."""

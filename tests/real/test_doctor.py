@@ -10,6 +10,8 @@ import pytest
 import detmap
 from tests.doctor.wrong import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
 
+pytestmark = pytest.mark.slow
+
 MISTAKES = {**WRONG, **PIXELS, **GAPS}
 DEMO = [name for name in MISTAKES if name != "upside down"]  # no order of drawn scores is right
 DETECTORS = ("detector-8603", "tiny-yolov2-voc", "yolov2-voc")
@@ -49,7 +51,6 @@ def test_a_mistake_in_the_demo_is_found_first_and_alone(demo: Columns, mistake: 
     assert [finding.name for finding in found] == [name]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_mistake_of_a_real_detector_is_found_first_and_alone(
     detector: Columns, mistake: str

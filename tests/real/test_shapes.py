@@ -10,6 +10,8 @@ import pytest
 import detmap
 from detmap.curves import coco_arrays
 
+pytestmark = pytest.mark.slow
+
 FILES = {"segm": ("segm", "coco-segm"), "keypoints": ("kp", "coco-keypoints")}
 
 

@@ -9,8 +9,9 @@ import pytest
 
 import detmap
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_real_detector_with_rounded_scores(voc2007: Path) -> None:
     """The study's interval; what the authors committed lies inside, in percent 86.0303."""
     truth = detmap.read_truth(voc2007 / "VOCdevkit")

@@ -15,6 +15,8 @@ import detmap
 from detmap.tools import MatchedOnce
 from tools.tool_goldens import LIMIT, TOOLS, compared, tables
 
+pytestmark = pytest.mark.slow
+
 SETS = [f"set{i:02d}" for i in range(0, 40, 2)]
 
 
@@ -39,7 +41,6 @@ def test_every_tool_on_a_small_set(name: str, data: Path, goldens: dict[str, Any
     assert check(name, MatchedOnce(*tables(content)), goldens) == set(TOOLS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc", "tiny-yolov2-voc"])
 def test_every_tool_on_a_real_detector(
     detector: str, voc2007: Path, goldens: dict[str, Any]

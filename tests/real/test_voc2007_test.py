@@ -10,6 +10,8 @@ import pytest
 import detmap
 from tests.pinned import VOC2007
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = ("voc2007-python", "voc2007", "voc2012-python", "voc2012")
 COUNTS = {"yolov2-voc": 98_023, "tiny-yolov2-voc": 254_590, "detector-8603": 14_178}
 

@@ -78,6 +78,7 @@ def test_an_exchange_is_an_evaluation_of_exchanged_detections() -> None:
         np.testing.assert_allclose(values[side], expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["grid_envelope", "all_points", "step"])
 def test_a_brute_force_paired_test(integrator: str) -> None:
     """Images left out one at a time: the jackknife's standard error of the difference, and z."""
@@ -134,6 +135,7 @@ def test_three_detectors_and_their_groups() -> None:
         assert all(p.p_adjusted >= p.p or adjust == "maxt" for p in other.pairs)
 
 
+@pytest.mark.slow
 def test_the_permutation_test_agrees_with_z() -> None:
     first, second = two(5, 110)
     z = detmap.compare(first, second, replicates=60)

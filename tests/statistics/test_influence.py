@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import detmap
 from detmap import curves
 from detmap.aggregation import class_rows
+from detmap.errors import ProtocolError
+from detmap.statistics import readings
 from detmap.statistics.influence import each_class, influence
-from detmap.statistics.readings import plan
 from detmap.statistics.units import units
 from tests.real.conftest import DATA
 from tests.reference import weighted as twin
@@ -20,7 +23,7 @@ needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real
 
 
 def planned(matches: detmap.Matches):
-    return plan(matches, matches.protocol.rows()[0], class_rows(matches.protocol))
+    return readings.plan(matches, matches.protocol.rows()[0], class_rows(matches.protocol))
 
 
 @needs_data
@@ -128,3 +131,17 @@ def test_threads_change_no_bit() -> None:
         for threads in (1, 2, 4)
     }
     assert len(bits) == 1
+
+
+@pytest.mark.parametrize("what", ["row", "integrator"])
+def test_what_came_later_gets_nobody_elses_influence(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matches = draw(0)
+    rows = matches.protocol.rows()[0]
+    if what == "row":
+        rows = [replace(rows[0], kind="worst")]
+    else:
+        monkeypatch.setattr(readings, "INTEGRATORS", ("step",))
+    with pytest.raises(ProtocolError, match="nobody has worked out the influence"):
+        readings.plan(matches, rows, ())

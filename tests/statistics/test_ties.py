@@ -51,6 +51,7 @@ def orders(matches: detmap.Matches) -> list[Ranked]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS.values())
 def test_all_orders_of_a_small_set(integrator: str) -> None:
     compared = 0

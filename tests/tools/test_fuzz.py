@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUZZ = Path(__file__).resolve().parents[2] / "tools" / "fuzz.py"
 
 TOY = """
@@ -41,6 +43,7 @@ def fuzz(target: Path, *options: object) -> tuple[int, list[str]]:
     return done.returncode, re.sub(r"\d+ s\)", "- s)", done.stdout).splitlines()
 
 
+@pytest.mark.slow
 def test_a_crash_a_hang_a_traceback_and_a_wrong_answer_are_counted(tmp_path: Path) -> None:
     toy = tmp_path / "toy.py"
     toy.write_text(TOY)
@@ -54,6 +57,7 @@ def test_a_crash_a_hang_a_traceback_and_a_wrong_answer_are_counted(tmp_path: Pat
     assert lines[5] == "toy: 12 cases, 2 crashes, 1 hangs, 1 tracebacks, 1 wrong (seed 0, - s)"
 
 
+@pytest.mark.slow
 def test_nothing_found_is_exit_0(tmp_path: Path) -> None:
     toy = tmp_path / "toy.py"
     toy.write_text(TOY)
@@ -74,6 +78,7 @@ def test_a_target_that_cannot_be_imported_is_a_finding(tmp_path: Path) -> None:
     assert "ModuleNotFoundError: No module named 'no_such_module'" in lines[0]
 
 
+@pytest.mark.slow
 def test_no_tool_stands_in_for_a_package() -> None:
     """numba imports the package ``coverage`` if it can: beside a tool it found a script."""
     code = "import sys; sys.path.insert(0, 'tools'); import numba"
