@@ -21,6 +21,7 @@ from detmap.tables import boxes_as
 POSITION, SIZE = ("cx", "cy"), ("w", "h")
 FEATURES = ("cx", "cy", "w", "h")
 """Centre and size of a box as fractions of its image."""
+LEAST = 8  # detections of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,46 @@ class Calibration:
         return values
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Where detections are binned.
+
+    Parameters
+    ----------
+    rows : (n,) detections that are looked at
+    score : (n,) clipped away from 0 and 1; right : (n,) bool
+    place : (n,) bin of the score, of `n_bins`
+    cell : (n,) bin of score, centre and size together; meaningless unless `has_boxes`
+    least : detections from which on a cell counts
+    has_boxes : whether the size of every image is known
+    """
+
+    rows: NDArray[np.int64]
+    score: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    place: NDArray[np.int64]
+    n_bins: int
+    cell: NDArray[np.int64]
+    least: int
+    has_boxes: bool
+
+
+def bins(diagnosis: Diagnosis, *, n_bins: int = 20, box_bins: int = 5, least: int = LEAST) -> Bins:
+    """The bins of `calibration`."""
+    rows = np.flatnonzero(_listed(diagnosis))
+    score, right = _clipped(diagnosis.detections.score[rows]), diagnosis.kind[rows] == TP
+    boxes = list(_features(diagnosis, rows).values())
+    has_boxes = not any(np.isnan(column).any() for column in boxes)
+    cell = _cells([score, *boxes] if has_boxes else [score], box_bins)
+    return Bins(rows, score, right, _places(score, n_bins), n_bins, cell, least, has_boxes)
+
+
 def calibration(
     diagnosis: Diagnosis,
     *,
     n_bins: int = 20,
     box_bins: tuple[int, int] = (8, 5),
-    least: int = 8,
+    least: int = LEAST,
     min_score: float = -np.inf,
 ) -> Calibration:
     """How far scores are from precision at the diagnosis's IoU; ignored detections are left out.
@@ -99,8 +134,7 @@ def calibration(
         raise DataError("calibration", "no bins", "give at least one")
     if np.isnan(min_score):
         raise DataError("calibration: min_score", repr(min_score), "give a number")
-    rows = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
-    rows &= diagnosis.detections.score >= min_score
+    rows = _listed(diagnosis) & (diagnosis.detections.score >= min_score)
     score, right = diagnosis.detections.score[rows], diagnosis.kind[rows] == TP
     if len(score) and (score.min() < 0 or score.max() > 1):
         what = f"scores from {score.min():g} to {score.max():g} are no probabilities"
@@ -151,9 +185,7 @@ def deviation_in_bins(
     if not len(score):
         return float("nan")
     clipped = _clipped(score)
-    cell = np.zeros(len(score), dtype=np.int64)
-    for column in (clipped, *features):
-        cell = cell * bins + _places(column, bins)
+    cell = _cells([clipped, *features], bins)
     _, place, n = np.unique(cell, return_inverse=True, return_counts=True)
     gap = np.abs(np.bincount(place, right) - np.bincount(place, clipped))
     return float(gap[n >= least].sum() / len(score))
@@ -181,7 +213,20 @@ def _places(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     return np.clip(np.searchsorted(edges, column, "right") - 1, 0, bins - 1)
 
 
-def _features(diagnosis: Diagnosis, rows: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+def _cells(columns: Sequence[NDArray[np.float64]], bins: int) -> NDArray[np.int64]:
+    """(n,) number of the cell that each falls into, so many bins a dimension."""
+    cell = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        cell = cell * bins + _places(column, bins)
+    return cell
+
+
+def _listed(diagnosis: Diagnosis) -> NDArray[np.bool_]:
+    """(D,) detections that are right or wrong."""
+    return np.asarray(~diagnosis.ignored & (diagnosis.kind != BEYOND))
+
+
+def _features(diagnosis: Diagnosis, rows: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     """Centre and size of boxes as fractions of their image, NaN where that has no known size."""
     detections, images = diagnosis.detections, diagnosis.truth.images
     boxes = boxes_as(detections.boxes, detections.box_format, "xywh")[rows]

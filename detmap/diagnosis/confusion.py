@@ -32,6 +32,7 @@ class Confusion:
     classes : K names
     rule : whose rule it is
     confidence, iou : the thresholds; -inf where there is no best F1
+    cases : (n,) each: row, column and image of everything that is counted
     """
 
     matrix: NDArray[np.int64]
@@ -39,6 +40,7 @@ class Confusion:
     rule: str
     confidence: float
     iou: float
+    cases: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -151,11 +153,14 @@ def confusion(
         paired[detections.image[det]] = True
         rows = rows[paired[detections.image[rows]]]
     false, missed = rows[~hit[rows]], objects[~found[objects]]
+    nothing = (np.full(len(false), n), np.full(len(missed), n))
+    true = np.concatenate([truth.label[obj], nothing[0], truth.label[missed]]).astype(np.int32)
+    predicted = np.concatenate([detections.label[det], detections.label[false], nothing[1]])
+    image = np.concatenate([truth.image[obj], detections.image[false], truth.image[missed]])
     matrix = np.zeros((n + 1, n + 1), dtype=np.int64)
-    np.add.at(matrix, (truth.label[obj], detections.label[det]), 1)
-    np.add.at(matrix, (np.full(len(false), n), detections.label[false]), 1)
-    np.add.at(matrix, (truth.label[missed], np.full(len(missed), n)), 1)
-    return Confusion(matrix, truth.categories.names, rule, float(chosen), float(least))
+    np.add.at(matrix, (true, predicted), 1)
+    cases = (true, predicted.astype(np.int32), image)
+    return Confusion(matrix, truth.categories.names, rule, float(chosen), float(least), cases)
 
 
 def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:

@@ -77,7 +77,7 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
     return {"": _mean(list(found.values())), **found}
 
 
-def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """(n,) overlap of some detections with the object that each took."""
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
     objects = edges(diagnosis.truth, inclusive=inclusive)[diagnosis.took[rows]]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.integrating import average_precision
-from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.diagnosis.lists import Ranked, in_order_of_ties, ranked
+from detmap.diagnosis.passing import Diagnosis
 from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth, boxes_as
 
@@ -55,45 +55,28 @@ def slices(diagnosis: Diagnosis) -> list[Slice]:
     counts where its own box, image or class belongs to the slice; where only an object can have the
     property (crowding, attributes) in every slice.
     """
-    found = []
-    for by, names, of_objects, of_detections in _properties(diagnosis):
-        for place, name in enumerate(names):
-            objects = diagnosis.to_find & (of_objects == place)
-            if objects.any():
-                fits = None if of_detections is None else of_detections == place
-                found.append(_slice(diagnosis, by, name, objects, fits))
+    rules, found = diagnosis.protocol.ap, []
+    for by, name, ranks in lists(diagnosis):
+        ap = ranks.average_precision(rules.rule, rules.points(), rules.epsilon)
+        objects = ranks.objects
+        n, hit = int(objects.sum()), int((objects & (diagnosis.by >= 0)).sum())
+        found.append(Slice(by, name, n, hit, hit / n, float(np.nanmean(ap))))
     return found
 
 
-def _slice(
-    diagnosis: Diagnosis,
-    by: str,
-    name: str,
-    objects: NDArray[np.bool_],
-    fits: NDArray[np.bool_] | None,
-) -> Slice:
-    right = diagnosis.kind == TP
-    mine = right.copy()
-    mine[right] = objects[diagnosis.took[right]]
-    listed = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
-    false = listed & ~right if fits is None else listed & ~right & fits
-    rows = diagnosis.order()
-    if diagnosis.protocol.ranking.ties == "input":
-        rows = np.arange(len(rows), dtype=np.int32)
-    rows = rows[(mine | false)[rows]]
-    rules, detections = diagnosis.protocol.ap, diagnosis.detections
-    n_classes = len(diagnosis.truth.categories)
-    ap = average_precision(
-        detections.label[rows],
-        detections.score[rows],
-        right[rows],
-        np.bincount(diagnosis.truth.label[objects], minlength=n_classes),
-        rules.rule,
-        rules.points(),
-        rules.epsilon,
-    )
-    n, hit = int(objects.sum()), int((objects & (diagnosis.by >= 0)).sum())
-    return Slice(by, name, n, hit, hit / n, float(np.nanmean(ap)))
+def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
+    """Property, range, and the list that AP is taken of, of each slice with an object."""
+    every = ranked(diagnosis, in_order_of_ties(diagnosis))
+    every = every.kept(~diagnosis.ignored[every.rows])
+    took = diagnosis.took[every.rows]
+    for by, names, of_objects, of_detections in _properties(diagnosis):
+        place_of_row = None if of_detections is None else of_detections[every.rows]
+        for place, name in enumerate(names):
+            objects = diagnosis.to_find & (of_objects == place)
+            if objects.any():
+                fits: Any = True if place_of_row is None else place_of_row == place
+                mine = np.where(every.right, objects[took], fits)
+                yield by, name, every.kept(mine, objects=objects)
 
 
 Limits = Sequence[float] | Floats

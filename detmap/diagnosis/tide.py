@@ -8,13 +8,14 @@ Source: Bolya et al., TIDE, ECCV 2020; tidecv 1.0.1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.integrating import average_precision
+from detmap.diagnosis.lists import Ranked, in_order_of_ties, ranked
 from detmap.diagnosis.passing import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.errors import DataError
 from detmap.protocol import load
@@ -118,7 +119,8 @@ def tide(diagnosis: Diagnosis, *, rule: str = "protocol", mean: str = "occurring
     Parameters
     ----------
     rule : ``protocol``: AP, its mean and its order of ties are the protocol's, ignored detections
-        are no errors. ``tidecv``: 101 points, errors rank before true positives of the same score
+        are no errors; a class that mending leaves without an object is out of the mean as any
+        other. ``tidecv``: 101 points, errors rank before true positives of the same score
         once something is mended, and ignored detections count as errors though not in AP.
     mean : of ``tidecv``. ``occurring``: over the classes with an object or a detection, which is 0
         for a class without objects, as tidecv has it; ``objects``: over the classes with an object
@@ -135,19 +137,29 @@ def tide(diagnosis: Diagnosis, *, rule: str = "protocol", mean: str = "occurring
     return _Mending(diagnosis, rule == "tidecv", mean).all()
 
 
+def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, Ranked]]:
+    """The lists whose AP a gain of ``protocol`` is the difference of: as it is, ``""``, and with
+    each kind of `ERRORS` and `SPECIAL` mended.
+    """
+    mending = _Mending(diagnosis, False, "")
+    yield "", mending.as_it_is()
+    for name in (*ERRORS, *SPECIAL):
+        yield name, mending.mended(name)
+
+
 class _Mending:
     """The ranked rows of a diagnosis, and what becomes of them."""
 
     def __init__(self, diagnosis: Diagnosis, as_tidecv: bool, of_classes: str) -> None:
         self.diagnosis, self.as_tidecv, self.of_classes = diagnosis, as_tidecv, of_classes
-        truth, detections = diagnosis.truth, diagnosis.detections
-        self.n_classes = len(truth.categories)
-        self.n_objects = np.bincount(truth.label[diagnosis.to_find], minlength=self.n_classes)
-        rows = diagnosis.order()
-        if not as_tidecv and diagnosis.protocol.ranking.ties == "input":
-            rows = np.arange(len(detections), dtype=np.int32)
-        self.rows = rows[diagnosis.kind[rows] != BEYOND]
-        self.kind, self.ignored = diagnosis.kind[self.rows], diagnosis.ignored[self.rows]
+        self.rows = diagnosis.order() if as_tidecv else in_order_of_ties(diagnosis)
+        self.rows = self.rows[diagnosis.kind[self.rows] != BEYOND]
+        self.plain = ranked(diagnosis, self.rows)
+        self.first = self.plain  # what is mended is ranked among these
+        if as_tidecv:  # errors rank before true positives of the same score
+            wrong = diagnosis.kind[self.rows] != TP
+            self.rows = np.concatenate([self.rows[wrong], self.rows[~wrong]])
+            self.first = ranked(diagnosis, self.rows)
         self.fixer = diagnosis.fixer(ignored=as_tidecv)
         self.ap = load("tide").ap if as_tidecv else diagnosis.protocol.ap
         self.points = self.ap.points()
@@ -155,10 +167,14 @@ class _Mending:
     def all(self) -> Tide:
         """AP as it is and with each kind mended."""
         diagnosis = self.diagnosis
-        base = self.as_it_is()
-        ap = self.mean(base)
-        gain = {name: self.mean(self.mended(name)) - ap for name in (*ERRORS, *SPECIAL)}
-        errors = self.kind if self.as_tidecv else self.kind[~self.ignored]
+        base = self.integrated(self.as_it_is())
+        ap = self.mean(base, self.plain)
+        gain = {}
+        for name in (*ERRORS, *SPECIAL):
+            mended = self.mended(name)
+            gain[name] = self.mean(self.integrated(mended), mended) - ap
+        errors = diagnosis.kind[self.rows]
+        errors = errors if self.as_tidecv else errors[~diagnosis.ignored[self.rows]]
         counts = {
             name: int((errors == KINDS.index(name)).sum()) for name in ERRORS if name != "Miss"
         }
@@ -174,71 +190,56 @@ class _Mending:
         lost = self.diagnosis.to_find & (self.diagnosis.by < 0)
         return np.asarray(lost & (self.fixer < 0))
 
-    def mended(self, name: str) -> NDArray[np.float64]:
-        """(K,) AP with all errors of a kind mended: found, else removed."""
-        n_objects = self.n_objects
-        right, label = self.kind == TP, self.diagnosis.detections.label[self.rows]
-        score = self.diagnosis.detections.score[self.rows]
-        listed = ~self.ignored
-        first = self.kind != TP if self.as_tidecv else np.zeros(len(right), dtype=bool)
+    def as_it_is(self) -> Ranked:
+        """The list with nothing mended."""
+        return self.plain.kept(~self.diagnosis.ignored[self.plain.rows])
+
+    def mended(self, name: str) -> Ranked:
+        """The list with all errors of a kind mended: found, else removed."""
+        diagnosis, first = self.diagnosis, self.first
+        listed = ~diagnosis.ignored[first.rows]
         if name == "Miss":
-            n_objects = n_objects - self._by_class(self.missed())
-        elif name == "FalseNeg":
-            lost = self.diagnosis.to_find & (self.diagnosis.by < 0)
-            n_objects = n_objects - self._by_class(lost)
-        elif name == "FalsePos":
-            score = right.astype(np.float64)
-        else:
-            mine = self.kind == KINDS.index(name)
-            found = np.full(len(self.diagnosis.detections), -1, dtype=np.int32)
-            objects = np.flatnonzero(self.fixer >= 0)
-            found[self.fixer[objects]] = objects
-            found = found[self.rows]
-            fixed = mine & (found >= 0) & (name in (KINDS[CLS], KINDS[LOC]))
-            listed = (listed & ~mine) | fixed
-            right = right | fixed
-            label = label.copy()
-            label[fixed] = self.diagnosis.truth.label[found[fixed]]
-        order = np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
-        order = order[listed[order]]
-        return self._integrate(label[order], score[order], right[order], n_objects)
+            return first.kept(listed, objects=diagnosis.to_find & ~self.missed())
+        if name == "FalseNeg":
+            return first.kept(listed, objects=diagnosis.to_find & (diagnosis.by >= 0))
+        if name == "FalsePos":
+            return first.kept(listed & first.right)
+        found = self._found(name)
+        if name == KINDS[CLS]:  # among the detections of the object's class
+            there = found[self.rows]
+            label = diagnosis.detections.label[self.rows]
+            label[there >= 0] = diagnosis.truth.label[there[there >= 0]]
+            right = (diagnosis.kind[self.rows] == TP) | (there >= 0)
+            first = ranked(diagnosis, self.rows, label=label, right=right)
+            listed = ~diagnosis.ignored[first.rows]
+        fixed = found[first.rows] >= 0
+        mine = diagnosis.kind[first.rows] == KINDS.index(name)
+        return first.kept((listed & ~mine) | fixed, right=first.right | fixed)
 
-    def as_it_is(self) -> NDArray[np.float64]:
-        """(K,) AP with nothing mended."""
-        rows = self.rows[~self.ignored]
-        detections = self.diagnosis.detections
-        label, score = detections.label[rows], detections.score[rows]
-        right = self.diagnosis.kind[rows] == TP
-        return self._integrate(label, score, right, self.n_objects)
+    def integrated(self, ranks: Ranked) -> NDArray[np.float64]:
+        """(K,) AP; NaN where a class has no object."""
+        return ranks.average_precision(self.ap.rule, self.points, self.ap.epsilon)
 
-    def mean(self, ap: NDArray[np.float64]) -> float:
+    def mean(self, ap: NDArray[np.float64], ranks: Ranked) -> float:
         """Over the classes that the rule looks at."""
         if self.as_tidecv:
-            seen = np.bincount(
-                self.diagnosis.detections.label[self.rows[~self.ignored]], minlength=self.n_classes
-            )
-            some = self.n_objects > 0
+            some = self.plain.n_objects() > 0
             if self.of_classes == "occurring":
-                some |= seen > 0
+                some |= np.diff(self.as_it_is().off) > 0
             return float(np.nan_to_num(ap[some]).mean()) if some.any() else float("nan")
-        undefined = {"skip": np.nan, "zero": 0.0, "one": 1.0}[
-            self.diagnosis.protocol.mean.undefined
-        ]
-        ap = np.where(self.n_objects > 0, np.nan_to_num(ap), undefined)
-        ap = ap[~np.isnan(ap)]
-        return float(ap.mean()) if len(ap) else float("nan")
+        rules = self.diagnosis.protocol.mean
+        undefined = {"skip": np.nan, "zero": 0.0, "one": 1.0}[rules.undefined]
+        ap = np.where(np.isnan(ap), undefined, ap)
+        some = ~np.isnan(ap)
+        weight = ranks.n_images() if rules.weights == "images" else np.ones(len(ap))
+        total = float(weight[some].sum())
+        return float((weight * ap)[some].sum() / total) if total else float("nan")
 
-    def _by_class(self, objects: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return np.bincount(self.diagnosis.truth.label[objects], minlength=self.n_classes)
-
-    def _integrate(
-        self,
-        label: NDArray[np.int32],
-        score: NDArray[np.float64],
-        right: NDArray[np.bool_],
-        n_objects: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
-        """(K,) AP of rows in the order of ties; NaN where a class has no object."""
-        return average_precision(
-            label, score, right, n_objects, self.ap.rule, self.points, self.ap.epsilon
-        )
+    def _found(self, name: str) -> NDArray[np.int32]:
+        """(D,) the object that each error of a kind finds once it is mended, -1 for none."""
+        found = np.full(len(self.diagnosis.detections), -1, dtype=np.int32)
+        if name in (KINDS[CLS], KINDS[LOC]):
+            objects = np.flatnonzero(self.fixer >= 0)
+            found[self.fixer[objects]] = objects
+            found[self.diagnosis.kind != KINDS.index(name)] = -1
+        return found

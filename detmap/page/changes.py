@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,36 +11,35 @@ import numpy as np
 from detmap.comparing import compare
 from detmap.diagnosis.tide import ERRORS
 from detmap.errors import DetmapError
+from detmap.page.cells import Number, moved
 from detmap.page.content import Run
-from detmap.statistics.comparison import Pair
+from detmap.statistics.comparison import ClassPair, Comparison
 
 
-def difference(a: Run, b: Run, metric: str) -> str:
+def difference(a: Run, b: Run, metric: str) -> Number:
     """B less A in points, with its interval and p-value where they are known."""
-    change = 100 * (b.result.metrics[metric] - a.result.metrics[metric])
-    if math.isnan(change):
-        return ""
-    text, pair = f"B - A {change:+.2f}", _pairs(a, b).get(metric)
-    if pair is None:
-        return text
-    if not math.isnan(pair.low):
-        text += f" ({100 * pair.low:+.1f} to {100 * pair.high:+.1f})"
-    if not math.isnan(pair.p):
-        text += f", p {pair.p:.2g}" if pair.p >= 1e-4 else ", p < 0.0001"
-    return text
+    found = _compared(a, b)
+    pairs = {} if found is None else {pair.metric: pair for pair in found.pairs}
+    return moved(b.result.metrics[metric] - a.result.metrics[metric], pairs.get(metric))
+
+
+def of_classes(a: Run, b: Run, metric: str) -> dict[str, ClassPair]:
+    """The differences of a number of each class, by its name; p-values adjusted for all classes."""
+    found = _compared(a, b)
+    every = () if found is None else found.classes
+    return {pair.name: replace(pair, p=pair.p_adjusted) for pair in every if pair.metric == metric}
 
 
 @lru_cache(maxsize=4)
-def _pairs(a: Run, b: Run) -> dict[str, Pair]:
-    """The difference of every metric, paired by image; empty where it cannot be tested."""
+def _compared(a: Run, b: Run) -> Comparison | None:
+    """The detectors, paired by image; None where they cannot be tested."""
     replicates = min(each.intervals.replicates if each.intervals else 0 for each in (a, b))
     if not replicates:
-        return {}
+        return None
     try:
-        found = compare(a.result, b.result, names=("A", "B"), replicates=replicates)
+        return compare(a.result, b.result, names=("A", "B"), replicates=replicates)
     except DetmapError:
-        return {}
-    return {pair.metric: pair for pair in found.pairs}
+        return None
 
 
 def changed(a: Run, b: Run) -> list[str]:
@@ -47,9 +47,9 @@ def changed(a: Run, b: Run) -> list[str]:
     first = next(iter(a.result.metrics))
     before, after = (100 * run.result.metrics[first] for run in (a, b))
     found = [f"{first}: {before:.2f} to {after:.2f} ({after - before:+.2f})."]
-    moved = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
-    kind = max(moved, key=lambda name: abs(np.nan_to_num(moved[name])))
-    if moved[kind] == moved[kind]:
+    gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
+    kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
+    if gained[kind] == gained[kind]:
         found.append(
             f"Cost of errors: {kind} changed most, {a.tide.gain[kind]:.2f} to "
             f"{b.tide.gain[kind]:.2f} points."
@@ -74,11 +74,15 @@ def _classes(a: Run, b: Run) -> list[str]:
     worse, better = [each for each in both if each[0] < 0], [each for each in both if each[0] > 0]
     if better:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in better[::-1][:3])
-        text.append(f"{len(better)} classes better, most: {shown}.")
+        text.append(f"{_classes_of(better)} better, most: {shown}.")
     if worse:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in worse[:3])
-        text.append(f"{len(worse)} classes worse, most: {shown}.")
+        text.append(f"{_classes_of(worse)} worse, most: {shown}.")
     return text
+
+
+def _classes_of(some: list[tuple[float, str]]) -> str:
+    return "1 class" if len(some) == 1 else f"{len(some)} classes"
 
 
 def _objects(a: Run, b: Run) -> tuple[int, int]:

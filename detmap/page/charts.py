@@ -26,12 +26,14 @@ class Line:
     x, y : (n,) numbers
     name : in the legend, "" for none
     style : class of the page's style (``a``, ``b``, ``good``, ``bad``, ``faint``, ``dashed``)
+    band : (n, 2) low and high of its interval, NaN where there is none; None without
     """
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     name: str = ""
     style: str = "a"
+    band: NDArray[np.float64] | None = None
 
 
 def lines(
@@ -47,7 +49,7 @@ def lines(
 ) -> Markup:
     """Lines over common axes; `marker` is a vertical rule at that x."""
     frame = _Frame(x_range, y_range, size)
-    parts = [frame.axes(*axes)]
+    parts = [frame.axes(*axes), *(_band(frame, line) for line in drawn if line.band is not None)]
     for line in drawn:
         x, y = thinned(line.x, line.y)
         places = " ".join(f"{frame.x(a):.1f},{frame.y(b):.1f}" for a, b in zip(x, y, strict=True))
@@ -58,6 +60,15 @@ def lines(
         parts.append(Markup(rule).format(at, TOP, size[1] - BOTTOM))
     named = [line for line in drawn if line.name]
     return _svg(title, told, parts, size) + _legend(named)
+
+
+def _band(frame: _Frame, line: Line) -> Markup:
+    """The interval around a line."""
+    assert line.band is not None
+    low, high = (thinned(line.x, side) for side in line.band.T)
+    edge = list(zip(*low, strict=True)) + list(zip(*high, strict=True))[::-1]
+    places = " ".join(f"{frame.x(a):.1f},{frame.y(b):.1f}" for a, b in edge)
+    return Markup('<polygon class="band {}" points="{}"/>').format(line.style, places)
 
 
 def columns(
@@ -102,16 +113,21 @@ def bars(
     told: str,
     names: Sequence[str],
     series: Sequence[tuple[str, str, Sequence[float]]],
-    unit: str = "",
+    ranges: Sequence[Sequence[tuple[float, float]]] = (),
 ) -> Markup:
-    """Horizontal bars from 0, a group a name, series (name, style, values); numbers beside them."""
+    """Horizontal bars from 0, a group a name, series (name, style, values); numbers beside them.
+
+    ranges : of each series the interval of each value, a line over the bar; NaN for none
+    """
+    ranges = [np.where(np.isnan(each), 0.0, each).tolist() for each in ranges]
     values = [value for _, _, each in series for value in each if value == value]
-    most = max([abs(value) for value in values] + [1e-9])
-    tall, gap, label = 15, 10, 150
+    values += [end for each in ranges for both in each for end in both]
+    high, low = max([*values, 1e-9]), min([*values, 0.0])
+    tall, gap, label = 15, 10, 90
     group = tall * len(series) + gap
     size = (WIDTH, group * len(names) + gap)
-    zero = label + (60 if values and min(values) < 0 else 0)
-    scale = (WIDTH - zero - 70) / most
+    scale = (WIDTH - label - 60) / (high - low)
+    zero = label - low * scale
     parts: list[Markup] = []
     for i, name in enumerate(names):
         y = gap + i * group
@@ -125,9 +141,15 @@ def bars(
             top, length = y + k * tall, abs(value) * scale
             x = zero if value >= 0 else zero - length
             parts.append(_rect(style, x, top, max(length, 0.5), tall - 2))
-            text = '<text class="value" x="{:.1f}" y="{:.1f}">{}{}</text>'
-            at = zero + max(length if value >= 0 else 0, 0) + 5
-            parts.append(Markup(text).format(at, top + tall - 4, f"{value:.2f}", unit))
+            end = max(value, ranges[k][i][1] if ranges else value, 0.0)
+            if ranges:
+                left, right = (zero + side * scale for side in ranges[k][i])
+                path = "M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v6M{1:.1f} {3:.1f}v6"
+                path = path.format(left, right, top + (tall - 2) / 2, top + (tall - 2) / 2 - 3)
+                parts.append(Markup('<path class="whisker" d="{}"/>').format(path))
+            text = '<text class="value" x="{:.1f}" y="{:.1f}">{}</text>'
+            at = zero + end * scale + 5
+            parts.append(Markup(text).format(at, top + tall - 4, f"{value:.2f}"))
     legend = [Line(np.zeros(0), np.zeros(0), name, style) for name, style, _ in series if name]
     return _svg(title, told, parts, size) + _legend(legend)
 

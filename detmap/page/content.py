@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +18,23 @@ from detmap.diagnosis.passing import BEYOND, TP
 from detmap.diagnosis.slices import Slice
 from detmap.diagnosis.summary import parts, sentences
 from detmap.diagnosis.tide import Tide, tidecv
+from detmap.diagnosis.uncertainty import Uncertainty, uncertainty
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.matching import match
+from detmap.metrics import MetricRow
 from detmap.operating import Points
+from detmap.page.cells import Number, known
 from detmap.protocol import Protocol
 from detmap.result import Result
-from detmap.statistics.intervals import Intervals
+from detmap.statistics.intervals import Intervals, intervals
 from detmap.tables import Detections, Truth
 
 GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
-MANY, REPLICATES = 200_000, (1000, 200)  # detections from which on there are fewer replicates
+MANY = 200_000  # detections from which on there are fewer replicates
+REPLICATES, OF_LISTS = (1000, 200), (200, 48)
+SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
 
 
@@ -41,15 +45,18 @@ class Run:
     Parameters
     ----------
     name : for people
+    intervals, uncertainty : None where there are too few images, or the rules are a tool's
     precision : (T, 101, K) envelope of each class's curve; NaN where it has no object
+    shown : places in `sweep` that the slider shows
     scores : edges of the bins, and true and false positives in each
-    overlaps : the same of overlaps of true positives
+    overlaps : the same of overlaps of true positives; overlap : their mean
     """
 
     name: str
     result: Result
     diagnosis: Diagnosis
     intervals: Intervals | None
+    uncertainty: Uncertainty | None
     sentences: list[str]
     tide: Tide
     tidecv: Tide
@@ -58,6 +65,7 @@ class Run:
     olrp: dict[str, Lrp]
     points: list[Point]
     sweep: Points
+    shown: NDArray[np.int64]
     slices: list[Slice]
     images: list[ImageErrors]
     worst: list[Mistake]
@@ -65,15 +73,12 @@ class Run:
     precision: NDArray[np.float64]
     scores: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
     overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
+    overlap: float
 
-    def shown(self, metric: str) -> dict[str, Any]:
+    def metric(self, name: str) -> Number:
         """A metric in points, with its interval where there is one."""
-        value = self.result.metrics[metric]
-        low = high = None
-        if self.intervals is not None:
-            interval = self.intervals.metrics[metric]
-            low, high = interval.low, interval.high
-        return {"value": value, "low": low, "high": high}
+        interval = None if self.intervals is None else self.intervals.metrics[name]
+        return known(self.result.metrics[name], interval)
 
 
 def gather(
@@ -88,32 +93,66 @@ def gather(
     """Evaluate and diagnose a detector."""
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     found = diagnose(truth, detections, rules, threads=threads)
-    known = parts(found)
+    seen = parts(found)
     try:
         calibrated = calibration(found)
     except DataError:  # scores that are no probabilities
         calibrated = None
+    swept = sweep(found)
+    shown = _shown(swept)
+    own = _intervals(result, len(detections), seed, threads)
+    drawn = None
+    if own is not None:
+        many = len(detections) >= MANY
+        drawn = uncertainty(
+            found,
+            seen,
+            swept.threshold[shown],
+            calibrated=calibrated is not None,
+            replicates=REPLICATES[many],
+            of_lists=OF_LISTS[many],
+            seed=seed,
+            threads=threads,
+        )
     return Run(
         name,
         result,
         found,
-        _intervals(result, len(detections), seed, threads),
-        sentences(known),
-        known.tide,
-        tidecv(truth, detections),
-        known.confusion,
+        own,
+        drawn,
+        sentences(seen),
+        seen.tide,
+        tidecv(truth, detections, threads=threads),
+        seen.confusion,
         calibrated,
         olrp(found),
-        known.points,
-        sweep(found),
-        known.slices,
+        seen.points,
+        swept,
+        shown,
+        seen.slices,
         images(found),
         worst(found, WORST),
-        known.suspects,
+        seen.suspects,
         _precision(result, threads),
         _scores(found),
-        _overlaps(found),
+        *_overlaps(found),
     )
+
+
+def _shown(sweep: Points) -> NDArray[np.int64]:
+    """Places of some scores, the best F1's among them."""
+    n, best = len(sweep.threshold), sweep.best()
+    some = np.linspace(0, max(n - 1, 0), min(n, SHOWN)).astype(np.int64)
+    return np.unique(some if best is None else np.append(some, best))
+
+
+def at_thresholds(rules: Protocol) -> list[MetricRow]:
+    """AP at each IoU threshold."""
+    main, most = rules.axes().main, rules.max_dets()[-1]
+    return [
+        MetricRow(f"AP at IoU {iou:g}", "AP", float(iou), main, "", most)
+        for iou in rules.thresholds()
+    ]
 
 
 def _intervals(
@@ -123,7 +162,14 @@ def _intervals(
         return None
     replicates = REPLICATES[n_detections >= MANY]
     try:
-        return result.intervals(replicates=replicates, seed=seed, threads=threads)
+        return intervals(
+            result.matches,
+            result.scores,
+            replicates=replicates,
+            seed=seed,
+            more=at_thresholds(result.protocol),
+            threads=threads,
+        )
     except ProtocolError:  # rules of a tool, whose influence nobody has worked out
         return None
 
@@ -153,7 +199,8 @@ def _scores(
     )
 
 
-def _overlaps(found: Diagnosis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _overlaps(found: Diagnosis) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], float]:
     edges = np.linspace(found.iou, 1, OVERLAP_BINS + 1)
-    right = np.flatnonzero(found.kind == TP)
-    return edges, np.histogram(overlap_taken(found, right), edges)[0].astype(float)
+    taken = overlap_taken(found, np.flatnonzero(found.kind == TP))
+    mean = float(taken.mean()) if len(taken) else float("nan")
+    return (edges, np.histogram(taken, edges)[0].astype(float)), mean

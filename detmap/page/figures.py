@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from detmap.diagnosis.operating import point
 from detmap.diagnosis.tide import ERRORS, SPECIAL
 from detmap.page import charts
-from detmap.page.content import GRID, Run
+from detmap.page.content import GRID, Run, at_thresholds
 
 MULTIPLES, MATRIX = 12, 30  # classes that are worst and best; most confused
+RATES = (("precision", "good"), ("recall", "bad"), ("F1", "ink"))
 
 
 def letters(runs: Sequence[Run]) -> list[tuple[str, str]]:
@@ -38,12 +40,15 @@ def short(value: float, digits: int = 3) -> str:
 def costs(runs: Sequence[Run]) -> Markup:
     """What mending each kind of error would add."""
     names = [*ERRORS, *SPECIAL]
-    series = [
-        (name, style, [run.tide.gain[kind] for kind in names])
-        for (style, name), run in zip(letters(runs), runs, strict=True)
-    ]
+    series, ranges = [], []
+    for (style, name), run in zip(letters(runs), runs, strict=True):
+        series.append((name, style, [run.tide.gain[kind] for kind in names]))
+        if run.uncertainty is not None:
+            each = [run.uncertainty.gain[kind].intervals[0] for kind in names]
+            ranges.append([(100 * one.low, 100 * one.high) for one in each])
     worst = max(ERRORS, key=lambda kind: np.nan_to_num(runs[0].tide.gain[kind]))
-    return charts.bars("What mending each kind would add", f"most: {worst}", names, series)
+    title = "What mending each kind would add"
+    return charts.bars(title, f"most: {worst}", names, series, ranges)
 
 
 def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
@@ -90,13 +95,18 @@ def mean(runs: Sequence[Run]) -> Markup:
 def over_iou(runs: Sequence[Run]) -> Markup:
     """AP over the threshold of overlap."""
     thresholds = runs[0].result.protocol.thresholds()
-    drawn = []
-    for (style, name), run in zip(letters(runs), runs, strict=True):
-        mean = np.array([nanmean(each, axis=None) for each in run.precision])
-        drawn.append(charts.Line(thresholds, mean, name, style))
     if len(thresholds) == 1:
         text = "This protocol has one IoU threshold."
         return Markup('<p class="small">{}</p>').format(text)
+    drawn = []
+    for (style, name), run in zip(letters(runs), runs, strict=True):
+        mean = np.array([nanmean(each, axis=None) for each in run.precision])
+        band = None
+        if run.intervals is not None:
+            rows = at_thresholds(run.result.protocol)
+            each = [run.intervals.metrics[row.name] for row in rows]
+            band = np.array([(one.low, one.high) for one in each])
+        drawn.append(charts.Line(thresholds, mean, name, style, band))
     told = f"from {100 * drawn[0].y[0]:.1f} to {100 * drawn[0].y[-1]:.1f}"
     span = (float(thresholds[0]), float(thresholds[-1]))
     return charts.lines("AP over IoU", told, drawn, ("IoU", "AP"), x_range=span)
@@ -111,43 +121,41 @@ def nanmean(values: Any, axis: int | None) -> Any:
 
 def operating(run: Run, two: bool) -> dict[str, Any]:
     """Precision, recall and F1 over the score, and the points of the slider."""
-    sweep, best = run.sweep, run.points[0]
-    n = len(sweep.threshold)
-    some = np.unique(np.linspace(0, max(n - 1, 0), min(n, 160)).astype(np.int64))
-    if n and best.score == best.score:
-        at_best = int(np.flatnonzero(sweep.threshold == best.score)[0])
-        some = np.unique(np.append(some, at_best))
-    points = [point("", sweep, i) for i in some.tolist()[::-1]]  # lowest score first
+    sweep, best, drawn = run.sweep, run.points[0], run.uncertainty
+    points = [point("", sweep, i) for i in run.shown.tolist()[::-1]]  # lowest score first
     start = next((i for i, p in enumerate(points) if p.score == best.score), 0)
     low = min((p.score for p in points), default=0.0)
     high = max((p.score for p in points), default=1.0)
     score = np.array([p.score for p in points])
-    drawn = [
-        charts.Line(score, np.array([getattr(p, name) for p in points]), label, style)
-        for name, label, style in (
-            ("precision", "precision", "good"),
-            ("recall", "recall", "bad"),
-            ("f1", "F1", "ink"),
-        )
+    bounds = np.full((3, len(points), 2), np.nan)
+    if drawn is not None and points:
+        every = [(each.low, each.high) for each in drawn.curve.intervals]
+        bounds = np.array(every).reshape(3, -1, 2)[:, ::-1]
+    rates = [(p.precision, p.recall, p.f1) for p in points]
+    drawn_lines = [
+        charts.Line(score, np.array([each[q] for each in rates]), label, style, bounds[q])
+        for q, (label, style) in enumerate(RATES)
     ]
+    rows = [
+        [short(p.score, 4)]
+        + [f"{short(each)}{_between(bounds[q, i])}" for q, each in enumerate(rates[i])]
+        + [p.fp, p.missed]
+        for i, p in enumerate(points)
+    ]
+    shown = rows[start] if points else ["-"] * 6
     text = (
-        f"Best F1 {short(best.f1)} at score {short(best.score, 4)}: "
-        f"precision {short(best.precision)}, recall {short(best.recall)}; "
+        f"Best F1 {shown[3]} at score {shown[0]}: precision {shown[1]}, recall {shown[2]}; "
         f"{best.fp} false, {best.missed} missed"
     )
     span = (0.0, 1.0) if low >= 0 and high <= 1 else (low, max(high, low + 1e-9))
     chart = charts.lines(
         titled(run, two, "Precision, recall and F1 over score"),
         text,
-        drawn,
+        drawn_lines,
         ("score", ""),
         x_range=span,
         marker=best.score if best.score == best.score else None,
     )
-    rows = [
-        [short(p.score, 4), short(p.precision), short(p.recall), short(p.f1), p.fp, p.missed]
-        for p in points
-    ]
     return {
         "title": titled(run, two, "Operating point"),
         "chart": chart,
@@ -155,6 +163,12 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         "start": start,
         "points": Markup(json.dumps(rows).replace("<", "\\u003c")),
     }
+
+
+def _between(bounds: NDArray[np.float64]) -> str:
+    """An interval behind its number; "" for none."""
+    low, high = bounds.tolist()
+    return "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
 
 
 def calibrated(run: Run, two: bool) -> list[dict[str, Any]]:
@@ -216,17 +230,13 @@ def confused(run: Run, two: bool) -> dict[str, Any]:
         "title": title,
         "chart": charts.matrix(title, text, names, matrix),
         "text": text + f" Score from {short(run.confusion.confidence, 4)}.",
-        "pairs": run.confusion.confused(12),
     }
 
 
 def localised(run: Run, two: bool) -> dict[str, Any]:
     """How well true positives overlap."""
     edges, counts = run.overlaps
-    total = counts.sum()
-    middle = (edges[:-1] + edges[1:]) / 2
-    mean = float((counts * middle).sum() / total) if total else float("nan")
-    text = f"{int(total)} true positives, mean overlap about {short(mean)}"
+    text = f"{int(counts.sum())} true positives, mean overlap {short(run.overlap)}"
     return {
         "title": titled(run, two, "How tight the boxes are"),
         "chart": charts.columns(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from detmap.page import sheets
 from detmap.page.changes import changed, difference
 from detmap.page.content import Run
 from detmap.report import formats
 from detmap.report.table import Style, Table
 
-METRICS, ERRORS_SHOWN = 12, 8
+METRICS = 12
 
 
 def text(runs: Sequence[Run], title: str) -> str:
@@ -20,14 +21,21 @@ def text(runs: Sequence[Run], title: str) -> str:
     header = ("metric", *names, *(("change",) if two else ()))
     rows = []
     for metric in metrics:
-        cells = [_interval(run, metric) for run in runs]
-        change = difference(runs[0], runs[1], metric).removeprefix("B - A ") if two else ""
-        rows.append((metric, *cells, *((change,) if two else ())))
+        cells = [str(run.metric(metric)) for run in runs]
+        rows.append(
+            (metric, *cells, *((str(difference(runs[0], runs[1], metric)),) if two else ()))
+        )
     tables = [Table(title, header, tuple(rows))]
+    changes = sheets.gains_apart(runs)
     costs = tuple(
-        (kind, *(f"{run.tide.gain[kind]:.2f}" for run in runs)) for kind in runs[0].tide.gain
+        (
+            kind,
+            *(str(sheets.gain(run, kind)) for run in runs),
+            *map(str, changes.get(kind, [""] if two else [])),
+        )
+        for kind in runs[0].tide.gain
     )
-    tables.append(Table("What errors cost, in points of AP", ("error", *names), costs))
+    tables.append(Table("What errors cost, in points of AP", ("error", *header[1:]), costs))
     lines = []
     if two:
         lines += ["**What changed**", "", *(f"- {each}" for each in changed(*runs)), ""]
@@ -35,13 +43,3 @@ def text(runs: Sequence[Run], title: str) -> str:
         lines += [f"**What stands out, {run.name}**", ""]
         lines += [*(f"- {each}" for each in run.sentences), "", f"`{run.result.signature}`", ""]
     return formats.markdown(tables, Style()) + "\n" + "\n".join(lines)
-
-
-def _interval(run: Run, metric: str) -> str:
-    shown = run.shown(metric)
-    value, low, high = (shown[key] for key in ("value", "low", "high"))
-    if value != value:
-        return "-"
-    if low is None or low != low:
-        return f"{100 * value:.2f}"
-    return f"{100 * value:.2f} ({100 * low:.2f} to {100 * high:.2f})"

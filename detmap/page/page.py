@@ -82,7 +82,11 @@ def html(
         multiples=figures.multiples(runs),
         operating=[figures.operating(run, len(runs) == 2) for run in runs],
         calibrated=[each for run in runs for each in figures.calibrated(run, len(runs) == 2)],
-        confused=[figures.confused(run, len(runs) == 2) for run in runs],
+        calibration=sheets.calibrated(runs),
+        best=sheets.best(runs),
+        confused=[
+            {**figures.confused(run, len(runs) == 2), "pairs": sheets.confused(run)} for run in runs
+        ],
         localised=[figures.localised(run, len(runs) == 2) for run in runs],
         lrp=sheets.lrp(runs),
         sliced=sheets.sliced(runs),

@@ -2,46 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from detmap.diagnosis.mistakes import SUSPECTS
 from detmap.diagnosis.operating import OVERALL
 from detmap.diagnosis.summary import MEANING
-from detmap.page.changes import difference
+from detmap.diagnosis.uncertainty import MOST_PAIRS, Uncertainty
+from detmap.page.cells import Number, at, known, moved
+from detmap.page.changes import difference, of_classes
 from detmap.page.content import Run
 from detmap.page.figures import titled
+from detmap.statistics.comparison import LEAST_UNITS
+from detmap.statistics.intervals import Interval
+from detmap.statistics.sampled import Sampled, differences, joined
 
 TILES, SUSPECTS_SHOWN, IMAGES_SHOWN = 12, 15, 25
+F1 = 2  # place in precision, recall, F1
 
 
 def tiles(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """The numbers at the top: metrics with intervals, and the best F1."""
     names = list(runs[0].result.metrics)[:TILES]
-    tiles = [
+    found = [
         {
             "name": name,
-            "each": [run.shown(name) for run in runs],
-            "difference": difference(runs[0], runs[1], name) if len(runs) == 2 else "",
+            "each": [run.metric(name) for run in runs],
+            "difference": difference(runs[0], runs[1], name) if len(runs) == 2 else None,
         }
         for name in names
     ]
-    micro = [run.points[0] for run in runs]
-    tiles.append(
-        {
-            "name": "best F1 (micro)",
-            "each": [{"value": point.f1, "low": None, "high": None} for point in micro],
-            "difference": "",
-        }
+    each, apart = best_points(runs)
+    change = apart[F1] if apart else None
+    found.append(
+        {"name": "best F1 (micro)", "each": [one[F1] for one in each], "difference": change}
     )
-    return tiles
+    return found
 
 
 def interval_text(runs: Sequence[Run]) -> str:
     """How the intervals were made."""
-    if runs[0].intervals is None:
+    intervals, drawn = runs[0].intervals, runs[0].uncertainty
+    if intervals is None or drawn is None:
         return "No intervals: there are too few images, or the rules are a tool's."
-    return f"Intervals: {runs[0].intervals.signature}; they speak of images like these."
+    return (
+        f"Intervals: 95 %, {intervals.signature}; those of slices and of the costs of errors from "
+        f"{drawn.of_lists} replicates. They speak of images like these, not of training seeds. "
+        "A number after ± is a standard error, where there are too few images for an interval."
+        + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
+    )
+
+
+def _without_p(runs: Sequence[Run]) -> bool:
+    drawn = runs[0].uncertainty
+    return len(runs) == 2 and drawn is not None and drawn.units.n < LEAST_UNITS
+
+
+def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
+    """Precision, recall and F1 of each detector at its best score, and their differences."""
+    each = []
+    for run in runs:
+        point, drawn = run.points[0], run.uncertainty
+        best = None if drawn is None else drawn.best
+        values = (point.precision, point.recall, point.f1)
+        each.append([known(value, at(best, q)) for q, value in enumerate(values)])
+    return each, _apart(runs, lambda drawn: drawn.best)
+
+
+def _apart(
+    runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None], *, adjust: bool = False
+) -> list[Number]:
+    """B less A of a part, in points; nothing of one detector, or where nothing was drawn."""
+    if len(runs) < 2:
+        return []
+    a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)
+    if a is None or b is None:
+        return []
+    return [moved(each.value, each) for each in differences(b, a, adjust=adjust)]
+
+
+def gain(run: Run, kind: str) -> Number:
+    """What mending a kind of error adds, in points."""
+    drawn = run.uncertainty
+    interval = None if drawn is None else drawn.gain[kind].intervals[0]
+    return known(run.tide.gain[kind] / 100, interval)
+
+
+def gains_apart(runs: Sequence[Run]) -> dict[str, list[Number]]:
+    """B less A of every gain; p-values adjusted for all of them."""
+    kinds = list(runs[0].tide.gain)
+    apart = _apart(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]), adjust=True)
+    return {kind: [each] for kind, each in zip(kinds, apart, strict=False)}
 
 
 def costs(runs: Sequence[Run]) -> dict[str, Any]:
@@ -49,13 +101,16 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["error", "meaning"]
     header += [f"{letter}{name}" for letter in letters for name in ("cases", "points")]
+    apart = gains_apart(runs)
+    header += ["B - A"] if apart else []
     header += [f"{letter}tidecv" for letter in letters]
     meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
     rows = []
     for kind, text in meaning.items():
         row: list[Any] = [kind, text]
         for run in runs:
-            row += [run.tide.counts.get(kind), run.tide.gain[kind]]
+            row += [run.tide.counts.get(kind), gain(run, kind)]
+        row += apart.get(kind, [])
         rows.append(row + [run.tidecv.as_dict()[kind] for run in runs])
     return {"header": header, "rows": rows}
 
@@ -65,56 +120,135 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     per_class = [run.result.per_class for run in runs]
     values = [key for key in per_class[0][0] if key not in ("name", "id", "objects")]
     values = [key for key in values if isinstance(per_class[0][0][key], float)]
-    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    two = len(runs) == 2
+    letters = ["A ", "B "] if two else [""]
     header = ["class", "objects"]
-    header += [f"{letter}{name}" for name in (*values, "F1", "score") for letter in letters]
-    if len(runs) == 1:
-        header[3:3] = [f"95 % CI of {values[0]}"] if values else []
-        header += ["precision", "recall", "FP", "missed"]
+    header += [f"{letter}{name}" for name in values for letter in letters]
+    apart = of_classes(runs[0], runs[1], values[0]) if two and values else {}
+    header += [f"{values[0]} B - A"] if apart else []
+    header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
+    header += [] if two else ["precision", "recall", "FP", "missed"]
     rows = []
     for k, first in enumerate(per_class[0]):
-        row: list[Any] = [first["name"], first["objects"]]
-        row += [100 * each[k][name] for name in values for each in per_class]
+        name = first["name"]
+        row: list[Any] = [name, first["objects"]]
+        row += [
+            known(each[k][value], _of_class(run, name, value))
+            for value in values
+            for run, each in zip(runs, per_class, strict=True)
+        ]
+        if apart:
+            pair = apart.get(name)
+            row.append(moved(pair.difference if pair else math.nan, pair))
+        rates = [_rates(run, k) for run in runs]
+        row += [each[F1] for each in rates]
         points = [run.points[len(OVERALL) + k] for run in runs]
-        row += [100 * point.f1 for point in points]
         row += [f"{point.score:.3f}" if point.score == point.score else None for point in points]
-        if len(runs) == 1:
-            row[3:3] = [_interval(runs[0], first["name"], values[0])] if values else []
-            point = points[0]
-            row += [100 * point.precision, 100 * point.recall, point.fp, point.missed]
+        if not two:
+            row += [*rates[0][:F1], points[0].fp, points[0].missed]
         rows.append(row)
     return {"header": header, "rows": rows}
 
 
-def _interval(run: Run, name: str, value: str) -> str | None:
-    """The interval of a class's number, in points; None where there is none."""
-    known = run.intervals.per_class.get(name, {}) if run.intervals is not None else {}
-    if value not in known or known[value].why_not:
-        return None
-    return f"{100 * known[value].low:.1f} to {100 * known[value].high:.1f}"
+def _rates(run: Run, k: int) -> list[Number]:
+    """Precision, recall and F1 of a class at its best score."""
+    point, drawn = run.points[len(OVERALL) + k], run.uncertainty
+    values = (point.precision, point.recall, point.f1)
+    if drawn is None:
+        return [known(value, None) for value in values]
+    places = drawn.rates(k)
+    return [known(value, at(drawn.classes, q)) for value, q in zip(values, places, strict=True)]
+
+
+def _of_class(run: Run, name: str, value: str) -> Interval | None:
+    """The interval of a class's number."""
+    every = run.intervals.per_class.get(name, {}) if run.intervals is not None else {}
+    return every.get(value)
 
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:
-    """OLRP and its parts."""
-    header = ["detector", "oLRP", "localisation", "false positives", "missed"]
-    rows = [
-        [run.name, *(100 * value for value in (whole.olrp, whole.loc, whole.fp, whole.fn))]
-        for run in runs
-        for whole in [run.olrp[""]]
-    ]
+    """OLRP and its parts, and the mean overlap."""
+    header = ["detector", "oLRP", "localisation", "false positives", "missed", "mean overlap"]
+    rows = []
+    for run in runs:
+        whole, drawn = run.olrp[""], run.uncertainty
+        values = (whole.olrp, whole.loc, whole.fp, whole.fn)
+        row: list[Any] = [run.name]
+        row += [
+            known(value, None if drawn is None else drawn.olrp.intervals[q])
+            for q, value in enumerate(values)
+        ]
+        rows.append([*row, known(run.overlap, at(drawn.overlap, 0) if drawn else None)])
+    apart = _apart(runs, lambda drawn: joined([drawn.olrp, drawn.overlap]))
+    if apart:
+        rows.append(["B - A", *apart])
     return {"header": header, "rows": rows}
+
+
+def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
+    """How far scores are from precision; no rows where they are no probabilities."""
+    header = ["detector", "ECE", "largest deviation", "mean deviation", "D-ECE"]
+    rows: list[list[Any]] = []
+    for run in runs:
+        own, drawn = run.calibration, run.uncertainty
+        if own is None:
+            continue
+        values = (own.ece, own.mce, own.ace, own.d_ece)
+        of = None if drawn is None else drawn.calibration
+        rows.append([run.name, *(known(value, at(of, q)) for q, value in enumerate(values))])
+    apart = _apart(runs, lambda drawn: drawn.calibration)
+    if apart:
+        rows.append(["B - A", *apart])
+    return {"header": header, "rows": rows}
+
+
+def best(runs: Sequence[Run]) -> dict[str, Any]:
+    """Precision, recall and F1 at the score of the best F1."""
+    each, apart = best_points(runs)
+    header = ["detector", "score", "precision", "recall", "F1", "FP", "missed"]
+    rows: list[list[Any]] = []
+    for run, rates in zip(runs, each, strict=True):
+        point = run.points[0]
+        score = f"{point.score:.4g}" if point.score == point.score else None
+        rows.append([run.name, score, *rates, point.fp, point.missed])
+    if apart:
+        rows.append(["B - A", "", *apart, "", ""])
+    return {"header": header, "rows": rows}
+
+
+def confused(run: Run) -> dict[str, Any]:
+    """The pairs of classes that are most confused."""
+    drawn, matrix = run.uncertainty, run.confusion.matrix
+    rows = []
+    pairs = run.confusion.confused(MOST_PAIRS)
+    place = {name: k for k, name in enumerate(run.confusion.classes)}
+    for q, (true, taken, n) in enumerate(pairs):
+        share = n / int(matrix[place[true]].sum())
+        rows.append([true, taken, n, known(share, at(drawn.confused, q) if drawn else None)])
+    return {"header": ["true", "predicted", "count", "% of the true"], "rows": rows}
 
 
 def sliced(runs: Sequence[Run]) -> dict[str, Any]:
     """A row a slice."""
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["by", "range", "objects"]
-    header += [f"{letter}{name}" for name in ("recall", "AP") for letter in letters]
+    apart = [
+        _apart(runs, lambda drawn: drawn.slice_recall, adjust=True),
+        _apart(runs, lambda drawn: drawn.slice_ap, adjust=True),
+    ]
+    for name, change in zip(("recall", "AP"), apart, strict=True):
+        header += [f"{letter}{name}" for letter in letters]
+        header += [f"{name} B - A"] if change else []
     rows = []
-    for each in zip(*(run.slices for run in runs), strict=True):
+    for q, each in enumerate(zip(*(run.slices for run in runs), strict=True)):
         row: list[Any] = [each[0].by, each[0].name, each[0].objects]
-        row += [100 * part.recall for part in each]
-        rows.append(row + [100 * part.ap for part in each])
+        for name, change in zip(("recall", "ap"), apart, strict=True):
+            for run, part in zip(runs, each, strict=True):
+                drawn = run.uncertainty
+                of = None if drawn is None else getattr(drawn, f"slice_{name}")
+                row.append(known(getattr(part, name), at(of, q)))
+            row += change[q : q + 1]
+        rows.append(row)
     return {"header": header, "rows": rows}
 
 
@@ -127,8 +261,8 @@ def images(runs: Sequence[Run]) -> dict[str, Any]:
     rows = []
     for each in runs[-1].images[:IMAGES_SHOWN]:
         row: list[Any] = [str(each.image), each.objects]
-        for known in others:
-            same = known[each.image]
+        for by_image in others:
+            same = by_image[each.image]
             row += [same.tp, same.fp, same.missed]
         rows.append(row)
     return {"header": header, "rows": rows}

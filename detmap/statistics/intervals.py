@@ -8,7 +8,7 @@ bias by replicates, an interval on the logit scale with Student's quantile.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from detmap import aggregation
 from detmap.curves import Scores
 from detmap.errors import DataError
 from detmap.matches import Matches
+from detmap.metrics import MetricRow
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import Influence, influence
 from detmap.statistics.quantiles import student
@@ -122,6 +123,7 @@ def intervals(
     seed: int = 0,
     groups: Mapping[Any, Any] | str | Path | None = None,
     method: str = "influence",
+    more: Sequence[MetricRow] = (),
     threads: int | None = None,
     progress: drawing.Progress | None = None,
 ) -> Intervals:
@@ -137,6 +139,7 @@ def intervals(
         together
     method : ``influence``; or ``percentile``, for comparison with papers: it holds 44 to 91 % where
         95 are promised
+    more : rows beside the protocol's
     threads : how many to use; no result depends on it
     progress : called with the number of replicates that are done, and of all
 
@@ -150,7 +153,8 @@ def intervals(
         raise DataError("progress", what, "give a function of two numbers, or leave it out")
     if replicates != 0:
         drawing.check(replicates, seed)
-    rows, of_class = tuple(matches.protocol.rows()[0]), aggregation.class_rows(matches.protocol)
+    rows = (*matches.protocol.rows()[0], *more)
+    of_class = aggregation.class_rows(matches.protocol)
     planned = plan(matches, rows, of_class)
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
@@ -162,7 +166,7 @@ def intervals(
     categories = matches.categories
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
-    made = _Maker(planned, moved, sample, drawn, level, method)
+    made = Maker(planned, moved, sample, drawn, level, method)
     metrics = {row.name: made.of_metric(q, metric_values[q]) for q, row in enumerate(rows)}
     per_class = {
         name: {
@@ -185,7 +189,7 @@ def check(level: float, method: str = METHODS[0]) -> None:
         raise DataError("method", f"{method!r}", f"choose one of {', '.join(METHODS)}")
 
 
-class _Maker:
+class Maker:
     """One interval after the other."""
 
     def __init__(

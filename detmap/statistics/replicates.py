@@ -115,7 +115,7 @@ def replicates(
         kept = slice(first, min(first + LANES, n))
         lanes = slice(0, kept.stop - first)
         metrics[kept] = means(plan, values, objects)[lanes]
-        rows = values[:, list(plan.of_class), lanes]
+        rows = values[:, np.array(plan.of_class, dtype=np.int64), lanes]
         classes[kept] = rows.transpose(2, 1, 0)
         return kept.stop
 

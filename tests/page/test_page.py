@@ -89,8 +89,8 @@ def test_the_page_of_two_detectors(sample: bytes) -> None:
     assert "44.78" in text
     assert "18.74" in text
     assert "data:image/webp;base64," in text
-    assert "Intervals: ci:" in text
-    assert re.search(r"B - A -26\.04 \(-3\d\.\d to -[12]\d\.\d\)", text)
+    assert "Intervals: 95 %, ci:" in text
+    assert re.search(r"B - A -26\.04 \(-3\d\.\d to -[12]\d\.\d", text)
 
 
 def test_the_same_input_gives_the_same_bytes(sample: bytes) -> None:
