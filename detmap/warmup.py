@@ -19,7 +19,8 @@ from detmap.adapters.voc_scan import read_nothing
 from detmap.comparing import compare
 from detmap.curves import coco_arrays
 from detmap.diagnosis import diagnose
-from detmap.diagnosis.summary import summary
+from detmap.diagnosis.summary import parts, summary
+from detmap.diagnosis.uncertainty import uncertainty
 from detmap.errors import DetmapError
 from detmap.evaluate import evaluate, summarize
 from detmap.matching import match
@@ -92,9 +93,11 @@ def doubt_next_to_nothing() -> None:
 
 
 def diagnose_next_to_nothing() -> None:
-    """What a detection overlaps, and all that follows from it."""
+    """What a detection overlaps, and all that follows from it, with its replicates."""
     for name in ("coco-bbox", "voc2012"):
-        summary(diagnose(*tables(), name))
+        found = diagnose(*tables(), name)
+        summary(found)
+        uncertainty(found, parts(found), np.array([0.5]), replicates=2, of_lists=2)
 
 
 def compare_next_to_nothing() -> None:

@@ -5,6 +5,7 @@ and as matches, for its replicates.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +152,7 @@ def ranked(
     return Ranked(diagnosis, rows[order], off, right[order], diagnosis.to_find)
 
 
+@lru_cache(maxsize=4)
 def _protocol(rules: Protocol, undefined: str | None) -> Protocol:
     """The rules of AP alone, for rows that were judged and chosen already."""
     main = rules.subset()

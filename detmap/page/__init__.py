@@ -50,15 +50,17 @@ def report(
     DetmapError : a package that is needed is not there; more than two detectors; another kind
     """
     from detmap.page import markdown
-    from detmap.page.content import gather
+    from detmap.page.content import MANY, gather
 
     if kind not in KINDS:
         raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
     require(kind, pictures=images is not None)
     if len(detections) not in (1, 2):
         raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
+    many = max(map(len, detections.values())) >= MANY  # both are drawn alike
     runs = [
-        gather(name, truth, table, protocol, threads=threads) for name, table in detections.items()
+        gather(name, truth, table, protocol, many=many, threads=threads)
+        for name, table in detections.items()
     ]
     name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
     if kind == "md":

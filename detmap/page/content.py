@@ -33,7 +33,8 @@ from detmap.tables import Detections, Truth
 GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
 MANY = 200_000  # detections from which on there are fewer replicates
-REPLICATES, OF_LISTS = (1000, 200), (200, 48)
+REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+OF_SUMS, OF_LISTS = (496, 208), (96, 48)  # whole batches
 SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
 
@@ -87,10 +88,11 @@ def gather(
     detections: Detections,
     rules: Protocol,
     *,
+    many: bool,
     seed: int = 0,
     threads: int | None = None,
 ) -> Run:
-    """Evaluate and diagnose a detector."""
+    """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     found = diagnose(truth, detections, rules, threads=threads)
     seen = parts(found)
@@ -100,16 +102,15 @@ def gather(
         calibrated = None
     swept = sweep(found)
     shown = _shown(swept)
-    own = _intervals(result, len(detections), seed, threads)
+    own = _intervals(result, REPLICATES[many], seed, threads)
     drawn = None
     if own is not None:
-        many = len(detections) >= MANY
         drawn = uncertainty(
             found,
             seen,
             swept.threshold[shown],
             calibrated=calibrated is not None,
-            replicates=REPLICATES[many],
+            replicates=OF_SUMS[many],
             of_lists=OF_LISTS[many],
             seed=seed,
             threads=threads,
@@ -155,12 +156,9 @@ def at_thresholds(rules: Protocol) -> list[MetricRow]:
     ]
 
 
-def _intervals(
-    result: Result, n_detections: int, seed: int, threads: int | None
-) -> Intervals | None:
+def _intervals(result: Result, replicates: int, seed: int, threads: int | None) -> Intervals | None:
     if len(result.matches.image_ids) < 2:
         return None
-    replicates = REPLICATES[n_detections >= MANY]
     try:
         return intervals(
             result.matches,

@@ -128,7 +128,7 @@ def _picture(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Markup:
     image = int(table.image[each.row])
     truth = diagnosis.truth
     rows = np.flatnonzero((truth.image == image) & diagnosis.to_find)
-    objects = boxes_as(truth.boxes, truth.box_format, "xywh")[rows]
+    objects = boxes_as(truth.boxes[rows], truth.box_format, "xywh")
     lost, mine = each.kind == "Miss", np.array(each.box)
     picture = pictures.read(diagnosis, image)
     if picture is not None:

@@ -48,7 +48,8 @@ def interval_text(runs: Sequence[Run]) -> str:
         return "No intervals: there are too few images, or the rules are a tool's."
     return (
         f"Intervals: 95 %, {intervals.signature}; those of slices and of the costs of errors from "
-        f"{drawn.of_lists} replicates. They speak of images like these, not of training seeds. "
+        f"{drawn.of_lists} replicates, all others below from {drawn.replicates}. They speak of "
+        "images like these, not of training seeds. "
         "A number after ± is a standard error, where there are too few images for an interval."
         + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
     )

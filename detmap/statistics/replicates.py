@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,15 @@ def swaps(seed: int, b: int, n_units: int) -> NDArray[np.bool_]:
     return exchanged
 
 
+@lru_cache(maxsize=8)  # many lists are drawn alike, one after the other
+def lanes_of(units: Units, seed: int, first: int) -> NDArray[np.float64]:
+    """(I, L) how often each image is in each of L replicates from `first` on."""
+    weights, drawn = np.empty((len(units.of_image), LANES)), np.empty((units.n, LANES))
+    kernels.draw_lanes(word(seed), word(first), units.of_image, drawn, weights)
+    weights.flags.writeable = False
+    return weights
+
+
 def check(replicates: int, seed: int) -> None:
     """A `DataError` unless both are whole numbers in range."""
     for name, value, least, most in (
@@ -104,14 +114,8 @@ def replicates(
     metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
     batch = _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
 
-    def of_batch(first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        weights = np.empty((plan.matches.n_images, LANES))
-        drawn = np.empty((units.n, LANES))
-        kernels.draw_lanes(word(seed), word(first), units.of_image, drawn, weights)
-        return batch(weights)
-
     def of_metrics(first: int) -> int:
-        values, objects = of_batch(first)
+        values, objects = batch(lanes_of(units, seed, first))
         kept = slice(first, min(first + LANES, n))
         lanes = slice(0, kept.stop - first)
         metrics[kept] = means(plan, values, objects)[lanes]

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import aggregation, curves
-from detmap.kernels import replicates as kernels
 from detmap.matches import Matches
 from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.parallel import in_order
@@ -118,15 +117,12 @@ def of_parts(
     draws = [np.empty((n, len(part.values))) for part in parts]
 
     def of_batch(first: int) -> None:
-        weights = np.empty((len(units.of_image), kernels.LANES))
-        drawn = np.empty((units.n, kernels.LANES))
-        seeds = drawing.word(seed), drawing.word(first)
-        kernels.draw_lanes(*seeds, units.of_image, drawn, weights)
-        kept = min(kernels.LANES, n - first)
+        weights = drawing.lanes_of(units, seed, first)
+        kept = min(drawing.LANES, n - first)
         for part, into in zip(parts, draws, strict=True):
             into[first : first + kept] = part.of(weights)[:, :kept].T
 
-    for _ in in_order(of_batch, range(0, n, kernels.LANES), threads):
+    for _ in in_order(of_batch, range(0, n, drawing.LANES), threads):
         pass
     return [
         Sampled(

@@ -20,10 +20,14 @@ from detmap.adapters import coco_scan, voc_scan
 from detmap.compat import engine, taking
 from detmap.compat.rows import from_records
 from detmap.curves import coco_arrays, sample
+from detmap.diagnosis import diagnose
+from detmap.diagnosis.summary import parts
+from detmap.diagnosis.uncertainty import uncertainty
 from detmap.kernels import curves, grouping, json_scan, json_skip, overlap, state
 from detmap.kernels import voc_scan as kernels
 from detmap.overlaps import boxes
 from detmap.statistics.replicates import random_words
+from tests.diagnosis import drawing
 from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.kernels import test_runs
 from tests.kernels.test_match import draw_case, judged
@@ -105,7 +109,31 @@ def outcomes() -> list[object]:
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
-    return [*found, n_within.tolist(), *lanes(), *corners(), *cells(), *doubts(), *run_lengths()]
+    return [
+        *found,
+        n_within.tolist(),
+        *lanes(),
+        *corners(),
+        *cells(),
+        *doubts(),
+        *diagnoses(),
+        *run_lengths(),
+    ]
+
+
+def diagnoses() -> list[object]:
+    """What detections overlap, and what follows from it, with its replicates."""
+    box = [[0, 0, 9, 9]]
+    truth = detmap.truth_from_arrays([1], [1], box)
+    twice = detmap.detections_from_arrays(truth, [1, 1], [1, 1], box * 2, [0.5, 0.4])
+    found: list[object] = [diagnose(truth, twice, threads=1).counts()]
+    for seed in range(8):
+        settings = {"limits.max_dets": [100 if seed % 2 else 2]}
+        seen = diagnose(*drawing.tables(seed), "coco-bbox", settings=settings, threads=1)
+        drawn = uncertainty(seen, parts(seen), np.array([0.5, 0.2]), replicates=3, of_lists=3)
+        sampled = (drawn.olrp, drawn.best, drawn.curve, drawn.slice_ap)
+        found += [seen.counts(), *(each.draws.tolist() for each in sampled)]
+    return found
 
 
 def doubts() -> list[object]:
