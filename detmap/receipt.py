@@ -15,12 +15,13 @@ from typing import Any
 
 from detmap import protocol as protocols
 from detmap.errors import DataError, ProtocolError
-from detmap.opening import read_bytes, shown
+from detmap.opening import opened, shown
 from detmap.protocol import Protocol
 from detmap.report.cells import or_none
 from detmap.result import Result
 from detmap.signature import environment
 
+PIECE = 1 << 20  # bytes
 FORMAT = 1
 MOST_BYTES = 1 << 26
 """Of a receipt that is read."""
@@ -209,14 +210,12 @@ def digest_of(path: str | Path) -> dict[str, Any]:
     """
     place = Path(path)
     if not place.is_dir():
-        data = read_bytes(place)
-        digest = hashlib.sha256(data).hexdigest()
-        return {"name": place.name, "files": 1, "bytes": len(data), "sha256": digest}
+        digest, size = _sha256(place)
+        return {"name": place.name, "files": 1, "bytes": size, "sha256": digest.hexdigest()}
     hashed, total, members = hashlib.sha256(), 0, {}
     for name, file in sorted(_files(place)):
-        data = read_bytes(file)
-        total += len(data)
-        own = hashlib.sha256(data)
+        own, size = _sha256(file)
+        total += size
         hashed.update(name.encode("utf-8", "surrogateescape") + b"\0" + own.digest())
         members[shown(name)] = own.hexdigest()[:MEMBER_DIGITS]
     return {
@@ -226,6 +225,15 @@ def digest_of(path: str | Path) -> dict[str, Any]:
         "sha256": hashed.hexdigest(),
         **({"members": members} if len(members) <= MOST_MEMBERS else {}),
     }
+
+
+def _sha256(file: Path) -> tuple[Any, int]:
+    """The digest of a file, and its size; a piece of it is held at a time."""
+    hashed = hashlib.sha256()
+    with opened(file) as stream:
+        for at in range(0, stream.size, PIECE):
+            hashed.update(stream.read(at, PIECE))
+        return hashed, stream.size
 
 
 def _files(place: Path) -> Iterator[tuple[str, Path]]:

@@ -5,9 +5,16 @@ to another, which needs no network and no server.
 from __future__ import annotations
 
 import argparse
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from detmap.cli import browser, options, reading, streams
+from detmap.cli import browser, options, reading, receipts, streams
+from detmap.receipt import Receipt
+from detmap.result import Result
+from detmap.tables import Detections, Truth
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report.html",
@@ -54,10 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
         browser.find()
     truth, detections, rules = reading.read(arguments)
     tables = {Path(arguments.detections).name: detections}
+    places = [(detections, arguments.detections)]
     if arguments.other is not None:
         name = Path(arguments.other).name
         other = reading.read_detections_of(arguments, arguments.other, truth)
         tables[f"{name} (B)" if name in tables else name] = other
+        places.append((other, arguments.other))
     streams.progress("evaluating and diagnosing")
     made = page.report(
         truth,
@@ -66,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         title=arguments.title,
         images=arguments.images,
         kind="md" if kind == "md" else "html",
+        receipt_of=functools.partial(_receipt, arguments, truth, places),
         threads=arguments.threads,
     )
     if kind == "pdf":
@@ -75,3 +85,29 @@ def run(arguments: argparse.Namespace) -> int:
     files.write_bytes(arguments.output, made)
     streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
     return 0
+
+
+def _receipt(
+    arguments: argparse.Namespace,
+    truth: Truth,
+    places: Sequence[tuple[Detections, str]],
+    detections: Detections,
+    result: Result,
+) -> Receipt:
+    """The receipt of a detector, as `detmap eval` would write it; the page's own place is no part
+    of it.
+    """
+    place = next(path for table, path in places if table is detections)
+    of_one = {**vars(arguments), "detections": place, "images": None}
+    command = list(sys.argv[1:])
+    for option in ("-o", "--output"):
+        if option in command:
+            del command[command.index(option) : command.index(option) + 2]
+    made = receipts.made(truth, detections, result, argparse.Namespace(**of_one))
+    inputs = {
+        role: {key: value for key, value in one.items() if key != "members"}
+        for role, one in made.content["inputs"].items()
+    }
+    return replace(
+        made, content={**made.content, "command": ["detmap", *command], "inputs": inputs}
+    )

@@ -5,12 +5,14 @@ Raises, where an optional package is missing, a `DetmapError` that names what to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from detmap.errors import DetmapError
 from detmap.protocol import Protocol
+from detmap.receipt import Receipt
+from detmap.result import Result
 from detmap.tables import Detections, Truth
 
 KINDS = ("html", "md")
@@ -32,6 +34,7 @@ def report(
     title: str | None = None,
     images: Path | None = None,
     kind: str = "html",
+    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
     threads: int | None = None,
 ) -> bytes:
     """The report of one detector, or of two on the same truth.
@@ -44,6 +47,7 @@ def report(
     title : of the page
     images : folder of the images, for crops of the worst mistakes
     kind : ``html``; or ``md``, for a comment
+    receipt_of : makes the receipt of a detector's result, for the section on method
 
     Raises
     ------
@@ -70,4 +74,8 @@ def report(
 
     inputs = [("truth", Path(truth.source).name)]
     inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
-    return page.html(runs, title=name, inputs=inputs, pictures=Pictures(images)).encode()
+    receipts = {}
+    if receipt_of is not None:
+        receipts = {run.name: receipt_of(detections[run.name], run.result) for run in runs}
+    made = page.html(runs, title=name, inputs=inputs, pictures=Pictures(images), receipts=receipts)
+    return made.encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -14,6 +14,7 @@ from detmap.page import figures, sheets
 from detmap.page.changes import changed
 from detmap.page.content import Run
 from detmap.page.gallery import Pictures, gallery
+from detmap.receipt import Receipt
 from detmap.version import __version__
 
 HERE = Path(__file__).parent
@@ -37,7 +38,12 @@ COLLAPSED = 200  # classes from which on their table is folded
 
 
 def html(
-    runs: Sequence[Run], *, title: str, inputs: Sequence[tuple[str, str]], pictures: Pictures
+    runs: Sequence[Run],
+    *,
+    title: str,
+    inputs: Sequence[tuple[str, str]],
+    pictures: Pictures,
+    receipts: Mapping[str, Receipt],
 ) -> str:
     """The whole page.
 
@@ -46,6 +52,7 @@ def html(
     runs : one detector, or two on the same truth
     inputs : names and values for the section on method
     pictures : where the images are
+    receipts : of each detector, where there are files that it can be checked from
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
@@ -94,7 +101,8 @@ def html(
         pictures=pictures.folder is not None,
         gallery=shown,
         suspected=[sheets.suspected(run, len(runs) == 2) for run in runs],
-        method=sheets.method(runs, inputs),
+        method=sheets.method(runs, inputs, receipts),
+        receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
         notes=[str(note) for note in sheets.notes(runs)] + pictures.notes(),
         version=__version__,
     )

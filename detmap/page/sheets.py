@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detmap.diagnosis.mistakes import SUSPECTS
@@ -14,6 +15,7 @@ from detmap.page.cells import Number, at, known, moved
 from detmap.page.changes import difference, of_classes
 from detmap.page.content import Run
 from detmap.page.figures import titled
+from detmap.receipt import Receipt
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.intervals import Interval
 from detmap.statistics.sampled import Sampled, differences, joined
@@ -283,7 +285,9 @@ def suspected(run: Run, two: bool) -> dict[str, Any]:
     return {"title": titled(run, two, f"To look at: {told}"), "rows": rows}
 
 
-def method(runs: Sequence[Run], inputs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def method(
+    runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Receipt]
+) -> list[tuple[str, str]]:
     """What the numbers were made with."""
     rules = runs[0].result.protocol
     found = [*inputs, ("protocol", f"{rules.name}, version {rules.version}: {rules.source}")]
@@ -295,7 +299,30 @@ def method(runs: Sequence[Run], inputs: Sequence[tuple[str, str]]) -> list[tuple
         ("IoU, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
         ("confusion", "one to one, same class first, then by overlap; ignored left out"),
         ("oLRP", "at the best of all scores that occur"),
+        (
+            "replicates",
+            "images drawn with replacement; scores of operating points held, thresholds of oLRP "
+            "chosen anew",
+        ),
     ]
+    for name, each in receipts.items():
+        known = each.content
+        found += [
+            (f"receipt, {name}", str(known["short"])),
+            *((f"SHA-256 of {role}", one["sha256"]) for role, one in known["inputs"].items()),
+        ]
+    if receipts:
+        known = next(iter(receipts.values())).content
+        found.append(("command", " ".join(shlex.quote(word) for word in known["command"])))
+        versions = known["environment"].items()
+        found.append(("versions", ", ".join(f"{name} {value}" for name, value in versions)))
+        found.append(
+            (
+                "to verify",
+                "save the receipt below as run.json, then: detmap verify run.json --truth TRUTH "
+                "--detections DETECTIONS",
+            )
+        )
     return found
 
 
