@@ -157,7 +157,9 @@ def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
 
 def texts(where: str, values: Any, n: int | None = None) -> tuple[str, ...]:
     """A tuple of n strings, of any number where None."""
-    if not isinstance(values, tuple) or not all(isinstance(each, str) for each in values):
+    if not isinstance(values, tuple) or not all(
+        issubclass(kind, str) for kind in {*map(type, values)}
+    ):
         refuse(where, "not a tuple of strings")
     if n is not None and len(values) != n:
         refuse(where, f"{len(values)} strings where {n} are needed")

@@ -12,7 +12,6 @@ from detmap import memory
 from detmap.errors import DataError
 from detmap.immutable import blank, vouched
 from detmap.matches import Matches, distinct
-from detmap.ordered import match_in_order
 from detmap.overlaps import producer
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
@@ -64,6 +63,8 @@ def match(
     require_truth_of(detections, truth)
     truth, detections = clipped(truth, detections, protocol)  # so digests see the images' sizes
     if not protocol.in_stock_order():
+        from detmap.ordered import match_in_order  # for rules of few tools
+
         return match_in_order(truth, detections, protocol, taken=taken)
     roles = read_roles(truth, detections, protocol, threads)
     return judge(truth, detections, protocol, roles, threads=threads, taken=taken)

@@ -216,8 +216,12 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             "image-size-odd",
             "images give a width or height that is not above 0: taken as not given",
             sum(
-                any(side is not None and not side > 0 for side in (row.width, row.height))
-                for row in file.image_records
+                (width is not None and not width > 0) or (height is not None and not height > 0)
+                for width, height in zip(
+                    coco_decode.field(file.image_records, "width"),
+                    coco_decode.field(file.image_records, "height"),
+                    strict=True,
+                )
             ),
         ),
         (

@@ -10,8 +10,9 @@ Source: RFC 8259, sections 8.1 and 8.2, and the COCO data format (cocodataset.or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -227,9 +228,14 @@ def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, 
     found = dict.fromkeys(lists, 1)
     for rows in lists.values():
         for name in rows[0].__struct_fields__ if rows else ():
-            n = sum(getattr(row, name) is not None for row in rows)
+            n = len(rows) - field(rows, name).count(None)
             found[name] = found.get(name, 0) + n
     return {name: n + unread.count(b'"%s"' % name.encode()) for name, n in found.items()}
+
+
+def field(rows: Iterable[Any], name: str) -> list[Any]:
+    """One field of all records; faster than a look at each record for itself."""
+    return list(map(attrgetter(name), rows))
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -237,24 +243,20 @@ def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, 
 
 def image_table(path: Path, rows: Sequence[Image]) -> Images:
     """The images by ascending id; a side that is not above 0 is as good as none."""
-    given = coco_ids.read(path, "images", "id", [row.id for row in rows])
+    given = coco_ids.read(path, "images", "id", field(rows, "id"))
     if isinstance(given, list):
         coco_ids.check_stored(path, given)
     ids = np.array(given, dtype=str if isinstance(given, list) else np.int64)
     coco_ids.refuse_twice(path, "images", ids)
     order = np.argsort(ids, kind="stable")
-    sides = np.array(
-        [
-            [row.width if row.width is not None else np.nan for row in rows],
-            [row.height if row.height is not None else np.nan for row in rows],
-        ],
-        dtype=np.float64,
-    )[:, order]
+    # Of None an array makes NaN.
+    sides = np.array([field(rows, "width"), field(rows, "height")], dtype=np.float64)[:, order]
     sides[~(sides > 0)] = np.nan
     width, height = np.ascontiguousarray(sides)
-    stems = [_stem(row.file_name) if row.file_name else "" for row in rows]
-    files = tuple(rows[i].file_name or "" for i in order) if any(stems) else ()
-    return Images(ids[order], tuple(stems[i] for i in order), width, height, files)
+    names = field(rows, "file_name")
+    files = tuple([names[i] or "" for i in order.tolist()])
+    stems = tuple(map(_stem, files))
+    return Images(ids[order], stems, width, height, files if any(stems) else ())
 
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:
@@ -268,7 +270,9 @@ def category_table(path: Path, rows: Sequence[Category]) -> Categories:
 
 def _stem(file_name: str) -> str:
     """The name without folders and without what follows its last dot."""
-    name = file_name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    name = file_name
+    if "/" in name or "\\" in name:
+        name = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     return stem if dot and stem and ending else name
 

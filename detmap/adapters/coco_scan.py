@@ -231,11 +231,9 @@ def scan_list(
 
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
-    capacity = (file.size - at) // SHORTEST_RECORD + 1
-    # Memory that is never touched costs nothing.
-    whole = _empty(capacity, np.int32 if locate else np.int64)
+    whole = _empty(0, np.int32 if locate else np.int64)
     if byte == ord("]"):
-        return _cut(whole, 0), at + 1
+        return whole, at + 1
     free: SimpleQueue[_Piece] = SimpleQueue()  # those of pieces that have been copied
 
     def scan_piece(begin: int) -> tuple[_Piece, int, int, bool]:
@@ -272,6 +270,9 @@ def scan_list(
     filled = [name for name in ARRAYS if name != "number" or wanted & scan.ID]
     total = more = 0
     for buffer, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
+        if total + n > len(whole.seen):  # at the first piece, if the records are about alike
+            read = (end - at) / (file.size - at)
+            whole = _grown(whole, total, n + int(1.05 * (total + n) / read))
         rows = slice(total, total + n)
         for name in filled:
             getattr(whole, name)[rows] = getattr(buffer, name)[:n]
@@ -307,13 +308,21 @@ def _empty(n: int, ids: Any) -> Columns:
     )
 
 
+def _grown(columns: Columns, n: int, capacity: int) -> Columns:
+    """The first n rows, and room for more."""
+    grown = _empty(capacity, columns.image.dtype)
+    for name in ARRAYS:
+        getattr(grown, name)[:n] = getattr(columns, name)[:n]
+    return grown
+
+
 def _cut(columns: Columns, n: int) -> Columns:
     return Columns(*(getattr(columns, name)[:n] for name in ARRAYS))
 
 
 def _all_known(columns: Columns) -> bool:
     """Whether the truth has every image and class, so that there is nothing to report."""
-    return bool((columns.image >= 0).all() and (columns.category >= 0).all())
+    return bool(columns.image.min(initial=0) >= 0 and columns.category.min(initial=0) >= 0)
 
 
 def _key(file: JsonFile, at: int) -> tuple[str, int]:

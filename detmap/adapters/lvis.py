@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco_decode import Category, Image
+from detmap.adapters.coco_decode import Category, Image, field
 from detmap.rows import positions
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Images, Scope
 
@@ -27,13 +27,17 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
     A class that is named twice is one pair, and one in both lists two, as lvis-api reads them; one
     that the file does not list is left out.
     """
-    if not any(_lists(record) != (None, None) for record in records):
+    lists = {
+        ABSENT: field(records, "neg_category_ids"),
+        NOT_EXHAUSTIVE: field(records, "not_exhaustive_category_ids"),
+    }
+    if all(column.count(None) == len(records) for column in lists.values()):
         return None
     place = {each: i for i, each in enumerate(images.ids.tolist())}
     at = np.array([place[record.id] for record in records], dtype=np.int64)
     found = [
-        _pairs(at, [_lists(record)[column] or [] for record in records], kind, categories)
-        for column, kind in enumerate((ABSENT, NOT_EXHAUSTIVE))
+        _pairs(at, [each or [] for each in column], kind, categories)
+        for kind, column in lists.items()
     ]
     # One number a pair sorts much faster than three: by image, then class, then kind.
     n_classes, n_kinds = max(len(categories), 1), NOT_EXHAUSTIVE + 1
@@ -50,10 +54,6 @@ def groups(records: Sequence[Category], categories: Categories) -> tuple[str, ..
         return ()
     of = {int(record.id): record.frequency or "" for record in records}
     return tuple(of[i] for i in categories.ids.tolist())
-
-
-def _lists(record: Image) -> tuple[list[int] | None, list[int] | None]:
-    return record.neg_category_ids, record.not_exhaustive_category_ids
 
 
 def _pairs(

@@ -1,7 +1,5 @@
 """The tables of a protocol from the ranked list to the number: limits, order, AP and means."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

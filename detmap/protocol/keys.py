@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 from detmap.protocol.checks import Key
 from detmap.protocol.tree import Protocol
@@ -23,14 +23,17 @@ class KeyRow:
 
 @cache
 def declared(node: type) -> dict[str, Key | type]:
-    """The keys of one table: how each is declared, or the class of an inner table."""
+    """The keys of one table: how each is declared, or the class of an inner table.
+
+    The modules of the tables do not put off their annotations: to evaluate them later costs more.
+    """
     found: dict[str, Key | type] = {}
-    for name, hint in get_type_hints(node, include_extras=True).items():
-        metadata = getattr(hint, "__metadata__", ())
+    for each in fields(node):
+        metadata = getattr(each.type, "__metadata__", ())
         if metadata:
-            found[name] = metadata[0]
-        elif is_dataclass(hint) and isinstance(hint, type):
-            found[name] = hint
+            found[each.name] = metadata[0]
+        elif is_dataclass(each.type) and isinstance(each.type, type):
+            found[each.name] = each.type
     return found
 
 

@@ -5,8 +5,6 @@ A key is declared here once, with its meaning, its check, its source and its def
 the documentation and the signature all read this declaration.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

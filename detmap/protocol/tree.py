@@ -1,7 +1,5 @@
 """The tree of a protocol, and how the rest of detmap reads it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -128,7 +126,7 @@ class Protocol(Immutable):
         del tree["changes"], tree["stock"]
         return dict(tree)
 
-    def override(self, settings: Mapping[str, Any]) -> Protocol:
+    def override(self, settings: Mapping[str, Any]) -> "Protocol":
         """The same protocol with some dotted keys changed, ``{"limits.max_dets": [1, 10, 300]}``.
 
         Values are given as in TOML, or as text (``"[1,10,300]"``, ``"0.5:0.05:0.95"``).
