@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -109,6 +108,8 @@ class Peer(NamedTuple):
 
     def installed(self) -> str | None:
         """The version that is here; None where there is none."""
+        import importlib.metadata  # takes longer to import than some tools
+
         try:
             return importlib.metadata.version(self.distribution or self.name)
         except importlib.metadata.PackageNotFoundError:
