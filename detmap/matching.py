@@ -133,10 +133,10 @@ def judge(
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
 
     digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
-    beyond = np.bincount(detections.image, minlength=n_images) - np.bincount(
-        image, minlength=n_images
-    )
-    beyond -= roles.unjudged
+    beyond = -roles.unjudged
+    if n_rows < len(detections):
+        beyond += np.bincount(detections.image, minlength=n_images)
+        beyond -= np.bincount(image, minlength=n_images)
     return vouched(
         Matches,
         protocol=protocol,

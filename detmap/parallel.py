@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 WORTH_A_THREAD = 20_000  # rows; fewer are done before a thread has started
+CHUNK = 1 << 16  # rows: their columns fit a cache
 
 
 def default_threads() -> int:
@@ -89,6 +90,16 @@ def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
             batch, total = [], 0
     if batch:
         yield batch
+
+
+def of_chunks(
+    work: Callable[[slice], Outcome], n_rows: int, threads: int | None = None
+) -> list[Outcome]:
+    """``work(rows)`` of one slice of the rows after the other."""
+    slices = [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
+    if len(slices) < 2:
+        return [work(rows) for rows in slices]
+    return list(in_order(work, slices, threads))
 
 
 def in_order(

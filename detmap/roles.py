@@ -59,7 +59,8 @@ def read_roles(
     """
     objects = objects_that_take_part(truth, protocol)
     looked = look(truth, objects, detections, protocol, threads)
-    of_objects, of_detections = object_words(truth, protocol), detection_words(detections, protocol)
+    of_objects = object_words(truth, protocol)
+    of_detections = detection_words(detections, protocol, threads)
     if len(looked.lenient):
         of_detections.outside[looked.lenient] = np.iinfo(of_detections.outside.dtype).max
     return Roles(

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError, few
+from detmap.parallel import of_chunks
 from detmap.protocol import Protocol
 from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 MEASURES = ("area", "width", "height")  # attributes of every box
-CHUNK = 1 << 16  # detections that are measured at a time
 EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
 
 
@@ -92,7 +92,9 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
     return ObjectWords(find, absorb, _enough(truth, protocol))
 
 
-def detection_words(detections: Detections, protocol: Protocol) -> DetectionWords:
+def detection_words(
+    detections: Detections, protocol: Protocol, threads: int | None = None
+) -> DetectionWords:
     """Subsets of the detections: by area, width and height of their boxes, which are all the
     attributes that a detection has.
     """
@@ -105,8 +107,8 @@ def detection_words(detections: Detections, protocol: Protocol) -> DetectionWord
             for name in _attributes(protocol)
             if name in MEASURES
         }
-        for begin in range(0, len(detections), CHUNK):
-            rows = slice(begin, begin + CHUNK)
+
+        def mark(rows: slice) -> None:
             boxes = detections.boxes[rows]
             words = np.zeros(len(boxes), dtype=np.uint64)
             for name, bounds in ranges.items():
@@ -115,6 +117,8 @@ def detection_words(detections: Detections, protocol: Protocol) -> DetectionWord
                     continue
                 _mark(measure(name, boxes, detections.box_format, protocol), bounds, words)
             outside[rows] = words
+
+        of_chunks(mark, len(detections), threads)
     dropped = outside.astype(np.uint64) if what == "drop" else np.zeros(0, dtype=np.uint64)
     return DetectionWords(outside, dropped)
 

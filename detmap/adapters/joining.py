@@ -25,6 +25,7 @@ from detmap.adapters import image_lookup, unknown
 from detmap.adapters.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.unknown import STRICT, Policy
 from detmap.errors import DataError, few
+from detmap.parallel import of_chunks
 from detmap.rows import positions
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as
@@ -142,7 +143,10 @@ def outside(
     """
     from detmap.kernels.overlap import count_outside
 
-    count = count_outside(image, boxes, images.width, images.height)
+    def some(rows: slice) -> int:
+        return count_outside(image[rows], boxes[rows], images.width, images.height)
+
+    count = sum(of_chunks(some, len(image)))
     text = "detections lie wholly outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 

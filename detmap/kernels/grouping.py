@@ -24,10 +24,18 @@ def group(
     Source: none; a counting sort.
     """
     off[:] = 0
+    before, sorted_already = 0, True
     for i in range(rows.size):
-        off[key[rows[i]] + 1] += 1
+        k = key[rows[i]]
+        off[k + 1] += 1
+        sorted_already &= before <= k
+        before = k
     for k in range(off.size - 1):
         off[k + 1] += off[k]
+    if sorted_already:  # detectors write image by image
+        for i in range(rows.size):
+            grouped[i] = rows[i]
+        return
     for i in range(rows.size):
         k = key[rows[i]]
         grouped[off[k]] = rows[i]
