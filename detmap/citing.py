@@ -32,7 +32,7 @@ BENCHMARKS = {
   year      = {2019}
 }""",
 }
-"""Whom to cite for the rules of a protocol, by how its name begins."""
+"""Whom to cite for the rules of a protocol, by a word in its name."""
 
 DETMAP = """@software{{detmap,
   author  = {{{{The detmap contributors}}}},
@@ -61,7 +61,7 @@ def caption(receipt: Mapping[str, Any]) -> str:
 def bibtex(receipt: Mapping[str, Any]) -> list[str]:
     """The references of the benchmark, where it is known, and of detmap."""
     name = receipt["protocol"]["name"]
-    found = [text for start, text in BENCHMARKS.items() if name.startswith(start)]
+    found = [text for word, text in BENCHMARKS.items() if word in name]
     version = receipt["environment"].get("detmap", __version__)
     return [*found, DETMAP.format(version=version)]
 

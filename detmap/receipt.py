@@ -244,12 +244,14 @@ def _files(place: Path) -> Iterator[tuple[str, Path]]:
     def refuse(error: OSError) -> None:
         raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
 
-    seen: set[str] = set()
+    seen = {str(each) for each in place.resolve().parents}  # a link to these leads out
     for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
         seen.add(os.path.realpath(folder))
-        real = {each: os.path.realpath(os.path.join(folder, each)) for each in sorted(inner)}
-        inner[:] = [each for each, way in real.items() if way not in seen]
-        seen |= set(real.values())
+        for each in sorted(inner):
+            real = os.path.realpath(os.path.join(folder, each))
+            if real in seen:
+                inner.remove(each)
+            seen.add(real)
         for name in names:
             file = Path(folder, name)
             if file.suffix.lower() in READ:

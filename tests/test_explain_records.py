@@ -61,7 +61,9 @@ def test_a_receipt_of_the_same_result(known: Path) -> None:
     content = explained(0, COCO, FIRST, "--receipt", known)
     assert (differing(content), content["cause"], content["steps"]) == (set(), "", [])
     assert content["before"] == content["after"]
-    assert "nothing differs" in run("explain", COCO, FIRST, "--receipt", known).out
+    out = run("explain", COCO, FIRST, "--receipt", known).out
+    assert "nothing differs" in out
+    assert "coco-bbox.2" in out
 
 
 def test_other_rules_are_told_key_by_key_with_what_each_is_worth(known: Path) -> None:
@@ -107,6 +109,55 @@ def test_options_are_a_step_of_their_own(tmp_path: Path) -> None:
     assert (one["first"], one["other"]) == ("circle,star", "none")
     assert [step["switch"] for step in content["steps"]] == ["files", "integration"]
     assert content["steps"][0]["value"] == detmap.evaluate(VOC, TEXT, "voc2007").metrics["mAP"]
+
+
+@pytest.mark.parametrize("here", ["eval", "explain"])
+def test_a_list_of_images_is_an_option(tmp_path: Path, here: str) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("000001\n000002\n000003\n")
+    file = written(tmp_path / "run.json", VOC, TEXT, "--images", ids)
+    if here == "eval":
+        words = ("--truth", VOC, "--detections", TEXT)
+        assert run("verify", file, *words, "--images", ids).code == 0
+        ids.write_text("000001\n000002\n")
+        done = run("verify", file, *words, "--images", ids)
+        assert done.code == 1
+        assert "--images: another file" in done.out
+        return
+    content = json.loads(file.read_text())
+    content["command"] = ["detmap", "eval", str(VOC), str(TEXT), f"--images={ids}"]
+    file.write_text(json.dumps(content))
+    content = explained(1, VOC, TEXT, "--receipt", file)
+    assert content["cause"] == "inputs that are read otherwise"
+    assert {step["switch"] for step in content["steps"]} == {"files"}
+
+
+def test_links_in_a_folder_are_followed_once_and_never_out_of_it(tmp_path: Path) -> None:
+    shutil.copytree(TEXT, tmp_path / "away")
+    (tmp_path / "D").mkdir()
+    (tmp_path / "secret.txt").write_text("not part of it")
+    (tmp_path / "D" / "inner").symlink_to(tmp_path / "away")
+    (tmp_path / "D" / "again").symlink_to(tmp_path / "D" / "inner")
+    (tmp_path / "D" / "self").symlink_to(tmp_path / "D")
+    (tmp_path / "D" / "up").symlink_to(tmp_path)
+    found = receipt.digest_of(tmp_path / "D")
+    assert {Path(name).parent.name for name in found["members"]} == {"again"}
+    assert found["files"] == 6
+    (tmp_path / "D" / "gone.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(detmap.DataError, match=r"gone\.txt"):
+        receipt.digest_of(tmp_path / "D")
+
+
+def test_a_number_that_is_undefined(tmp_path: Path) -> None:
+    truth = json.loads(COCO.read_text()) | {"annotations": []}
+    make.write(tmp_path / "none.json", truth)
+    file = written(tmp_path / "run.json", tmp_path / "none.json", FIRST)
+    assert run("verify", file, "--truth", tmp_path / "none.json", "--detections", FIRST).code == 0
+    content = explained(1, COCO, FIRST, "--receipt", file)
+    assert content["cause"] == "another truth"
+    (part,) = [each for each in content["parts"] if each["part"] == "AP"]
+    assert part["first"] == "undefined"
+    assert "AP is undefined on 60 images" in run("cite", file).out
 
 
 def moved(page: str) -> str:
@@ -288,6 +339,8 @@ def test_what_makes_no_sense_is_refused(known: Path, tmp_path: Path) -> None:
     refused(known)
     refused(COCO)
     refused("--receipt", known)
+    assert "TRUTH DETECTIONS --receipt" in refused(known, FIRST).err
+    assert "TRUTH DETECTIONS --receipt" in refused(COCO, known).err
     refused(COCO, "--receipt", known, "--receipt", known)
     refused(COCO, FIRST, "--receipt", known, "--receipt", known, "--receipt", known)
     refused(COCO, FIRST, "--receipt", known, "--to", "voc2012")

@@ -49,11 +49,17 @@ def named(arguments: argparse.Namespace) -> list[str]:
     where they are such.
     """
     words = [*arguments.receipt, *arguments.signature]
-    places = [arguments.truth, arguments.detections]
-    if not words and all(each is not None and _is_record(each) for each in places):
-        arguments.truth = arguments.detections = None
-        return [str(each) for each in places]
-    return words
+    places = [each for each in (arguments.truth, arguments.detections) if each is not None]
+    if words or not places:
+        return words
+    are = [_is_record(each) for each in places]
+    if any(are) and not (len(are) == 2 and all(are)):
+        fix = "give two of them, or TRUTH DETECTIONS --receipt FILE"
+        raise DetmapError(places[are.index(True)], "is what was written of one result", fix)
+    if not any(are):
+        return words
+    arguments.truth = arguments.detections = None
+    return [str(each) for each in places]
 
 
 def run(arguments: argparse.Namespace, words: list[str]) -> int:
@@ -110,7 +116,9 @@ def _earlier(
         if all(then[role] and _is_intact(str(then[role]), wanted[role]) for role in wanted):
             found += _station("files", "as they were", known, then)
     if any(name.startswith("--") for name in differ):
-        at_hand = {name: now[name] if name in wanted else None for name in now}
+        own = {name: receipts.place_of(known, name) for name in receipts.FILES}
+        at_hand = {name: now[name] or own.get(name) for name in now if name in wanted}
+        at_hand = {**dict.fromkeys(now), **at_hand}
         found += _station("other files", ", ".join(sorted(differ)), known, at_hand)
     return found
 
@@ -149,11 +157,8 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
         }
         output.write_json(content, arguments)
     else:
-        rows = tuple(
-            (part.name, part.theirs, part.ours, part.remark)
-            for part in parts
-            if not part.same and part.name not in FOLLOWING
-        )
+        shown = [part for part in parts if not part.same and part.name not in FOLLOWING] or parts
+        rows = tuple((part.name, part.theirs, part.ours, part.remark) for part in shown)
         below = (
             f"they differ by {cause}" if cause else "nothing differs that decides",
             f"the same: {', '.join(part.name for part in parts if part.same) or 'nothing'}",

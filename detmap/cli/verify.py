@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             streams.say(f"note: {_line(part)}\n")
     if cause:
         streams.inform(f"{arguments.receipt}: the two differ by {cause}\n")
+        streams.say("note: `detmap explain TRUTH DETECTIONS --receipt` says what each is worth\n")
     return int(bool(cause))
 
 

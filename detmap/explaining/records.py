@@ -249,7 +249,8 @@ def _option(value: Any) -> str:
 
 def _of_file(role: str, one: Any, other: Any) -> Part:
     """A file or folder, by its digest."""
-    name = f"{role.replace('_', ' ')} file"
+    option = role not in ("truth", "detections")
+    name = f"--{role.replace('_', '-')} file" if option else f"{role} file"
     x, y = (f"sha256 {each['sha256'][:12]}" if each else "none" for each in (one, other))
     remark, members = "", Members()
     if one and other and x != y:
@@ -336,6 +337,11 @@ def _shown(value: Any) -> str:
     )
 
 
+def is_option(part: Part) -> bool:
+    """Whether a part is an option of how inputs are read."""
+    return part.name.startswith("--")
+
+
 def cause(parts: tuple[Part, ...]) -> str:
     """Why two numbers differ, in one sentence; "" where nothing that decides differs."""
     if all(part.same for part in parts if part.decides):
@@ -353,7 +359,7 @@ def cause(parts: tuple[Part, ...]) -> str:
         found.append("other data")
     if "proto" in differ:
         found.append("other rules")
-    if any(name.startswith("--") for name in differ):
+    if any(part.decides or "data" in differ for part in differ.values() if is_option(part)):
         found.append("inputs that are read otherwise")
     if found:
         return ", ".join(found)
