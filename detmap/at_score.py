@@ -18,7 +18,10 @@ TINY = 1e-16  # what yolov5 adds to what it divides by
 
 
 def points(
-    matches: Matches, sought: NDArray[Any], judged: NDArray[np.int64], weight: Floats | None = None
+    matches: Matches,
+    positives: NDArray[Any],
+    judged: NDArray[np.int64],
+    weight: Floats | None = None,
 ) -> dict[int, Floats]:
     """Place of an IoU threshold -> (3, 1 + J) precision, recall and F1, of all classes and of each
     judged one; for the thresholds that rows of the protocol ask for.
@@ -26,7 +29,7 @@ def points(
     Parameters
     ----------
     matches : of one protocol
-    sought : (K, A) the objects that recall is a share of
+    positives : (K, A) the objects that recall is a share of
     judged : (J,) classes with such an object
     weight : (I,) how often each image counts; once where None
     """
@@ -40,7 +43,7 @@ def points(
         hit = (matches.tp[:, a] & bit) != 0
         each = np.ones(len(matches)) if weight is None else weight[matches.image]
         gain = np.where(counts, each, 0.0)
-        n_objects = sought[:, a].astype(np.float64)
+        n_objects = positives[:, a].astype(np.float64)
         if protocol.operating.rule == "above":
             found[t] = _above(matches, hit, gain, n_objects, judged)
         else:

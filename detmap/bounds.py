@@ -22,7 +22,7 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     """A remark where the order of equal scores changes a printed digit of a metric."""
     protocol = matches.protocol
     low, high = extremes(matches, scores, threads)
-    found = []
+    metrics = []
     for row in protocol.rows()[0]:
         if row.kind != "AP":  # recall does not move
             continue
@@ -31,13 +31,13 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
             for each in (low, high)
         )
         if a != b:
-            found.append(f"{row.name} {a} to {b}")
-    if not found:
+            metrics.append(f"{row.name} {a} to {b}")
+    if not metrics:
         return []
-    shown = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
-    verb = "metric depends" if len(found) == 1 else "metrics depend"
+    shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
+    verb = "metric depends" if len(metrics) == 1 else "metrics depend"
     text = f"{verb} on the order of equal scores: {shown} (--ties tells more)"
-    return [Note("ties-show", text, len(found))]
+    return [Note("ties-show", text, len(metrics))]
 
 
 def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
@@ -55,7 +55,7 @@ def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tu
             classes,
             setting.ranked,
             matches.score,
-            setting.sought,
+            setting.positives,
             setting.rule,
             best,
             worst,
@@ -81,9 +81,9 @@ class Setting:
         ap = matches.protocol.ap
         self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
         self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
-        self.sought = counting.sought(matches)
+        self.positives = counting.positives(matches)
         self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
-        self.place = np.full(len(self.sought), -1)
+        self.place = np.full(len(self.positives), -1)
         self.place[scores.judged] = np.arange(len(scores.judged))
         n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
         self.shape = n_judged, n_areas, n_thresholds, n_terms

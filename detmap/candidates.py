@@ -81,14 +81,16 @@ def candidates(
     i = np.repeat(np.arange(len(mine)), n_met)
     g = np.arange(len(i)) - np.repeat(np.cumsum(n_met) - n_met, n_met) + first[i]
     native = truth.box_format
-    found, sought = edges(detections, protocol, native), edges(truth, protocol, native)
+    det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
     parts = []
     for absorbing, some in ((False, ~absorb != 0), (True, absorb != 0)):
         if some.all():
             d, of = i, g
         else:
             d, of = i[some[g]], g[some[g]]
-        overlap = overlaps(found, sought, mine[d], obj_rows[of], protocol, over_own_area=absorbing)
+        overlap = overlaps(
+            det_edges, obj_edges, mine[d], obj_rows[of], protocol, over_own_area=absorbing
+        )
         if np.isnan(overlap).any():
             row = int(mine[d[np.argmax(np.isnan(overlap))]])
             raise DataError(
@@ -166,14 +168,16 @@ def sorted_own(
     best = np.maximum.reduceat(pairs.overlap, begins) if len(begins) else pairs.overlap
     keep = pairs.overlap == np.repeat(best, sizes)
     n_best = np.add.reduceat(keep.astype(np.int64), begins) if len(begins) else sizes
-    found, sought = (edges(table, protocol, truth.box_format) for table in (detections, truth))
+    det_edges, obj_edges = (
+        edges(table, protocol, truth.box_format) for table in (detections, truth)
+    )
     image, label = truth.image[obj_rows], truth.label[obj_rows]
     for i in np.flatnonzero(n_best > 1).tolist():
         mine = slice(off[i], off[i + 1])
         row = rows[pairs.detection[off[i]]]
         cell = np.flatnonzero((image == detections.image[row]) & (label == detections.label[row]))
         d = np.full(len(cell), row)
-        overlap = overlaps(found, sought, d, obj_rows[cell], protocol)
+        overlap = overlaps(det_edges, obj_edges, d, obj_rows[cell], protocol)
         keep[mine] = pairs.object[mine] == cell[np.argsort(overlap)[-1]]
     return pairs.take(keep), int((n_best > 1).sum())
 

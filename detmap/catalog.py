@@ -54,13 +54,13 @@ def summed(notes: Iterable[Note]) -> list[Note]:
     """The notes, those about dropped detections added up where they differ in their source alone:
     those of an evaluator name the batch.
     """
-    found: dict[Any, Note] = {}
+    sums: dict[Any, Note] = {}
     for note in notes:
         key = (note.code, note.text) if note.code in DROPPED else note
-        before = found.get(key)
+        before = sums.get(key)
         count = note.count + before.count if before else 0
-        found[key] = Note(note.code, note.text, count) if before else note
-    return list(found.values())
+        sums[key] = Note(note.code, note.text, count) if before else note
+    return list(sums.values())
 
 
 def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ class Categories(Immutable):
             if self.names.count(name_or_id) == 1:
                 return self.names.index(name_or_id)
         elif isinstance(name_or_id, int | np.integer):
-            found = np.flatnonzero(self.ids == name_or_id)
-            if found.size:
-                return int(found[0])
+            places = np.flatnonzero(self.ids == name_or_id)
+            if places.size:
+                return int(places[0])
         raise DataError("class", f"no class {name_or_id!r}", f"the classes are {few(self.names)}")
 
 

@@ -155,14 +155,14 @@ def _judged(
     known = next((each.protocol for each in ready if each is not None), None)
     wanted = protocol if protocol is not None or settings else known
     table, rules = read_truth_and_protocol(truth, wanted, settings)
-    found = []
+    judged = []
     for each, own in zip(given, ready, strict=True):
         if own is None:
             if not isinstance(each, Detections):
                 each = read_detections(check_file(each), table)
             own = match(table, each, rules, threads=threads)
-        found.append(own)
-    return found
+        judged.append(own)
+    return judged
 
 
 def is_saved(given: object) -> bool:
@@ -197,12 +197,12 @@ def _names(given: Sequence[Given], names: Sequence[str] | None) -> list[str]:
 
 def names_of(given: Sequence[Given]) -> list[str]:
     """Names by paths and places, each once."""
-    found: list[str] = []
+    names: list[str] = []
     for i, each in enumerate(given):
         name = Path(each).stem if isinstance(each, str | Path) else f"detector {i + 1}"
-        if name in found or not name:
+        if name in names or not name:
             name = str(each) if isinstance(each, str | Path) else name
-        while name in found:
+        while name in names:
             name += "'"
-        found.append(name)
-    return found
+        names.append(name)
+    return names

@@ -11,7 +11,7 @@ from detmap.matches import Matches
 from detmap.rows import labels
 
 
-def sought(matches: Matches) -> NDArray[np.int64]:
+def positives(matches: Matches) -> NDArray[np.int64]:
     """(K, A) what recall is over: objects to find, or neutral ones too, as the protocol has it."""
     return n_objects(matches, None, counted=matches.protocol.ap.recall_over == "counted")
 

@@ -186,12 +186,12 @@ def scores(
     weight = None if weights is None else given.weights("weights", weights, matches.n_images)
     limits = np.array(matches.protocol.max_dets(), dtype=np.int64)
     n_objects = counting.n_objects(matches, weight, counted=True)
-    sought = counting.n_objects(matches, weight, counted=ap.recall_over == "counted")
+    positives = counting.n_objects(matches, weight, counted=ap.recall_over == "counted")
     points = ap.points()
     n_terms = len(points) if ap.rule.samples else 1
     n_classes, n_areas = n_objects.shape
     n_thresholds = len(matches.protocol.thresholds())
-    judged = np.flatnonzero((sought > 0).any(axis=1))
+    judged = np.flatnonzero((positives > 0).any(axis=1))
     cells = n_areas * n_thresholds
     memory.require(  # an array and its transpose; counts of every class
         8 * cells * (2 * len(judged) * (n_terms + len(limits)) + 4 * n_classes),
@@ -229,7 +229,7 @@ def scores(
             ranked,
             matches.image,
             weight,
-            sought,
+            positives,
             limits,
             rule,
             scratch,
@@ -242,17 +242,17 @@ def scores(
         scratch = kernels.empty_true_positives(n_areas, n_thresholds, int(most[classes].max()))
         recall, precision = np.empty((2, scratch.row.shape[2]))
         kernels.score_classes(
-            classes, ranked, sought, limits, rule, scratch, recall, precision, summary
+            classes, ranked, positives, limits, rule, scratch, recall, precision, summary
         )
 
     each_batch(score_some if weight is None else score_weighted, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
-        to_find = np.where(sought > 0, sought, np.nan)[judged]
+        to_find = np.where(positives > 0, positives, np.nan)[judged]
         recall = summary.n_within / to_find[:, None, :, None]
     by_class_last = (1, 2, 0)
     n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
     if whole:
-        terms = whole_curves.terms(matches, ap, sought, judged, weight)
+        terms = whole_curves.terms(matches, ap, positives, judged, weight)
     else:
         terms = np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0))
     return Scores(
@@ -264,8 +264,8 @@ def scores(
         n_fp,
         counting.in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
         counting.n_images(matches, weight),
-        whole_curves.pooled(matches, ap, sought, weight) if ap.pool == "all" else None,
-        at_score.points(matches, sought, judged, weight),
+        whole_curves.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
+        at_score.points(matches, positives, judged, weight),
     )
 
 

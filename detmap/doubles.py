@@ -42,7 +42,7 @@ def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]
     behind = np.arange(len(cell)) - first  # how many better ones the cell has
     boxes = edges(rows)[order]
     ends = np.concatenate([[0], np.cumsum(behind)])
-    found = [np.zeros((2, 0), dtype=np.int64)]
+    parts = [np.zeros((2, 0), dtype=np.int64)]
     begin = 0
     while begin < len(cell):
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
@@ -51,7 +51,7 @@ def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]
         worse = begin + nth
         better = first[worse] + np.arange(off[-1]) - off[nth]
         met = ious(boxes[better], boxes[worse]) > least
-        found.append(np.stack([order[better[met]], order[worse[met]]]))
+        parts.append(np.stack([order[better[met]], order[worse[met]]]))
         begin = end
-    both = np.concatenate(found, axis=1)
+    both = np.concatenate(parts, axis=1)
     return both[0], both[1]

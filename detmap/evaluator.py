@@ -167,19 +167,19 @@ class Evaluator(Locked):
                 "write them to COCO files, and give these to detmap.evaluate or `detmap match`",
             )
         known = self.truth is not None
-        found, sought = pair(predictions, targets, known, self.box_format)
-        if not found:
+        predicted, annotated = pair(predictions, targets, known, self.box_format)
+        if not predicted:
             return
-        ids, place, numbered = identify(found, sought, self._seen, self._numbered, known)
+        ids, place, numbered = identify(predicted, annotated, self._seen, self._numbered, known)
         notes: tuple[Note, ...] = ()
         if self.truth is None:
-            truth = self._reader.targets(ids, place, sought)
+            truth = self._reader.targets(ids, place, annotated)
         else:
-            truth, place, found, notes = self._reader.known(self.truth, ids, place, found)
+            truth, place, predicted, notes = self._reader.known(self.truth, ids, place, predicted)
         part = Matches.empty(self.protocol, self.categories)
-        if found:
-            predicted = self._reader.predictions(truth, place, found)
-            part = match(truth, predicted, self.protocol, threads=1)
+        if predicted:
+            detections = self._reader.predictions(truth, place, predicted)
+            part = match(truth, detections, self.protocol, threads=1)
         notes = distinct(part.notes, notes)
         self._parts.append(replace(part, position=np.zeros_like(part.position), notes=notes))
         self._seen.update(ids.tolist())

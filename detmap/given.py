@@ -74,12 +74,12 @@ def number(where: str, value: Any, fix: str = "give a number", most: float = MOS
     """
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
-        found = float(value) if real else math.nan
+        real_number = float(value) if real else math.nan
     except OverflowError:
-        found = math.nan
-    if not abs(found) <= most:
+        real_number = math.nan
+    if not abs(real_number) <= most:
         raise DataError(where, f"{value!r:.60}", fix)
-    return found
+    return real_number
 
 
 def fraction(where: str, value: Any) -> float:
@@ -89,10 +89,10 @@ def fraction(where: str, value: Any) -> float:
     ------
     DataError : anything else
     """
-    found = number(where, value)
-    if not 0 <= found <= 1:
+    share = number(where, value)
+    if not 0 <= share <= 1:
         raise DataError(where, f"{value!r}", "a fraction in [0, 1]")
-    return found
+    return share
 
 
 def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:

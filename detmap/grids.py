@@ -59,11 +59,11 @@ RECIPE = re.compile(rf"(?:(matlab|arange|decimal|float32) )?({NUMBER}):({NUMBER}
 
 
 def _parse(recipe: str) -> tuple[str, float, float, float]:
-    found = RECIPE.fullmatch(recipe.strip(" "))
-    if not found:
+    match = RECIPE.fullmatch(recipe.strip(" "))
+    if not match:
         raise ValueError
-    start, step, stop = (float(x) for x in found.groups()[1:])
+    start, step, stop = (float(x) for x in match.groups()[1:])
     finite = all(math.isfinite(x) for x in (start, step, stop))
     if not (finite and step > 0 and stop >= start and (stop - start) / step < 1e6):
         raise ValueError
-    return found.group(1) or "linspace", start, step, stop
+    return match.group(1) or "linspace", start, step, stop

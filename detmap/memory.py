@@ -24,10 +24,12 @@ def available() -> int | None:
 
     Pages that only cache files count as free: the system takes them back before it refuses.
     """
-    found = []
+    limits = []
     with suppress(OSError, ValueError, IndexError):
         lines = MEMINFO.read_text().splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        limits += [
+            1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")
+        ]
     for folder, limit, usage, prefix in (
         (CGROUP, "memory.max", "memory.current", ""),
         (CGROUP / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),  # v1
@@ -36,8 +38,8 @@ def available() -> int | None:
             most = (folder / limit).read_text().strip()
             if most != "max":
                 used = int((folder / usage).read_text())
-                found.append(int(most) - max(0, used - _reclaimable(folder, prefix)))
-    return min(found, default=None)
+                limits.append(int(most) - max(0, used - _reclaimable(folder, prefix)))
+    return min(limits, default=None)
 
 
 def _reclaimable(folder: Path, prefix: str) -> int:

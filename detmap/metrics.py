@@ -90,15 +90,15 @@ class Axes:
             (name if re.fullmatch(r"[a-z]", name) else f"-{name}", (self.main, name))
             for name in self.groups
         ]
-        found = dict(written)
-        if len(found) < len(written):
+        suffixes = dict(written)
+        if len(suffixes) < len(written):
             twice = {suffix for suffix, _ in written if [s for s, _ in written].count(suffix) > 1}
             raise ProtocolError(
                 "groups",
                 f"{', '.join(sorted(twice))} would stand for a subset and for a group",
                 "give the group another name",
             )
-        return found
+        return suffixes
 
 
 def metric_rows(texts: Sequence[str], axes: Axes) -> tuple[list[MetricRow], list[str]]:
@@ -139,15 +139,15 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
         if len(named) != 1 or not NAME.fullmatch(name):
             raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
         return [replace(named[0], name=name)]
-    found = GRAMMAR.fullmatch(text)
-    if not found or (found["kind"] == "mAP" and found["iou"]):
+    match = GRAMMAR.fullmatch(text)
+    if not match or (match["kind"] == "mAP" and match["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
-    if found["kind"] in POINT and (found["of"] or found["axes"]):
+    if match["kind"] in POINT and (match["of"] or match["axes"]):
         fix = "write P, R or F1, with an IoU in percent at most"
         raise ProtocolError("metrics", f"{text!r} is read of all objects alone", fix)
     suffixes = axes.suffixes()
-    of, limits = [found["of"] or ""], [("", axes.limits[-1])]
-    for axis in found["axes"].split("@")[1:]:
+    of, limits = [match["of"] or ""], [("", axes.limits[-1])]
+    for axis in match["axes"].split("@")[1:]:
         numbers = [(str(n) if n < NO_LIMIT else "", n) for n in axes.limits]
         if axis in ("subset", "group") and of == [""]:
             of = [
@@ -172,17 +172,17 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
             raise ProtocolError(
                 "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
             )
-    kind = found["kind"].removeprefix("m")
+    kind = match["kind"].removeprefix("m")
     if kind == "AP" and any(limit != axes.limits[-1] for _, limit in limits):
         raise ProtocolError(
             "metrics",
             f"{text!r}: AP is that of the highest limit",
             "write AP, and set limits.max_dets to the limit alone; AR has a row for each limit",
         )
-    iou = float(found["iou"]) / 100 if found["iou"] else None
+    iou = float(match["iou"]) / 100 if match["iou"] else None
     if kind in POINT and iou is None:
         iou = axes.at_point()
-    stem = found["kind"] + (found["iou"] or "")
+    stem = match["kind"] + (match["iou"] or "")
     return [
         MetricRow(stem + suffix + number, kind, iou, *places[suffix], limit)
         for suffix in of

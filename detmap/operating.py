@@ -110,10 +110,10 @@ def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operatin
     def choose(points: Points) -> int | None:
         return last(points.threshold >= threshold)
 
-    found = _operating(matches, a, t, 1.0, choose)
-    for row in (*found.per_class, found.micro, found.macro):
+    chosen = _operating(matches, a, t, 1.0, choose)
+    for row in (*chosen.per_class, chosen.micro, chosen.macro):
         row["threshold"] = float(threshold)
-    return found
+    return chosen
 
 
 def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:

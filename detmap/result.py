@@ -281,8 +281,8 @@ class Result:
     def _operating(self, rule: str, iou: float | None, value: float) -> Operating:
         from detmap import operating
 
-        found: Operating = getattr(operating, rule)(*self._rows(iou), value)
-        return found
+        points: Operating = getattr(operating, rule)(*self._rows(iou), value)
+        return points
 
     def plot(self, path: str | Path, *, iou: float | None = None) -> None:
         """Draw precision over recall by class, subset and IoU, and F1 over the score, to a .png,
@@ -388,7 +388,7 @@ class Result:
 
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)
-        return formats.plain(self.tables()) + notes
+        return formats.text(self.tables()) + notes
 
 
 def _count(number: Any) -> int | float:

@@ -87,16 +87,16 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     if truth.scope is not None:
         image = labels(truth.scope.off)
         objects ^= fold_table(n_images, image, truth.scope.label, truth.scope.kind)
-    found = fold_table(
+    detections_digest = fold_table(
         n_images, detections.image, detections.label, detections.boxes, detections.score
     )
     if truth.shapes is not None:
         objects ^= fold_table(n_images, truth.image, truth.label, truth.shapes.digest())
     if detections.shapes is not None:
-        found ^= fold_table(
+        detections_digest ^= fold_table(
             n_images, detections.image, detections.label, detections.shapes.digest()
         )
-    return np.stack([objects, found], axis=1)
+    return np.stack([objects, detections_digest], axis=1)
 
 
 def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:

@@ -100,8 +100,8 @@ def of_classes(
         total = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         scope = Scope(total[scope.off], place[scope.label[kept]], scope.kind[kept])
     objects = np.flatnonzero(place[truth.label] >= 0)
-    found = np.flatnonzero(place[detections.label] >= 0)
-    some, theirs = truth.take(objects), detections.take(found)
+    rows = np.flatnonzero(place[detections.label] >= 0)
+    some, theirs = truth.take(objects), detections.take(rows)
     return (
         replace(some, categories=categories, label=place[some.label], scope=scope),
         replace(theirs, categories=categories, label=place[theirs.label]),

@@ -148,7 +148,7 @@ def stand_in_for_pycocotools() -> None:
         {"id": i, "image_id": image, "category_id": label, "bbox": box, "area": 9, "iscrowd": 0}
         for i, (image, label, box) in enumerate(zip(IMAGES, CLASSES, BOXES, strict=True), 1)
     ]
-    truth, found = compat.COCO(), [{**row, "score": 0.5} for row in rows]
+    truth, detections = compat.COCO(), [{**row, "score": 0.5} for row in rows]
     truth.dataset = {
         "images": [{"id": 1, "width": 99, "height": 99}, {"id": 2, "width": 99, "height": 99}],
         "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
@@ -157,7 +157,7 @@ def stand_in_for_pycocotools() -> None:
     with redirect_stdout(StringIO()):
         truth.createIndex()
         for thresholds in (10, 17):
-            run = compat.COCOeval(truth, truth.loadRes([dict(row) for row in found]), "bbox")
+            run = compat.COCOeval(truth, truth.loadRes([dict(row) for row in detections]), "bbox")
             run.params.iouThrs = np.linspace(0.5, 0.9, thresholds)
             run.evaluate()
             run.accumulate()

@@ -34,7 +34,7 @@ def needed(protocol: Protocol, ap: AveragePrecision) -> bool:
 def terms(
     matches: Matches,
     ap: AveragePrecision,
-    sought: NDArray[Any],
+    positives: NDArray[Any],
     judged: NDArray[np.int64],
     weight: Floats | None = None,
 ) -> Floats:
@@ -44,31 +44,31 @@ def terms(
     ----------
     matches : of one protocol
     ap : the integrator
-    sought : (K, A) the objects that recall is a share of
+    positives : (K, A) the objects that recall is a share of
     judged : (J,) classes with such an object
     weight : (I,) how often each image counts; once where None
     """
     n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
     n_terms = len(ap.points()) if ap.rule.samples else 1
-    found = np.full((n_areas, n_thresholds, n_terms, len(judged)), np.nan)
+    values = np.full((n_areas, n_thresholds, n_terms, len(judged)), np.nan)
     true_first = matches.protocol.ranking.equal == "true_first"
     for j, k in enumerate(judged.tolist()):
         mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
         tp, ignored, score = matches.tp[mine], matches.ignored[mine], matches.score[mine]
         gain = None if weight is None else weight[matches.image[mine]]
         for a in range(n_areas):
-            if sought[k, a] == 0:
+            if positives[k, a] == 0:
                 continue
             for t in range(n_thresholds):
                 listed = _listed(tp[:, a], ignored[:, a], score, t, true_first)
                 hit = (tp[listed, a] & tp.dtype.type(1 << t)) != 0
                 gains = None if gain is None else gain[listed]
-                found[a, t, :, j] = integrate(hit, float(sought[k, a]), ap, gains)
-    return found
+                values[a, t, :, j] = integrate(hit, float(positives[k, a]), ap, gains)
+    return values
 
 
 def pooled(
-    matches: Matches, ap: AveragePrecision, sought: NDArray[Any], weight: Floats | None = None
+    matches: Matches, ap: AveragePrecision, positives: NDArray[Any], weight: Floats | None = None
 ) -> Floats:
     """(A, T, R) the terms of one curve for all classes.
 
@@ -84,11 +84,11 @@ def pooled(
     number = ranked_number(matches.protocol)
     score, sort = matches.score.astype(number), matches.protocol.ranking.sort
     n_terms = len(ap.points()) if ap.rule.samples else 1
-    found = np.full((n_areas, n_thresholds, n_terms), np.nan)
+    values = np.full((n_areas, n_thresholds, n_terms), np.nan)
     for a in range(n_areas):
-        n_objects = float(sought[:, a].sum())
+        n_objects = float(positives[:, a].sum())
         for t in range(n_thresholds if n_objects else 0):
-            listed = as_listed[sought[label[as_listed], a] > 0]
+            listed = as_listed[positives[label[as_listed], a] > 0]
             if matches.protocol.ranking.ignored == "leave":
                 listed = listed[matches.ignored[listed, a] & matches.tp.dtype.type(1 << t) == 0]
             whole = np.array([0, len(listed)], dtype=np.int64)
@@ -97,8 +97,8 @@ def pooled(
             kept = _listed(tp, ignored, matches.score[rows], t)
             hit = (tp[kept] & tp.dtype.type(1 << t)) != 0
             gains = None if weight is None else weight[matches.image[rows[kept]]]
-            found[a, t] = integrate(hit, n_objects, ap, gains)
-    return found
+            values[a, t] = integrate(hit, n_objects, ap, gains)
+    return values
 
 
 def _listed(

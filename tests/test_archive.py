@@ -294,7 +294,7 @@ def test_names_and_notes_of_a_file_write_no_lines_of_their_own(
 
     result = detmap.summarize(forged(matches, tmp_path / "part.npz", names))
     listed = result.tables(per_class=True)
-    texts = [formats.plain(listed), formats.markdown(listed), str(result)]
+    texts = [formats.text(listed), formats.markdown(listed), str(result)]
     for text in texts:
         assert all(c == "\n" or c.isprintable() for c in text)
     assert r"a\x1b[2J\nAP  1.0000" in texts[0]

@@ -181,6 +181,7 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
         "ranking",
         "ap",
         "mean",
+        "operating",
         "metrics",
         "subsets",
         "groups",

@@ -35,20 +35,20 @@ def per_image(truth: Truth, detections: Detections) -> list[tuple[Fields, Fields
     """Tables as (prediction, target) dicts, one pair an image."""
     ids, out = truth.categories.ids, []
     for i, image_id in enumerate(truth.images.ids.tolist()):
-        found, sought = detections.image == i, truth.image == i
+        predicted, annotated = detections.image == i, truth.image == i
         prediction = {
             "image_id": image_id,
-            "boxes": detections.boxes[found],
-            "scores": detections.score[found],
-            "labels": ids[detections.label[found]],
+            "boxes": detections.boxes[predicted],
+            "scores": detections.score[predicted],
+            "labels": ids[detections.label[predicted]],
         }
         target = {
             "image_id": image_id,
-            "boxes": truth.boxes[sought],
-            "labels": ids[truth.label[sought]],
-            "area": truth.area[sought],
-            "iscrowd": truth.crowd[sought],
-            "difficult": truth.difficult[sought],
+            "boxes": truth.boxes[annotated],
+            "labels": ids[truth.label[annotated]],
+            "area": truth.area[annotated],
+            "iscrowd": truth.crowd[annotated],
+            "difficult": truth.difficult[annotated],
         }
         out.append((prediction, target))
     return out
@@ -211,11 +211,15 @@ def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     rng = np.random.default_rng(1)
     size = (512, 1024)
     xywh = rng.integers(0, 200, (30, 4)) / 2
-    sought = {"labels": np.arange(30) % 3, "orig_size": size, "boxes": boxes_in(kind, xywh, size)}
+    annotated = {
+        "labels": np.arange(30) % 3,
+        "orig_size": size,
+        "boxes": boxes_in(kind, xywh, size),
+    }
     shifted = xywh + np.array([1, 0, 0, 0])
-    found = {**sought, "boxes": boxes_in(kind, shifted, size), "scores": rng.random(30)}
+    found = {**annotated, "boxes": boxes_in(kind, shifted, size), "scores": rng.random(30)}
     stream = Evaluator(classes=[0, 1, 2], box_format=kind)
-    stream.update([found], [sought])
+    stream.update([found], [annotated])
     truth = detmap.truth_from_arrays(np.zeros(30, int), np.arange(30) % 3, xywh)
     detections = detmap.detections_from_arrays(
         truth, np.zeros(30, int), np.arange(30) % 3, shifted, found["scores"]
@@ -261,8 +265,8 @@ def test_other_float64_corners_are_those_of_the_same_arithmetic() -> None:
     stream = Evaluator(classes=["a", "b", "c"])
     for i in (3, 1, 0, 4, 2):
         mine = image == i
-        sought = {"boxes": corners[mine], "labels": label[mine], "image_id": i}
-        stream.update([{**sought, "scores": score[mine]}], [sought])
+        annotated = {"boxes": corners[mine], "labels": label[mine], "image_id": i}
+        stream.update([{**annotated, "scores": score[mine]}], [annotated])
     assert_same(stream.matches, detmap.match(truth, detections, stream.protocol), but=("position",))
 
 
@@ -297,41 +301,44 @@ class Tensor:
 
 
 def plain() -> tuple[Fields, Fields]:
-    sought = {"boxes": np.array([[10.0, 10, 50, 50], [60, 10, 90, 40]]), "labels": np.array([0, 1])}
-    return {**sought, "scores": np.array([0.5, 0.75])}, sought
+    annotated = {
+        "boxes": np.array([[10.0, 10, 50, 50], [60, 10, 90, 40]]),
+        "labels": np.array([0, 1]),
+    }
+    return {**annotated, "scores": np.array([0.5, 0.75])}, annotated
 
 
 @pytest.mark.parametrize(
     "wrap", [ByDlpack, Tensor, np.ndarray.tolist, lambda a: a[::1][:, None][:, 0]]
 )
 def test_arrays_of_other_packages(wrap: Any) -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
     wrapped = {
         key: wrap(value) if wrap is not Tensor or key != "labels" else value
-        for key, value in found.items()
+        for key, value in predicted.items()
     }
-    stream.update([wrapped], [sought])
+    stream.update([wrapped], [annotated])
     assert stream.compute().metrics["AP"] == pytest.approx(1)
 
 
 def test_bfloat16_as_jax_hands_it_over() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    found, sought = plain()
+    predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
-    found["boxes"] = found["boxes"].astype(ml_dtypes.bfloat16)
-    stream.update([found], [sought])
+    predicted["boxes"] = predicted["boxes"].astype(ml_dtypes.bfloat16)
+    stream.update([predicted], [annotated])
     assert stream.compute().metrics["AP"] == pytest.approx(1)
 
 
 def test_detections_of_supervision() -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
     as_object = SimpleNamespace(
-        xyxy=found["boxes"], confidence=found["scores"], class_id=found["labels"]
+        xyxy=predicted["boxes"], confidence=predicted["scores"], class_id=predicted["labels"]
     )
     as_object.metadata = {"image_id": 7}
-    target = SimpleNamespace(xyxy=sought["boxes"], confidence=None, class_id=sought["labels"])
+    target = SimpleNamespace(xyxy=annotated["boxes"], confidence=None, class_id=annotated["labels"])
     stream.update([as_object], [target])
     assert stream.compute().metrics["AP"] == pytest.approx(1)
     assert stream.matches.image_ids.tolist() == [7]
@@ -341,19 +348,19 @@ def test_detections_of_supervision() -> None:
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (1, 0)])
 def test_images_without_boxes(shape: tuple[int, ...]) -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     empty = {"boxes": np.zeros(shape), "labels": np.zeros(0), "scores": np.zeros(0)}
     stream = Evaluator(classes=["a", "b"])
-    stream.update([found, empty, empty], [sought, empty, sought])
+    stream.update([predicted, empty, empty], [annotated, empty, annotated])
     stream.update([empty], [empty])
     assert stream.compute().counts()["missed"] == 2
     assert len(stream) == 4
 
 
 def test_area_where_some_images_have_it() -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
-    stream.update([found, found], [sought, {**sought, "area": [5000, 7.0]}])
+    stream.update([predicted, predicted], [annotated, {**annotated, "area": [5000, 7.0]}])
     assert stream.matches.counted.tolist() == [
         [True, False, True, False],
         [True, False, True, False],
@@ -460,8 +467,8 @@ def test_bad_input_is_named_and_leaves_no_trace(
     side: str, key: str, value: Any, message: str
 ) -> None:
     stream = Evaluator(classes=["a", "b"])
-    found, sought = plain()
-    stream.update([found], [sought])
+    predicted, annotated = plain()
+    stream.update([predicted], [annotated])
     with pytest.raises(DataError, match=message):
         stream.update(*changed(side, key, value))
     assert len(stream) == 1
@@ -470,16 +477,16 @@ def test_bad_input_is_named_and_leaves_no_trace(
 
 def test_an_error_counts_images_as_they_were_given() -> None:
     stream = Evaluator(classes=["a", "b"])
-    found, sought = plain()
+    predicted, annotated = plain()
     batch = [
-        {**found, "image_id": 9},
-        {**found, "image_id": 5, "labels": np.array([0, 3])},
-        {**found, "image_id": 7},
+        {**predicted, "image_id": 9},
+        {**predicted, "image_id": 5, "labels": np.array([0, 3])},
+        {**predicted, "image_id": 7},
     ]
     with pytest.raises(DataError, match=r"predictions\[1\]\.labels\[1\]: no class 3"):
-        stream.update(batch, [sought] * 3)
+        stream.update(batch, [annotated] * 3)
     with pytest.raises(DataError, match=r"targets\[0\]\.boxes: shape"):
-        stream.update(batch[::2], [{**sought, "boxes": np.zeros(3)}, sought])
+        stream.update(batch[::2], [{**annotated, "boxes": np.zeros(3)}, annotated])
 
 
 @pytest.mark.parametrize(
@@ -570,14 +577,14 @@ def test_a_forked_process_does_not_wait_for_a_thread_that_it_lacks() -> None:
 
 
 def test_the_same_image_in_two_updates_or_two_evaluators() -> None:
-    found, sought = plain()
-    named = {**found, "image_id": np.array([4])}
+    predicted, annotated = plain()
+    named = {**predicted, "image_id": np.array([4])}
     one, other = (Evaluator(classes=["a", "b"]) for _ in range(2))
-    one.update([named], [sought]), other.update([named], [sought])
+    one.update([named], [annotated]), other.update([named], [annotated])
     with pytest.raises(DataError, match="4 came before"):
-        one.update([named], [sought])
+        one.update([named], [annotated])
     with pytest.raises(DataError, match="in some batches only"):
-        one.update([found], [sought])
+        one.update([predicted], [annotated])
     with pytest.raises(MergeError, match="more than one part"):
         one.merge(other)
     with pytest.raises(MergeError, match="more than one part"):
@@ -613,11 +620,11 @@ def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
 
 
 def test_a_size_is_needed_for_normalized_boxes() -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     for size in ({}, {"orig_size": (5,)}, {"orig_size": (0, 5)}):
         with pytest.raises(DataError, match=r"predictions\[0\]\.orig_size|targets\[0\]\.orig_size"):
             Evaluator(classes=["a", "b"], box_format="normalized xyxy").update(
-                [{**found, **size}], [{**sought, **size}]
+                [{**predicted, **size}], [{**annotated, **size}]
             )
 
 
@@ -625,9 +632,9 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
 def test_many_updates_take_linear_time() -> None:
     """Rows are merged when asked for, not at every update."""
     stream = Evaluator(classes=["a", "b"])
-    found, sought = plain()
+    predicted, annotated = plain()
     for _ in range(500):
-        stream.update([found], [sought])
+        stream.update([predicted], [annotated])
     assert len(stream._parts) == 500
     assert stream.compute().counts()["tp"] == 1000
     assert len(stream._parts) == 1

@@ -89,9 +89,9 @@ def test_a_rank_that_dies_is_an_error_on_the_others_in_time(tmp_path: Path, case
 
 
 def test_without_a_process_group_there_is_nothing_to_do() -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
-    stream.update([found], [sought])
+    stream.update([predicted], [annotated])
     assert stream.sync() is stream
     assert len(stream) == 1
 
@@ -99,12 +99,12 @@ def test_without_a_process_group_there_is_nothing_to_do() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("gradients", [False, True])
 def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
-    found, sought = plain()
-    tensors = {key: torch.from_numpy(value) for key, value in found.items()}
+    predicted, annotated = plain()
+    tensors = {key: torch.from_numpy(value) for key, value in predicted.items()}
     for key in ("boxes", "scores"):
         tensors[key] = tensors[key].to(getattr(torch, dtype)).requires_grad_(gradients)
     target = {
-        "boxes": torch.from_numpy(sought["boxes"]),
+        "boxes": torch.from_numpy(annotated["boxes"]),
         "labels": torch.tensor([0, 1]),
         "image_id": torch.tensor([3]),
     }
@@ -115,13 +115,15 @@ def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
     assert stream.compute().metrics["AP"] == pytest.approx(1)
     assert stream.matches.image_ids.tolist() == [3, 5]
     numpy = Evaluator(classes=["a", "b"])
-    numpy.update([{**found, "image_id": 3}, {**found, "image_id": 5}], [sought, sought])
+    numpy.update(
+        [{**predicted, "image_id": 3}, {**predicted, "image_id": 5}], [annotated, annotated]
+    )
     assert stream.compute().signature == numpy.compute().signature
 
 
 def test_a_tensor_on_another_device() -> None:
-    found, sought = plain()
+    predicted, annotated = plain()
     with pytest.raises(DataError, match=r"on the CPU .*\.cpu\(\) moves"):
         Evaluator(classes=["a", "b"]).update(
-            [{**found, "boxes": torch.zeros((2, 4), device="meta")}], [sought]
+            [{**predicted, "boxes": torch.zeros((2, 4), device="meta")}], [annotated]
         )

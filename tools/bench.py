@@ -583,7 +583,7 @@ def report(bench: Bench, known: dict[str, Any]) -> int:
         " first column; - was not run or does not count.",
         f"{known['cpu']}, {known['cores']} cores, Python {known['python']}; {versions}.",
     ]
-    print(formats.plain(tables), end="")
+    print(formats.text(tables), end="")
     print("\n".join(about))
     if options.readme:
         text = formats.markdown(tables).strip() + "\n\n" + "\n".join(f"- {line}" for line in about)

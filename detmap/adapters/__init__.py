@@ -155,9 +155,9 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     places = {line: " ".join(words) for line, words in text.lines(path)}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
-    found = joining.images_by_stem(truth, list(places.values()), str(path))
+    images = joining.images_by_stem(truth, list(places.values()), str(path))
     seen: set[int] = set()
-    for (line, name), image in zip(places.items(), found.tolist(), strict=True):
+    for (line, name), image in zip(places.items(), images.tolist(), strict=True):
         if image < 0:
             raise DataError(
                 f"{path}: line {line}",
@@ -169,7 +169,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
                 f"{path}: line {line}", f"image {name!r} is there twice", "name each image once"
             )
         seen.add(image)
-    return found
+    return images
 
 
 @contextmanager

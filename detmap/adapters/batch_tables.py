@@ -86,13 +86,13 @@ def pair(
     ------
     DataError : not lists of images of one length; targets where there should be none, or none
     """
-    found = batches.batch("predictions", predictions)
+    predicted = batches.batch("predictions", predictions)
     if known:
         if targets is not None:
             raise DataError(
                 "targets", "given, but the evaluator has its truth", "leave them out, or truth="
             )
-        return found, [{}] * len(found)
+        return predicted, [{}] * len(predicted)
     if targets is None:
         raise DataError(
             "targets", "missing", "give the targets, or the evaluator its truth= up front"
@@ -103,18 +103,18 @@ def pair(
             what = f"images in one of predictions and targets alone: {few(lone)}"
             raise DataError("targets", what, "give one of each an image")
         targets = {key: targets[key] for key in predictions}
-    sought = batches.batch("targets", targets)
-    if len(sought) != len(found):
-        what = f"{len(sought)} images, but {len(found)} in predictions"
+    annotated = batches.batch("targets", targets)
+    if len(annotated) != len(predicted):
+        what = f"{len(annotated)} images, but {len(predicted)} in predictions"
         raise DataError("targets", what, "give one of each an image")
     if box_format.startswith("normalized"):
-        batches.require_same_sizes(found, sought)
-    return found, sought
+        batches.require_same_sizes(predicted, annotated)
+    return predicted, annotated
 
 
 def identify(
-    found: Sequence[Fields],
-    sought: Sequence[Fields],
+    predicted: Sequence[Fields],
+    annotated: Sequence[Fields],
     seen: Set[Any],
     numbered_before: bool | None,
     known: bool,
@@ -124,7 +124,7 @@ def identify(
 
     Parameters
     ----------
-    found, sought : of each image what was predicted and what is there
+    predicted, annotated : of each image what was predicted and what is there
     seen : the ids of the images that came before
     numbered_before : whether those are numbers of arrival; None where there were none
     known : whether the truth is known up front, so that each image has to be named
@@ -133,9 +133,9 @@ def identify(
     ------
     DataError : ids of two kinds, in some images only, of an image that came before
     """
-    place = np.arange(len(found), dtype=np.int32)
+    place = np.arange(len(predicted), dtype=np.int32)
     ids = []
-    for i, (prediction, target) in enumerate(zip(found, sought, strict=True)):
+    for i, (prediction, target) in enumerate(zip(predicted, annotated, strict=True)):
         own = batches.identifier(f"predictions[{i}]", prediction)
         other = batches.identifier(f"targets[{i}]", target)
         if own is not None and other is not None and own != other:

@@ -85,7 +85,7 @@ def _fields(where: str, image: Any) -> Fields:
     if isinstance(image, Mapping):
         return image
     try:
-        found = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
+        fields = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
         optional = {
             "scores": getattr(image, "confidence", None),
             **(getattr(image, "metadata", None) or {}),
@@ -96,7 +96,7 @@ def _fields(where: str, image: Any) -> Fields:
             f"a {type(image).__name__} where a dict is needed",
             "a dict has boxes, scores and labels, an object xyxy, confidence and class_id",
         ) from None
-    return {**{key: value for key, value in optional.items() if value is not None}, **found}
+    return {**{key: value for key, value in optional.items() if value is not None}, **fields}
 
 
 def identifier(where: str, image: Fields) -> int | str | None:
@@ -315,9 +315,11 @@ def _in_pixels(
     return boxes
 
 
-def require_same_sizes(found: Sequence[Fields], sought: Sequence[Fields]) -> None:
+def require_same_sizes(predicted: Sequence[Fields], annotated: Sequence[Fields]) -> None:
     """An error where an image has one original size in predictions and another in targets."""
-    sizes = [_sizes(where, each) for where, each in (("predictions", found), ("targets", sought))]
+    sizes = [
+        _sizes(where, each) for where, each in (("predictions", predicted), ("targets", annotated))
+    ]
     other = (sizes[0] != sizes[1]).any(axis=1)
     if other.any():
         i = int(np.argmax(other))

@@ -58,22 +58,22 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
     """
     if box_format is not None:
         geometry.require(box_format)
-    found = _layouts(sheet)
-    if box_format is not None and found:
-        fitting = [each for each in found if box_format in MEANINGS[each[0]]]
+    layouts = _layouts(sheet)
+    if box_format is not None and layouts:
+        fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
         if not fitting:
-            kinds = few(sorted({each[0] for each in found}))
+            kinds = few(sorted({each[0] for each in layouts}))
             raise DataError(
                 sheet.source,
                 f"box format {box_format!r}, but the columns are those of {kinds}",
-                f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in found), ()))}",
+                f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in layouts), ()))}",
             )
-        found = fitting
-    if len(found) > 1:
-        both = " and ".join("/".join(columns) for _, columns in found)
+        layouts = fitting
+    if len(layouts) > 1:
+        both = " and ".join("/".join(columns) for _, columns in layouts)
         raise DataError(sheet.source, f"columns of several boxes: {both}", "leave the others out")
-    if found:
-        layout, columns = found[0]
+    if layouts:
+        layout, columns = layouts[0]
         values = np.column_stack(
             [sheet.numbers(column, blank=blank is not None) for column in columns]
         )
@@ -96,22 +96,22 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
 
 def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
     """The ways to read boxes that the columns allow."""
-    found: dict[tuple[str, ...], str] = {}
+    layouts: dict[tuple[str, ...], str] = {}
     for layout, sides in LAYOUTS:
         columns = [sheet.named(names) for names in sides]
         if all(column is not None for column in columns):
-            found[tuple(column for column in columns if column is not None)] = layout
-    corners = {columns: layout for columns, layout in found.items() if layout == "xyxy"}
+            layouts[tuple(column for column in columns if column is not None)] = layout
+    corners = {columns: layout for columns, layout in layouts.items() if layout == "xyxy"}
     if corners:  # beside corners, columns width and height are those of the image
         used = {column for columns in corners for column in columns}
-        found = corners | {
+        layouts = corners | {
             columns: layout
-            for columns, layout in found.items()
+            for columns, layout in layouts.items()
             if layout != "xyxy"
             and not used & set(columns)
             and sheets.spelled(columns[2]) != "width"
         }
-    return [(layout, columns) for columns, layout in found.items()]
+    return [(layout, columns) for columns, layout in layouts.items()]
 
 
 def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:

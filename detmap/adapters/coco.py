@@ -75,8 +75,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
         lacks
     """
-    found = scan_results(path, truth, policy)
-    return decode_results(path, truth, policy) if found is None else found
+    scanned = scan_results(path, truth, policy)
+    return decode_results(path, truth, policy) if scanned is None else scanned
 
 
 # --- two lanes ------------------------------------------------------------------------------------
@@ -84,22 +84,24 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 def scan_instances(path: Path) -> Instances | None:
     """The fast lane of `read_truth`: None where the other lane shall read the file."""
-    found: dict[str, Any] = {}
+    scanned: dict[str, Any] = {}
 
     def read_images(text: bytes) -> coco_scan.Locate:
-        found["images"] = rows = msgspec.json.decode(text, type=list[Image])
+        scanned["images"] = rows = msgspec.json.decode(text, type=list[Image])
         least = coco_decode.least({"images": rows})
         coco_errors.require_once(path, text, coco_errors.IMAGES, least)
-        images = found["image table"] = coco_decode.image_table(path, found["images"])
+        images = scanned["image table"] = coco_decode.image_table(path, scanned["images"])
         if images.ids.dtype.kind != "i":
             raise coco_scan.HandBack
         return Positions(images.ids)
 
     def read_categories(text: bytes) -> coco_scan.Locate:
-        found["categories"] = rows = msgspec.json.decode(text, type=list[Category])
+        scanned["categories"] = rows = msgspec.json.decode(text, type=list[Category])
         least = coco_decode.least({"categories": rows})
         coco_errors.require_once(path, text, coco_errors.CATEGORIES, least)
-        categories = found["category table"] = coco_decode.category_table(path, found["categories"])
+        categories = scanned["category table"] = coco_decode.category_table(
+            path, scanned["categories"]
+        )
         return Positions(categories.ids)
 
     try:
@@ -125,7 +127,11 @@ def scan_instances(path: Path) -> Instances | None:
     if (columns.area < 0).any():
         return None
     return Instances(
-        found["image table"], found["category table"], columns, found["images"], found["categories"]
+        scanned["image table"],
+        scanned["category table"],
+        columns,
+        scanned["images"],
+        scanned["categories"],
     )
 
 
@@ -191,7 +197,7 @@ def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy)
 
 def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
     rows = file.annotations
-    found = [
+    notes = [
         (
             "area-missing",
             "annotations give no area: width times height is used",
@@ -247,7 +253,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             _repeats(rows.ids),
         ),
     ]
-    return tuple(Note(code, text, count, shown(path)) for code, text, count in found if count)
+    return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
 
 
 def _repeats(ids: Any) -> int:

@@ -225,12 +225,12 @@ def results(path: Path, data: bytes) -> Scored:
 
 def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, int]:
     """How often each key is for sure in a file with these lists of records, and another part."""
-    found = dict.fromkeys(lists, 1)
+    counts = dict.fromkeys(lists, 1)
     for rows in lists.values():
         for name in rows[0].__struct_fields__ if rows else ():
             n = len(rows) - field(rows, name).count(None)
-            found[name] = found.get(name, 0) + n
-    return {name: n + unread.count(b'"%s"' % name.encode()) for name, n in found.items()}
+            counts[name] = counts.get(name, 0) + n
+    return {name: n + unread.count(b'"%s"' % name.encode()) for name, n in counts.items()}
 
 
 def field(rows: Iterable[Any], name: str) -> list[Any]:

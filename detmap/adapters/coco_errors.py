@@ -238,9 +238,9 @@ def first_record(path: Path) -> Mapping[str, Any]:
     """The first record of a results file that is a list, empty where it is not to be seen soon."""
     for size in (1 << 12, 1 << 18, 1 << 22):
         with opening.opened(path) as file:
-            found = first_of_list(file.read(0, size))
-        if found is not None:
-            return found
+            record = first_of_list(file.read(0, size))
+        if record is not None:
+            return record
     return {}
 
 

@@ -75,8 +75,8 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
     )
     data = coco_tools.read_bytes(path)
     file: Any = _decoded(path, data, kind, coco_errors.INSTANCES)
-    found = file.annotations
-    values = _values(found, (*names, NESTED))
+    annotations = file.annotations
+    values = _values(annotations, (*names, NESTED))
     inner = [each if isinstance(each, dict) else {} for each in values.pop(NESTED)]
     least = {name: sum(x is not None for x in of) for name, of in values.items()}
     for name in names:
@@ -89,11 +89,13 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
                 for own, each in zip(values[name], inner, strict=True)
             ]
     coco_errors.require_once(path, data, coco_errors.INSTANCES, least)
-    image_ids = coco_ids.read(path, "annotations", "image_id", [row.image_id for row in found])
+    image_ids = coco_ids.read(
+        path, "annotations", "image_id", [row.image_id for row in annotations]
+    )
     image = joining.places(truth.images.ids, image_ids)
-    category_ids = np.array([row.category_id for row in found]).astype(np.int64)
+    category_ids = np.array([row.category_id for row in annotations]).astype(np.int64)
     known = (image >= 0) & (positions(truth.categories.ids, category_ids) >= 0)
-    records = Records(path, "annotations", range(len(found)), values)
+    records = Records(path, "annotations", range(len(annotations)), values)
     return records.take(np.flatnonzero(known).tolist())
 
 
@@ -108,15 +110,20 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
     file: Any = _decoded(path, data, list[row] | kind, coco_errors.RESULTS)  # type: ignore[valid-type]
-    found, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
-    values = _values(found, names)
-    least = {"annotations": 1, **dict.fromkeys(("image_id", "category_id", "score"), len(found))}
+    annotations, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
+    values = _values(annotations, names)
+    least = {
+        "annotations": 1,
+        **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
+    }
     least |= {name: sum(x is not None for x in of) for name, of in values.items()}
     coco_errors.require_once(path, data, coco_errors.RESULTS, least)
-    records = Records(path, group, range(len(found)), values)
-    image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in found])
-    category_ids = coco_ids.read(path, group, "category_id", [each.category_id for each in found])
-    score = np.array([each.score for each in found], dtype=np.float64)
+    records = Records(path, group, range(len(annotations)), values)
+    image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in annotations])
+    category_ids = coco_ids.read(
+        path, group, "category_id", [each.category_id for each in annotations]
+    )
+    score = np.array([each.score for each in annotations], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(score)).tolist()
     if bad:
         where = records.place("score")(bad[0])
@@ -134,8 +141,8 @@ def _row_of(fixed: Sequence[Any], names: Sequence[str]) -> Any:
     return msgspec.defstruct("Record", [*fixed, *more], rename=keys, gc=False)
 
 
-def _values(found: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
-    return {name: [getattr(row, f"value{i}") for row in found] for i, name in enumerate(names)}
+def _values(records: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, f"value{i}") for row in records] for i, name in enumerate(names)}
 
 
 def _decoded(path: Path, data: bytes, kind: Any, expected: coco_errors.Expected) -> Any:

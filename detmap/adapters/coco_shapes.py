@@ -82,12 +82,12 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     DataError : as for boxes; shapes that are missing or not legal
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
-    if reader is None and (found := coco.scan_results(path, truth, policy)) is not None:
-        return _beside_boxes(path, coco_errors.first_record(path), found)
+    if reader is None and (scanned := coco.scan_results(path, truth, policy)) is not None:
+        return _with_boxes(path, coco_errors.first_record(path), scanned)
     text = coco_tools.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
-        return _beside_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
+        return _with_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
     only_boxes, reader = reader is None, reader or given_shape
     assert reader is not None
     given = results(path, text.data, ("bbox", reader.field))
@@ -149,28 +149,28 @@ def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
     return alone[0] if alone else None
 
 
-def _around(found: Detections, reader: ShapeReader, shapes: Any) -> Detections:
+def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detections:
     """Detections whose boxes are those around their shapes."""
     boxes = reader.around(shapes)
     name = next(row.name for row in KINDS if row.reader is reader)
     protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
     text = f"detections give no bbox: that around their {reader.field} is used"
     text += f", which -p {protocol} would compare" if protocol else ""
-    notes = [note for note in found.notes if note.code != "box-outside"]
-    if len(found):
-        notes.append(Note("bbox-missing", text, len(found), found.source))
-    notes += joining.outside(found.images, found.image, boxes, found.source)
-    return replace(found, boxes=boxes, notes=tuple(notes))
+    notes = [note for note in detections.notes if note.code != "box-outside"]
+    if len(detections):
+        notes.append(Note("bbox-missing", text, len(detections), detections.source))
+    notes += joining.outside(detections.images, detections.image, boxes, detections.source)
+    return replace(detections, boxes=boxes, notes=tuple(notes))
 
 
-def _beside_boxes(path: Path, first: Mapping[str, Any], found: Detections) -> Detections:
+def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
     """A note where results have shapes that nobody asked for, as their first record shows."""
     for row in KINDS:
-        if row.reader is not None and first.get(row.reader.field) and len(found):
+        if row.reader is not None and first.get(row.reader.field) and len(detections):
             text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"
-            note = Note("shape-and-box", text, len(found), shown(path))
-            return replace(found, notes=(*found.notes, note))
-    return found
+            note = Note("shape-and-box", text, len(detections), shown(path))
+            return replace(detections, notes=(*detections.notes, note))
+    return detections
 
 
 def _boxes(records: Records) -> NDArray[np.float64]:

@@ -124,13 +124,13 @@ def _loads(path: Path, data: bytes) -> Any:
     """The tree of a JSON file; None for one that is none. A key that is read may be there once."""
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        record = dict(pairs)
+        if len(record) < len(pairs):
             names = [name for name, _ in pairs]
             for name in (*READ, *LISTS, "images", "categories", "id", "name"):
                 if names.count(name) > 1:
                     raise DataError(f"{shown(path)}: {name}", "there twice", "keep the right one")
-        return found
+        return record
 
     try:
         return json.loads(data, object_pairs_hook=look)
@@ -221,14 +221,14 @@ def _by_file_name(
     other = 0
     for i, row in enumerate(rows):
         name, own = row["file_name"], lookup.by_id.get(_key(row["image_id"]), -1)
-        found = lookup.exact(name) or lookup.named(name)[0]
-        if own in found:
+        places = lookup.exact(name) or lookup.named(name)[0]
+        if own in places:
             meant.append(own)
             continue
-        if len(found) > 1:
+        if len(places) > 1:
             where = f"{coco_errors.place(path, group, i)}.file_name"
-            raise lookup.ambiguous(where, row["file_name"], found)
-        meant.append(found[0] if found else -1)
+            raise lookup.ambiguous(where, row["file_name"], places)
+        meant.append(places[0] if places else -1)
         other += 1
     if not other:
         return ()
@@ -283,15 +283,15 @@ def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
         return {}
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise DataError(f"{shown(path)}: {group}", "not a list of records", "leave it out")
-    found: dict[Any, str] = {}
+    names: dict[Any, str] = {}
     for i, each in enumerate(given):
         key = _key(each.get("id"))
-        if key in found:
+        if key in names:
             where = f"{coco_errors.place(path, group, i)}.id"
             raise DataError(where, f"{each['id']!r:.60} is there twice", "give each id one name")
         if isinstance(each.get(field), str) and key is not None:
-            found[key] = each[field]
-    return found
+            names[key] = each[field]
+    return names
 
 
 def _key(value: Any) -> Any:

@@ -195,7 +195,7 @@ def _sizes(
             (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
         ]
         return image_sizes.from_csv(sizes_file, called)
-    found = []
+    sizes = []
     for sides in (sheets.WIDTH[:-1], sheets.HEIGHT[:-1]):  # w and h are those of boxes
         left = [name for name in sides if sheet.named([name]) not in (None, *box_columns)]
         column = sheet.named(left)
@@ -209,8 +209,8 @@ def _sizes(
             row = int(np.argmax(bad))
             what = f"{values[row]:g} pixels, where {size[row_of[row]]:g} are said of the same image"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give one size above 0")
-        found.append(size)
-    return found[0], found[1]
+        sizes.append(size)
+    return sizes[0], sizes[1]
 
 
 def _found_images(

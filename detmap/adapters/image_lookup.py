@@ -50,13 +50,13 @@ class Lookup:
         """
         if name in self.by_id:
             return self.by_id[name], "id"
-        found, how = self.named(name)
+        places, how = self.named(name)
         if _NUMBER.fullmatch(name) and int(name) in self.by_id:
             number = self.by_id[int(name)]
-            found, how = [*found, *({number} - set(found))], how if found else "id as a string"
-        if len(found) > 1:
-            raise self.ambiguous(where(), name, found)
-        return (found[0], how) if found else (-1, "")
+            places, how = [*places, *({number} - set(places))], how if places else "id as a string"
+        if len(places) > 1:
+            raise self.ambiguous(where(), name, places)
+        return (places[0], how) if places else (-1, "")
 
     def exact(self, name: str) -> list[int]:
         """The images whose file is called just so, folders included."""
@@ -82,10 +82,11 @@ class Lookup:
                 return self.by_stem[stem], "file stem"
         return [], ""
 
-    def ambiguous(self, where: str, name: Any, found: Sequence[int]) -> DataError:
+    def ambiguous(self, where: str, name: Any, places: Sequence[int]) -> DataError:
         """The error on a name that may be two images."""
         two = [
-            f"{self.ids[i]!r}" + (f" ({self.files[i]})" if self.files[i] else "") for i in found[:2]
+            f"{self.ids[i]!r}" + (f" ({self.files[i]})" if self.files[i] else "")
+            for i in places[:2]
         ]
         return DataError(
             where,
@@ -105,12 +106,12 @@ def by_name(
     DataError : a name that may be two images
     """
     lookup = Lookup(truth)
-    found: dict[str, tuple[int, str]] = {}
+    known: dict[str, tuple[int, str]] = {}
     for i, name in enumerate(names):
-        if name not in found:
-            found[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
-    image = np.fromiter((found[name][0] for name in names), np.int32, count=len(names))
-    return image, Counter(found[name][1] for name in names)
+        if name not in known:
+            known[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
+    image = np.fromiter((known[name][0] for name in names), np.int32, count=len(names))
+    return image, Counter(known[name][1] for name in names)
 
 
 def by_number(
@@ -124,18 +125,20 @@ def by_number(
     DataError : a number that may be two images
     """
     lookup = Lookup(truth)
-    found: dict[int, list[int]] = {}
+    places: dict[int, list[int]] = {}
     for i, stem in enumerate(truth.images.stems):
         if _DIGITS.fullmatch(stem) and len(stem) <= 18:
-            found.setdefault(int(stem), []).append(i)
+            places.setdefault(int(stem), []).append(i)
     numbers = given.tolist()
-    known = set(numbers) & found.keys()
+    known = set(numbers) & places.keys()
     if not known:
         return None
     for row, number in enumerate(numbers):
-        if number in known and len(found[number]) > 1:
-            raise lookup.ambiguous(place(row), number, found[number])
-    return np.fromiter((found[n][0] if n in known else -1 for n in numbers), np.int32, len(numbers))
+        if number in known and len(places[number]) > 1:
+            raise lookup.ambiguous(place(row), number, places[number])
+    return np.fromiter(
+        (places[n][0] if n in known else -1 for n in numbers), np.int32, len(numbers)
+    )
 
 
 def by_whole_stem(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:
@@ -164,11 +167,11 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
     return numbers if len(np.unique(numbers)) == len(numbers) else None
 
 
-def notes_of(found: Counter[str], source: str) -> tuple[Note, ...]:
+def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
     """How images were found, where not by the truth's own ids."""
     return tuple(
         Note("image-joined", f"detections name their image by {how}", n, source)
-        for how, n in sorted(found.items())
+        for how, n in sorted(counts.items())
         if how not in ("", "id")
     )
 

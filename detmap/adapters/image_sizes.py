@@ -63,19 +63,19 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     by_stem: dict[str, set[tuple[float, float]]] = {}
     for name, size in size_of.items():
         by_stem.setdefault(image_names.stem(name), set()).add(size)
-    found = []
+    rows = []
     for called in names:
         exact = [size_of[name] for name in called if name in size_of]
         near = by_stem.get(image_names.stem(called[0]), set())
-        found.append(exact[0] if exact else next(iter(near)) if len(near) == 1 else None)
-    missing = [each[0] for each, size in zip(names, found, strict=True) if size is None]
+        rows.append(exact[0] if exact else next(iter(near)) if len(near) == 1 else None)
+    missing = [each[0] for each, size in zip(names, rows, strict=True) if size is None]
     if missing:
         raise DataError(
             shown(path),
             f"gives no single size of {len(missing)} images: {few(map(repr, missing))}",
             "list every image of the truth, by file name or stem",
         )
-    sides = np.array(found, dtype=np.float64).reshape(-1, 2)
+    sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
@@ -125,8 +125,8 @@ def from_headers(files: Sequence[Path]) -> Sizes:
 
     with warnings.catch_warnings():  # a large image is not decoded: only its header is read
         warnings.simplefilter("ignore")
-        found = list(in_order(size, files))
-    sides = np.array(found, dtype=np.float64).reshape(-1, 2)
+        sizes = list(in_order(size, files))
+    sides = np.array(sizes, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 

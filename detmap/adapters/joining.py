@@ -190,14 +190,14 @@ def images_named(
         return np.full(len(given), -1, dtype=np.int32), ()
     if isinstance(given, list) or given.dtype.kind != "i":
         names = given if isinstance(given, list) else given.tolist()
-        image, found = image_lookup.by_name(truth, names, place)
-        return image, image_lookup.notes_of(found, source)
+        image, ways = image_lookup.by_name(truth, names, place)
+        return image, image_lookup.notes_of(ways, source)
     how = "the number of its stem"
     if ids.dtype.kind == "i":
-        plain = positions(ids, given)
-        numbered = None if (plain >= 0).any() else image_lookup.by_number(truth, given, place)
+        by_id = positions(ids, given)
+        numbered = None if (by_id >= 0).any() else image_lookup.by_number(truth, given, place)
         if numbered is None:
-            return plain, ()
+            return by_id, ()
     else:
         numbered = image_lookup.by_whole_stem(truth, given)
     if numbered is None:

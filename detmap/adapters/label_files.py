@@ -59,12 +59,12 @@ class Lines:
         wanted = (words[begin:end] for words in self.words) if begin else self.words
         flat = list(chain.from_iterable(wanted))
         try:
-            found = np.array(text.numbers(flat), dtype=np.float64).reshape(-1, len(names))
+            table = np.array(text.numbers(flat), dtype=np.float64).reshape(-1, len(names))
         except ValueError:
-            found = np.full((1, 1), np.nan)
-        if not (np.abs(found) <= MAX_PIXEL).all():
+            table = np.full((1, 1), np.nan)
+        if not (np.abs(table) <= MAX_PIXEL).all():
             self._refuse(begin, names)
-        return found
+        return table
 
     def take(self, rows: NDArray[Any]) -> Lines:
         """Some of the lines."""
@@ -94,10 +94,10 @@ def read(files: Sequence[Path]) -> Lines:
     """
     file, number, words = [], [], []
     for i, path in enumerate(files):
-        for line, found in text.lines(path):
+        for line, numbers in text.lines(path):
             file.append(i)
             number.append(line)
-            words.append(found)
+            words.append(numbers)
     return Lines(files, np.array(file, dtype=np.int32), number, words)
 
 
@@ -124,8 +124,8 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
             with opening.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
             whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
-            found = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
-            rows += [words for words in map(str.split, found) if words]
+            lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
+            rows += [words for words in map(str.split, lines) if words]
     except (OSError, DataError):
         return []
     return rows

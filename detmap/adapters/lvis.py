@@ -35,13 +35,13 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
         return None
     place = {each: i for i, each in enumerate(images.ids.tolist())}
     at = np.array([place[record.id] for record in records], dtype=np.int64)
-    found = [
+    parts = [
         _pairs(at, [each or [] for each in column], kind, categories)
         for kind, column in lists.items()
     ]
     # One number a pair sorts much faster than three: by image, then class, then kind.
     n_classes, n_kinds = max(len(categories), 1), NOT_EXHAUSTIVE + 1
-    codes = np.unique(np.concatenate(found) @ [n_classes * n_kinds, n_kinds, 1])
+    codes = np.unique(np.concatenate(parts) @ [n_classes * n_kinds, n_kinds, 1])
     pair, kind = np.divmod(codes, n_kinds)
     pairs = np.column_stack([*np.divmod(pair, n_classes), kind])
     off = np.searchsorted(pairs[:, 0], np.arange(len(images) + 1)).astype(np.int64)

@@ -75,10 +75,10 @@ def _late(place: str) -> Callable[..., Any]:
     module, *names = place.split(".")
 
     def call(*given: Any, **told: Any) -> Any:
-        found: Any = import_module(f"detmap.adapters.{module}")
+        function: Any = import_module(f"detmap.adapters.{module}")
         for name in names:
-            found = getattr(found, name)
-        return found(*given, **told)
+            function = getattr(function, name)
+        return function(*given, **told)
 
     return call
 
@@ -178,17 +178,17 @@ def as_path(path: Any) -> Path:
     """
     if not isinstance(path, str | os.PathLike):
         raise DataError("path", f"{path!r} is not a path", "give a string or a pathlib.Path")
-    found = Path(path)
+    place = Path(path)
     try:
-        os.stat(found)
+        os.stat(place)
     except FileNotFoundError:
-        raise DataError(shown(found), "no such file or folder", "check the path") from None
+        raise DataError(shown(place), "no such file or folder", "check the path") from None
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or error
         raise DataError(
-            shown(found), f"cannot be read: {what}", "check the path and its permissions"
+            shown(place), f"cannot be read: {what}", "check the path and its permissions"
         ) from None
-    return found
+    return place
 
 
 def choose(

@@ -95,22 +95,22 @@ class Sheet:
         """
         values = self.columns[column]
         if not isinstance(values, np.ndarray):
-            found = [cell.strip(text.SPACE) for cell in values]
+            texts = [cell.strip(text.SPACE) for cell in values]
         else:
-            found = list(map(str, given.ids(f"{self.source}: column {column}", values).tolist()))
-        if "" in found:
-            row = found.index("")
+            texts = list(map(str, given.ids(f"{self.source}: column {column}", values).tolist()))
+        if "" in texts:
+            row = texts.index("")
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
-        return found
+        return texts
 
     def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
         """(n,) the cells of a column as numbers; an empty one is NaN where that is allowed."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
-            found = given.numbers(f"{self.source}: column {column}", values)
-            if found.shape != (len(self),):
+            array = given.numbers(f"{self.source}: column {column}", values)
+            if array.shape != (len(self),):
                 raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
-            return found
+            return array
         try:
             cells = [cell or "nan" for cell in values] if blank else values
             return np.array(text.numbers(cells), dtype=np.float64)
@@ -132,8 +132,8 @@ class Sheet:
         if isinstance(values, np.ndarray):
             if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
                 return None
-            found = given.ids(f"{self.source}: column {column}", values)
-            return found if found.dtype.kind == "i" else None
+            array = given.ids(f"{self.source}: column {column}", values)
+            return array if array.dtype.kind == "i" else None
         if not values or not all(map(_WHOLE.fullmatch, set(values))):
             return None
         return np.array(list(map(int, values)), dtype=np.int64)

@@ -77,15 +77,15 @@ def _of_json(path: Path, content: str) -> Named:
         pairs = json.loads(content, object_pairs_hook=list)
     except (ValueError, RecursionError) as error:
         raise DataError(shown(path), f"not JSON: {error}", "write a JSON object") from None
-    found: Named = {}
+    slices: Named = {}
     for name, images in pairs:
         where = f"{shown(path)}: {name}"
-        if name in found:
+        if name in slices:
             raise DataError(where, "a slice of this name came before", "name each slice once")
         if not isinstance(images, list):
             raise DataError(where, f"{text.short(str(images))} is no list", "list the images")
-        found[name] = (where, images)
-    return found
+        slices[name] = (where, images)
+    return slices
 
 
 def _of_csv(path: Path, content: str) -> Named:
@@ -117,7 +117,7 @@ def _of_csv(path: Path, content: str) -> Named:
 
 def _by_value(path: Path, header: list[str], rows: list[list[str]]) -> Named:
     """A slice for each value of each attribute; an empty cell puts an image into none."""
-    found: Named = {}
+    slices: Named = {}
     for c, attribute in list(enumerate(header))[1:]:
         where = f"{shown(path)}: column {attribute}"
         values = sorted({row[c] for row in rows if row[c]})
@@ -125,5 +125,5 @@ def _by_value(path: Path, header: list[str], rows: list[list[str]]) -> Named:
             what = f"{len(values)} values, where {MOST_VALUES} are plenty for slices"
             raise DataError(where, what, "write ranges of them in place of numbers")
         for value in values:
-            found[f"{attribute}={value}"] = (where, [row[0] for row in rows if row[c] == value])
-    return found
+            slices[f"{attribute}={value}"] = (where, [row[0] for row in rows if row[c] == value])
+    return slices

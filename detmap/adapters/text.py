@@ -55,10 +55,10 @@ def numbers(words: Sequence[str]) -> list[float]:
     """
     if _ONLY_DECIMALS.fullmatch(" ".join(words)):
         return list(map(float, words))  # of these characters alone, float() reads this grammar
-    found = [number(word.strip(SPACE)) for word in words]
-    if None in found:
+    values = [number(word.strip(SPACE)) for word in words]
+    if None in values:
         raise ValueError
-    return found  # type: ignore[return-value]
+    return values  # type: ignore[return-value]
 
 
 def decoded(path: Path) -> str:

@@ -144,7 +144,7 @@ def _names(where: str, given: Any) -> dict[int, str]:
         pairs = list(enumerate(given))
     else:
         raise DataError(where, f"a {type(given).__name__}", "give a list of names, or a dict")
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for key, name in pairs:
         try:
             number = int(key) if isinstance(key, str | int | np.integer) else None
@@ -154,12 +154,12 @@ def _names(where: str, given: Any) -> dict[int, str]:
             raise DataError(where, f"{key!r:.60} is no class id", "ids are whole numbers")
         if not isinstance(name, str) or not name:
             raise DataError(f"{where}: class {number}", f"{name!r:.60} is no name", "give a name")
-        if number in found:
+        if number in names:
             raise DataError(where, f"class {number} is there twice", "give each id one name")
-        found[number] = name
-    if not found:
+        names[number] = name
+    if not names:
         raise DataError(where, "names no class", "give one name a line")
-    return found
+    return names
 
 
 def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
@@ -180,11 +180,11 @@ def by_unique_name(truth: Truth, source: str) -> dict[str, int]:
     ------
     DataError : two classes share a name
     """
-    found = {name: place for place, name in enumerate(truth.categories.names)}
-    if len(found) < len(truth.categories):
+    places = {name: place for place, name in enumerate(truth.categories.names)}
+    if len(places) < len(truth.categories):
         what = f"names classes, but the class names of {truth.source} are not unique"
         raise DataError(source, what, "use category ids")
-    return found
+    return places
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -35,10 +35,10 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     DataError : a folder, list or file that is missing or broken, an object without a box, a
         negative size
     """
-    found = voc_layout.find(path, split)
-    root, stems = found.root, found.stems
-    objects, year = scan_pages(root, found.files) or decode_pages(root, found.files)
-    names = sorted({*objects.name, *found.classes})
+    layout = voc_layout.find(path, split)
+    root, stems = layout.root, layout.stems
+    objects, year = scan_pages(root, layout.files) or decode_pages(root, layout.files)
+    names = sorted({*objects.name, *layout.classes})
     label_of = {name: label for label, name in enumerate(names)}
     odd = ~(objects.size > 0) & ~np.isnan(objects.size)
     width, height = np.ascontiguousarray(np.where(odd, np.nan, objects.size).T)
@@ -54,14 +54,14 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
         box_format="voc",
         family="voc",
         year=year,
-        split=found.split,
+        split=layout.split,
         source=shown(root),
-        notes=(*found.notes, *_truth_notes(root, objects, int(odd.any(axis=1).sum()))),
+        notes=(*layout.notes, *_truth_notes(root, objects, int(odd.any(axis=1).sum()))),
     )
 
 
 def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple[Note, ...]:
-    found = [
+    notes = [
         (
             "difficult-missing",
             "objects do not say whether they are difficult: read as 0",
@@ -74,7 +74,7 @@ def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple
         ),
         ("element-repeated", "XML elements are there again with the same content", objects.repeats),
     ]
-    return tuple(Note(code, text, count, shown(root)) for code, text, count in found if count)
+    return tuple(Note(code, text, count, shown(root)) for code, text, count in notes if count)
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
@@ -90,10 +90,10 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         images that the truth lacks
     """
     policy.refuse_class_names(shown(path))
-    files, found = voc_files.find(path, truth, policy)
+    files, notes = voc_files.find(path, truth, policy)
     detections = scan_files(path, files, truth) or decode_files(path, files, truth, policy)
     given = {label for _, label in files}
-    detections = replace(detections, notes=(*detections.notes, *found))
+    detections = replace(detections, notes=(*detections.notes, *notes))
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
     if not missing:
         return detections
@@ -203,10 +203,10 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
                 "a line is: image score x1 y1 x2 y2",
             )
     try:
-        found = [text.numbers(words[1:]) for _, words in rows]
+        table = [text.numbers(words[1:]) for _, words in rows]
     except ValueError:
         raise _not_a_number(file, rows) from None
-    numbers = np.array(found, dtype=np.float64).reshape(-1, 5)
+    numbers = np.array(table, dtype=np.float64).reshape(-1, 5)
     if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
         raise _not_a_number(file, rows)
     negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)

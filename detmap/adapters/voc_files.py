@@ -40,7 +40,7 @@ def find(
             "no files such as comp4_det_test_aeroplane.txt",
             "a folder of VOC detections has one text file a class",
         )
-    found: list[tuple[Path, str, int]] = []
+    listed: list[tuple[Path, str, int]] = []
     strange: list[tuple[Path, str]] = []
     for file in files:
         tail = _BEFORE.sub("", file.name, count=1).removesuffix(".txt")
@@ -48,15 +48,15 @@ def find(
         if fitting:
             cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
             best = max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))
-            found.append((file, *best))
+            listed.append((file, *best))
             continue
         own = truth.split and tail.startswith(f"{truth.split}_")
         split = truth.split if own else tail.partition("_")[0]
-        found.append((file, split, -1))
+        listed.append((file, split, -1))
         strange.append((file, tail.removeprefix(f"{split}_")))
-    splits = sorted({split for _, split, _ in found})
+    splits = sorted({split for _, split, _ in listed})
     wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
-    chosen = [(file, label) for file, split, label in found if split == wanted]
+    chosen = [(file, label) for file, split, label in listed if split == wanted]
     if strange and policy.unknown == "error":
         raise _unknown_class(strange, truth)
     if not chosen:

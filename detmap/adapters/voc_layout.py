@@ -60,10 +60,10 @@ def find(path: Path, split: str | None) -> Layout:
     DataError : no annotations, no such split, several to choose from
     """
     if path.name == "Annotations" and _lists(path.parent):
-        found = _listed(path.parent, split)
+        layout = _listed(path.parent, split)
         text = "folder Annotations was given: read as the folder that it is in, with its lists"
         note = Note("folder-above", text, 1, shown(path))
-        return _with(found, note)
+        return _with(layout, note)
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
     if devkit:
         root = folder_with(path, "Annotations")
@@ -137,9 +137,9 @@ def _listed(root: Path, split: str | None) -> Layout:
     return Layout(root, split, stems, files, _listed_classes(root, split), notes)
 
 
-def _with(found: Layout, note: Note) -> Layout:
-    notes = (*found.notes, note)
-    return Layout(found.root, found.split, found.stems, found.files, found.classes, notes)
+def _with(layout: Layout, note: Note) -> Layout:
+    notes = (*layout.notes, note)
+    return Layout(layout.root, layout.split, layout.stems, layout.files, layout.classes, notes)
 
 
 def _has_xml(path: Path) -> bool:
@@ -174,8 +174,8 @@ def folder_with(
 def _lists(root: Path) -> list[str]:
     """The lists of images; those with an underscore are of a class, unless there is no other."""
     names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
-    plain = [name for name in names if "_" not in name]
-    return plain or (names if len(names) == 1 else [])
+    splits = [name for name in names if "_" not in name]
+    return splits or (names if len(names) == 1 else [])
 
 
 def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
@@ -231,7 +231,7 @@ def year_of(root: Path, folder: str) -> int:
     annotations' own folder field; 0 where neither says.
     """
     for name in (root.absolute().name, root.resolve().name, folder):
-        found = re.fullmatch(r"VOC([0-9]{4})", name)
-        if found:
-            return int(found.group(1))
+        match = re.fullmatch(r"VOC([0-9]{4})", name)
+        if match:
+            return int(match.group(1))
     return 0

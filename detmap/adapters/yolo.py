@@ -85,25 +85,25 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     ------
     DataError : a path, a file or a row that is not what it should be
     """
-    found = yolo_data.find(path, split, image_sizes)
-    width, height = _sizes(found, image_sizes)
-    images, place = image_names.table(shown(path), list(map(str, found.images)), (width, height))
-    there = [i for i, label in enumerate(found.labels) if os.path.lexists(label)]
-    lines = label_files.read([found.labels[i] for i in there])
+    data = yolo_data.find(path, split, image_sizes)
+    width, height = _sizes(data, image_sizes)
+    images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
+    there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
+    lines = label_files.read([data.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
-    rows = _rows(lines, found.keypoints, scored=False)
+    rows = _rows(lines, data.keypoints, scored=False)
     fractions = rows.fractions
     _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
-    classes = _classes(lines, rows.label, None if found.names is None else len(found.names))
+    classes = _classes(lines, rows.label, None if data.names is None else len(data.names))
     boxes, table_format = geometry.in_table(
         fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
     )
-    if found.names is None:
+    if data.names is None:
         ids = np.unique(classes)
         categories = Categories(ids, tuple(map(str, ids.tolist())))
     else:
-        categories = Categories(np.arange(len(found.names)), found.names)
-    notes = [*found.notes, *_notes(path, lines, rows), *_repeats(path, lines)]
+        categories = Categories(np.arange(len(data.names)), data.names)
+    notes = [*data.notes, *_notes(path, lines, rows), *_repeats(path, lines)]
     return Truth(
         images,
         categories,
@@ -114,7 +114,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         attributes={"area": geometry.areas(boxes, table_format)},
         box_format=table_format,
         family="coco",
-        split=found.name,
+        split=data.name,
         source=shown(path),
         notes=tuple(notes),
     )
@@ -147,7 +147,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         sizes=geometry.sizes_of(truth, image),
         place=lines.place,
     )
-    found = joining.joined(
+    detections = joining.joined(
         truth,
         image,
         _labels(path, folder, truth, classes, policy),
@@ -157,7 +157,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         origin=joining.Origin(shown(path), lines.place, stems, classes),
         policy=policy,
     )
-    return replace(found, notes=(*found.notes, *_notes(path, lines, rows)))
+    return replace(detections, notes=(*detections.notes, *_notes(path, lines, rows)))
 
 
 def _labels(
@@ -185,10 +185,10 @@ def _labels(
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _sizes(found: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
+def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
     if path is None:
-        return image_sizes.from_headers(found.images)
-    names = [(image.name, image.stem, str(image)) for image in found.images]
+        return image_sizes.from_headers(split.images)
+    names = [(image.name, image.stem, str(image)) for image in split.images]
     return image_sizes.from_csv(path, names)
 
 
@@ -284,16 +284,18 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
         )
 
 
-def _classes(lines: Lines, found: NDArray[np.float64], n_classes: int | None) -> NDArray[np.int64]:
+def _classes(
+    lines: Lines, numbers: NDArray[np.float64], n_classes: int | None
+) -> NDArray[np.int64]:
     """(n,) classes, whole numbers from 0."""
-    bad = (found != np.floor(found)) | (found < 0) | (found >= 2**31)
+    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= 2**31)
     if n_classes is not None:
-        bad |= found >= n_classes
+        bad |= numbers >= n_classes
     if bad.any():
         row = int(np.argmax(bad))
         known = f"the names are of 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
-        raise DataError(f"{lines.place(row)}, class", f"no class {found[row]:g}", known)
-    return found.astype(np.int64)
+        raise DataError(f"{lines.place(row)}, class", f"no class {numbers[row]:g}", known)
+    return numbers.astype(np.int64)
 
 
 def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:

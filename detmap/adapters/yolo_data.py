@@ -104,11 +104,11 @@ def _yaml_in(folder: Path) -> Path | None:
     """The data.yaml of a folder, or the only YAML file in it."""
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
     named = [file for file in files if file.stem in ("data", "dataset")]
-    found = named or files
-    if len(found) > 1:
-        names = few(file.name for file in found)
+    chosen = named or files
+    if len(chosen) > 1:
+        names = few(file.name for file in chosen)
         raise DataError(shown(folder), f"holds {names}", "give the one that describes the data")
-    return found[0] if found else None
+    return chosen[0] if chosen else None
 
 
 def _load(path: Path) -> dict[Any, Any]:
@@ -124,7 +124,7 @@ def _load(path: Path) -> dict[Any, Any]:
     data = opening.read_bytes(path, most=MOST_BYTES)
     try:
         # Python's own loader: that of libyaml recurses without a limit
-        found = yaml.load(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+        content = yaml.load(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except Exception as error:  # of YAML, of numbers too long, of nesting too deep
         what = " ".join(str(error).split())[:200] or type(error).__name__
         mark = getattr(error, "problem_mark", None)
@@ -132,17 +132,17 @@ def _load(path: Path) -> dict[Any, Any]:
         raise DataError(
             f"{shown(path)}{line}", f"not plain YAML: {what}", "write the keys val and names"
         ) from None
-    if not _is_small(found):
+    if not _is_small(content):
         raise DataError(
             shown(path),
             "lists or numbers that are endless: aliases of aliases, or thousands of digits",
             "write the keys val and names without aliases",
         )
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise DataError(
-            shown(path), f"a {type(found).__name__}, not keys", "write the keys val and names"
+            shown(path), f"a {type(content).__name__}, not keys", "write the keys val and names"
         )
-    return found
+    return content
 
 
 def _is_small(value: Any) -> bool:
@@ -173,18 +173,18 @@ def _names(path: Path, data: dict[Any, Any]) -> tuple[str, ...]:
         if sorted(keys) != list(range(len(names))):
             what = f"classes {few(map(repr, names))}"
             raise DataError(where, what, "number the classes 0, 1, 2, ... without a gap")
-        found = [names[key] for _, key in sorted(zip(keys, names, strict=True))]
+        listed = [names[key] for _, key in sorted(zip(keys, names, strict=True))]
     elif isinstance(names, list):
-        found = names
+        listed = names
     else:
         raise DataError(
             where, "missing" if names is None else f"{names!r:.60}", "give a list of class names"
         )
-    if not all(isinstance(name, str | int | float) and str(name).strip() for name in found):
+    if not all(isinstance(name, str | int | float) and str(name).strip() for name in listed):
         raise DataError(where, "a name that is no text", "write a name a class")
-    if not found or len(found) > MOST_CLASSES or (nc is not None and nc != len(found)):
-        raise DataError(where, f"{len(found)} names, nc is {nc}", "give one name a class")
-    return tuple(str(name) for name in found)
+    if not listed or len(listed) > MOST_CLASSES or (nc is not None and nc != len(listed)):
+        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name a class")
+    return tuple(str(name) for name in listed)
 
 
 def _is_index(key: Any) -> bool:
@@ -228,19 +228,19 @@ def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]
 
 def _resolved(root: Path, entry: str) -> Path:
     """An entry under a root; Roboflow writes one ``../`` too many."""
-    found = root / entry
-    if not found.exists() and entry.startswith("../") and (root / entry[3:]).exists():
+    place = root / entry
+    if not place.exists() and entry.startswith("../") and (root / entry[3:]).exists():
         return root / entry[3:]
-    return found
+    return place
 
 
 def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
     """The images of one entry: a folder, or a file that lists them."""
     place = Path(os.path.normpath(_resolved(root, entry).absolute()))
     if place.is_dir():
-        found = list(_images_in(place))
-        if found or image_sizes is None:
-            return found
+        images = list(_images_in(place))
+        if images or image_sizes is None:
+            return images
     if place.is_file():
         return [_listed(place, root, name) for name in _paths_in(place)]
     labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
@@ -274,10 +274,10 @@ def _paths_in(file: Path) -> list[str]:
 
 def _listed(file: Path, root: Path, name: str) -> Path:
     """The image that a list names: beside the list, in the data set's folder, or here."""
-    plain = name.removeprefix("./")
-    places = [file.parent / plain, root / plain, Path.cwd() / plain]
-    found = next((place for place in places if place.exists()), places[0])
-    return Path(os.path.normpath(found.absolute()))
+    entry = name.removeprefix("./")
+    places = [file.parent / entry, root / entry, Path.cwd() / entry]
+    chosen = next((place for place in places if place.exists()), places[0])
+    return Path(os.path.normpath(chosen.absolute()))
 
 
 def _sized(image_sizes: Path) -> list[str]:

@@ -54,8 +54,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     order = np.argsort(ids)
     assert (order == np.arange(len(ids))).all()
     shifted = replace(truth, categories=Categories(ids, truth.categories.names))
-    found = coco_shapes.read_detections(path, shifted, policy)
-    return replace(found, categories=truth.categories, notes=(*found.notes, note))
+    detections = coco_shapes.read_detections(path, shifted, policy)
+    return replace(detections, categories=truth.categories, notes=(*detections.notes, note))
 
 
 def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
@@ -65,20 +65,20 @@ def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
         rows = msgspec.json.decode(opening.read_bytes(path, times=DECODED), type=list[_Row])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
         return zero, None  # the reader of COCO results says what is wrong
-    found = {row.category_id for row in rows}
-    if not found or min(found) <= 0:
+    named = {row.category_id for row in rows}
+    if not named or min(named) <= 0:
         return zero, None
     names = {}
-    if max(found) <= n_classes:
+    if max(named) <= n_classes:
         names["the class counted from 1"] = zero + 1
-    if n_classes == len(COCO_IDS) and found <= set(COCO_IDS):
+    if n_classes == len(COCO_IDS) and named <= set(COCO_IDS):
         names["COCO's own"] = np.array(COCO_IDS)
-    if max(found) < n_classes:
+    if max(named) < n_classes:
         names["the class counted from 0"] = zero
     if len(names) > 1:
         raise DataError(
             f"{shown(path)}: category_id",
-            f"{min(found)} to {max(found)} of {n_classes} classes may be {' or '.join(names)}",
+            f"{min(named)} to {max(named)} of {n_classes} classes may be {' or '.join(names)}",
             "give the labels that save_txt=True save_conf=True writes, or the truth as COCO JSON",
         )
     for meaning, ids in names.items():

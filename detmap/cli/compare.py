@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             each if is_saved(each) else reading.read_detections_of(arguments, each, truth)
             for each in given
         ]
-    found = compare(
+    comparison = compare(
         truth,
         *given,
         protocol=rules,
@@ -108,13 +108,13 @@ def run(arguments: argparse.Namespace) -> int:
         progress=streams.counter("steps"),
         **uncertainty.drawing(arguments),
     )
-    verdicts = [gates.judge(found, each, arguments.alpha) for each in wanted]
+    verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
-        output.write_json({**found.as_dict(), "gates": gate_rows}, arguments)
+        output.write_json({**comparison.as_dict(), "gates": gate_rows}, arguments)
     else:
-        output.write_tables(of_comparison(found), arguments)
-    output.write_notes(found.notes)
+        output.write_tables(of_comparison(comparison), arguments)
+    output.write_notes(comparison.notes)
     for each in verdicts:
         streams.say(f"detmap: {each.line}\n")
     return 0 if all(each.passed for each in verdicts) else 1

@@ -40,10 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """The options of a parser and of its commands."""
-    found = []
+    actions = []
     for action in parser._actions:
-        found.append(action)
+        actions.append(action)
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
-                found += _actions(command)
-    return found
+                actions += _actions(command)
+    return actions

@@ -34,18 +34,18 @@ def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
     """
     truth, rules = reading.read_truth_of(arguments)
 
-    def plainly() -> Detections:
+    def strictly() -> Detections:
         return reading.read_detections_of(arguments, arguments.detections, truth)
 
     if arguments.fix:
         from detmap.doctor import reading as loosely
         from detmap.doctor.repairing import repaired
 
-        raw = loosely.read(arguments.detections, truth, plainly)
-        found = repaired(truth, raw, arguments.fix, rules, unknown=arguments.unknown)
-        return truth, found.detections, rules
+        raw = loosely.read(arguments.detections, truth, strictly)
+        repair = repaired(truth, raw, arguments.fix, rules, unknown=arguments.unknown)
+        return truth, repair.detections, rules
     try:
-        return truth, plainly(), rules
+        return truth, strictly(), rules
     except DataError:
         _look(arguments, truth, rules, None)
         raise
@@ -57,8 +57,8 @@ def consult(
     """What the doctor says of a result that looks wrong, as notes; the exit code."""
     if not (arguments.strict or _is_suspicious(result, truth, detections)):
         return 0
-    found = _look(arguments, truth, result.protocol, detections)
-    return 2 if found and arguments.strict else 0
+    findings = _look(arguments, truth, result.protocol, detections)
+    return 2 if findings and arguments.strict else 0
 
 
 def _is_suspicious(result: Result, truth: Truth, detections: Detections) -> bool:
@@ -88,8 +88,8 @@ def _look(
 
     streams.progress("looking for what may be wrong")
     try:
-        plain = detections is not None and loosely.whole(detections)
-        raw = loosely.read(detections if plain and detections else arguments.detections, truth)
+        whole = detections is not None and loosely.whole(detections)
+        raw = loosely.read(detections if whole and detections else arguments.detections, truth)
         findings, _ = examined(trial_of(truth, rules), raw)
     except DataError:  # the reader has said already why
         return 0

@@ -245,7 +245,7 @@ def counts(text: str) -> tuple[int, ...]:
 
 def settings(pairs: Sequence[str]) -> dict[str, Any]:
     """The keys and values of --set."""
-    found = {}
+    settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
@@ -260,8 +260,8 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
                 f"a value of {len(value)} characters",
                 "write a protocol of your own, and name it with -p",
             )
-        found[key.strip()] = value.strip()
-    return found
+        settings[key.strip()] = value.strip()
+    return settings
 
 
 # --- checks across options ------------------------------------------------------------------------

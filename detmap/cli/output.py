@@ -74,20 +74,20 @@ def write_result(
 
 def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple[str, Operating]]:
     """The operating points that were asked for: by the name of the table, its title and content."""
-    found, iou = {}, arguments.iou
+    chosen, iou = {}, arguments.iou
     if arguments.confidence is not None:
         title = f"from score {arguments.confidence:g}"
-        found["confidence"] = (title, result.at_threshold(arguments.confidence, iou=iou))
+        chosen["confidence"] = (title, result.at_threshold(arguments.confidence, iou=iou))
     if arguments.best_f1 or arguments.table == "best-f1":
-        found["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
+        chosen["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
     if arguments.at_precision is not None:
         title = f"at a precision of {arguments.at_precision:g}"
         points = result.threshold_for_precision(arguments.at_precision, iou=iou)
-        found["at-precision"] = (title, points)
+        chosen["at-precision"] = (title, points)
     if arguments.at_recall is not None:
         title = f"at a recall of {arguments.at_recall:g}"
-        found["at-recall"] = (title, result.threshold_for_recall(arguments.at_recall, iou=iou))
-    return found
+        chosen["at-recall"] = (title, result.threshold_for_recall(arguments.at_recall, iou=iou))
+    return chosen
 
 
 def _in_short(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -135,11 +135,11 @@ def _chosen(tables: Sequence[Table], name: str | None) -> Sequence[Table]:
     """All tables, or the one of this name, with what stands below the last."""
     if name is None:
         return tables
-    found = [table for table in tables if table.name == name]
-    if not found:
+    chosen = [table for table in tables if table.name == name]
+    if not chosen:
         known = ", ".join(table.name for table in tables)
         raise DetmapError("--table", f"there is no table {name} here", f"there are {known}")
-    return [replace(found[0], lines=tables[-1].lines)]
+    return [replace(chosen[0], lines=tables[-1].lines)]
 
 
 def write_notes(notes: Iterable[object]) -> None:

@@ -55,7 +55,7 @@ def choose(evaluated: Any, params: Any) -> Chosen:
         areas = _places(ranges, known_ranges)
         images = _places(params.imgIds, evaluated.imgIds)
         limits = [limit for limit in params.maxDets if limit in evaluated.maxDets]
-        plain = (
+        usual = (
             params.useCats in (0, 1)
             and params.useCats == evaluated.useCats
             and points.ndim == 1
@@ -70,14 +70,14 @@ def choose(evaluated: Any, params: Any) -> Chosen:
             and areas[-1] < len(known_ranges)
             and images[-1] < len(evaluated.imgIds)
         )
-        displaced = bool(plain) and (
+        displaced = bool(usual) and (
             any(category_ids[k] != known[k] for k in classes)
             or any(ranges[a] != known_ranges[a] for a in areas)
             or any(params.imgIds[i] != evaluated.imgIds[i] for i in images)
         )
     except (TypeError, ValueError, AttributeError):
         raise Unusual from None
-    if not plain:
+    if not usual:
         raise Unusual
     whole = len(images) == len(evaluated.imgIds)
     return Chosen(
@@ -102,9 +102,9 @@ def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, ND
     k, a, m = (slice(n) for n in shape)
     whole: dict[str, NDArray[np.float64]] = {}
     for part in parts:
-        found = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
-        for name in tuple(found):
-            cells = found.pop(name)  # each is let go before the next is copied
+        sampled = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
+        for name in tuple(sampled):
+            cells = sampled.pop(name)  # each is let go before the next is copied
             if part.apart:
                 cells = cells.reshape(*cells.shape[:-3], *shape)
             else:

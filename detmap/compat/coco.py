@@ -104,8 +104,8 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         everything = all(hasattr(ids, "__len__") and len(ids) == 0 for ids in (imgIds, catIds))
         if everything and self._source is not None and self._waits_for("imgs"):
             return list(self._source.image_ids)
-        found: list[Any] = super().getImgIds(imgIds, catIds)
-        return found
+        chosen: list[Any] = super().getImgIds(imgIds, catIds)
+        return chosen
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
         """As pycocotools."""
@@ -113,8 +113,8 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if self._source is not None and self._waits_for("dataset"):
             ask = Official()
             ask.dataset = {"categories": self._source.categories}
-        found: list[Any] = ask.getCatIds(catNms, supNms, catIds)
-        return found
+        chosen: list[Any] = ask.getCatIds(catNms, supNms, catIds)
+        return chosen
 
     def loadRes(self, resFile: Any) -> COCO:
         """Detections from a results file, a list of dicts, or an (N, 7) array."""

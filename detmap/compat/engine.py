@@ -71,7 +71,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         sigmas = tuple(map(float, params.kpt_oks_sigmas)) if kind == "keypoints" else ()
     except (AttributeError, TypeError, ValueError, IndexError):
         raise Unusual from None
-    plain = (
+    usual = (
         params.useCats in (0, 1)
         and kind in ("bbox", "segm", "keypoints")
         and not (together and kind == "keypoints")  # computeOks then finds nothing
@@ -87,7 +87,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         and not np.isnan(thresholds).any()
         and not np.isnan(areas).any()
     )
-    if not plain:
+    if not usual:
         raise Unusual
     return Rules(
         image_ids,
@@ -141,7 +141,7 @@ class Judged:
         return self.truth.crowd | self.truth.role("unlabelled")
 
 
-def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
+def judge(objects: Rows, results: Rows, rules: Rules) -> Judged:
     """Match all detections with all objects under the rules.
 
     Raises
@@ -164,20 +164,20 @@ def judge(objects: Rows, found: Rows, rules: Rules) -> Judged:
         family="coco",
         shapes=objects.shapes,
     )
-    found, image, label = _placed(found, rules)
-    if (found.ids <= 0).any():
+    results, image, label = _placed(results, rules)
+    if (results.ids <= 0).any():
         raise Unusual("id-not-positive")
     detections = Detections(
         truth.images,
         truth.categories,
         image,
         label,
-        found.boxes,
-        found.score,
+        results.boxes,
+        results.score,
         box_format="xywh",
-        shapes=found.shapes,
+        shapes=results.shapes,
     )
-    judged = Judged(rules, objects, found, truth, detections, [])
+    judged = Judged(rules, objects, results, truth, detections, [])
     order = np.argsort(rules.thresholds, kind="stable")
     for some in parts_of(len(order)):
         where = order[some]

@@ -17,7 +17,7 @@ from pycocotools.cocoeval import COCOeval as Official
 from detmap.compat import accumulating, engine, results, taking
 from detmap.compat.coco import columns_of
 from detmap.compat.lazy import Lazy, own_dict
-from detmap.compat.quirks import tell
+from detmap.compat.quirks import warn_of
 from detmap.compat.rows import Rows, Unusual, from_records
 from detmap.compat.shapes import with_shapes
 from detmap.compat.standing_in import StandIn, stands_in_for
@@ -66,16 +66,16 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
                 raise Unusual
             rules = engine.read_rules(params, self._kind())
-            objects, found = (
+            objects, results = (
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
-            judged = taking.as_pycocotools(engine.judge(objects, found, rules))
+            judged = taking.as_pycocotools(engine.judge(objects, results, rules))
         except Unusual as reason:
             super().evaluate()
             self._judged = None
             for kind in reason.args:
-                tell(kind)
+                warn_of(kind)
             return
         print("Running per image evaluation...")
         if params.useSegm is not None:
@@ -90,8 +90,8 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         self.eval: dict[str, Any] = {}
         self._paramsEval = _copied(params)
         print(f"DONE (t={time.time() - begin:0.2f}s).")
-        for kind in _quirks(self._judged, objects, found, self.cocoGt):
-            tell(kind)
+        for kind in _quirks(self._judged, objects, results, self.cocoGt):
+            warn_of(kind)
 
     def _kind(self) -> str:
         """The iouType, which the older useSegm may decide."""
@@ -126,11 +126,11 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         }
         print(f"DONE (t={time.time() - begin:0.2f}s).")
         if chosen.displaced:
-            tell("subset-by-position")
+            warn_of("subset-by-position")
         if (np.diff(chosen.points) < 0).any():
-            tell("points-unsorted")
+            warn_of("points-unsorted")
         if params.useCats != 1:
-            tell("categories-forgotten")
+            warn_of("categories-forgotten")
 
     def _parts(self, chosen: accumulating.Chosen, n_thresholds: int) -> list[engine.Part]:
         """The verdicts that ``accumulate`` counts: of ``evalImgs``, if somebody has it."""
@@ -153,7 +153,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         """Print the stock summary, and keep its numbers as ``stats``."""
         super().summarize()
         if self.params.iouType != "keypoints" and 100 not in self.params.maxDets:
-            tell("limit-not-100")
+            warn_of("limit-not-100")
 
 
 def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
@@ -206,12 +206,12 @@ def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
     return with_shapes(rules.kind, records, coco, scored=scored)
 
 
-def _quirks(judged: engine.Judged, objects: Rows, found: Rows, truth: Any) -> Iterator[str]:
+def _quirks(judged: engine.Judged, objects: Rows, results: Rows, truth: Any) -> Iterator[str]:
     """Wrong behaviours of pycocotools that this evaluation meets."""
     if (judged.objects.ids == 0).any():
         yield "id-zero"
-    if objects.ids_twice() or found.ids_twice():
+    if objects.ids_twice() or results.ids_twice():
         yield "id-twice"
-    used = np.flatnonzero(np.bincount(found.category)).tolist()
-    if not {found.category_ids[code] for code in used} <= set(truth.getCatIds()):
+    used = np.flatnonzero(np.bincount(results.category)).tolist()
+    if not {results.category_ids[code] for code in used} <= set(truth.getCatIds()):
         yield "category-unlisted"

@@ -20,15 +20,15 @@ QUIRKS = {
     "limit-not-100": "100 is not among maxDets: the first row of summarize() is -1",
 }
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 class PycocotoolsQuirk(UserWarning):
     """pycocotools is known to be wrong here, and the drop-in gives its number."""
 
 
-def tell(kind: str) -> None:
+def warn_of(kind: str) -> None:
     """Warn of a quirk, once in a process."""
-    if kind not in _told:
-        _told.add(kind)
+    if kind not in _warned:
+        _warned.add(kind)
         warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=4)

@@ -70,7 +70,7 @@ def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
     n_images, n_areas = len(rules.image_ids), len(rules.areas)
     category_ids = [-1] if rules.together else rules.category_ids
     limit = rules.limits[-1]
-    found: list[Cell | None] = [None] * (rules.n_classes * n_areas * n_images)
+    listed: list[Cell | None] = [None] * (rules.n_classes * n_areas * n_images)
     matches = judged.parts[0].matches
     ids = judged.found.ids[matches.position[cells.detections]].tolist()
     scores = matches.score[cells.detections].tolist()
@@ -84,7 +84,7 @@ def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
         for place, k, i, d, d_end, g, g_end in zip(
             *(column.tolist() for column in (at, classes, images, *bounds)), strict=True
         ):
-            found[place] = {
+            listed[place] = {
                 "image_id": rules.image_ids[i],
                 "category_id": category_ids[k],
                 "aRng": given,
@@ -97,7 +97,7 @@ def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
                 "gtIgnore": part.neutral[g:g_end] if g < g_end else no_flags,
                 "dtIgnore": part.ignored[:, d:d_end],
             }
-    return found
+    return listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +150,7 @@ def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
     """``ious``: of each image and category, detections by objects; [] where either is missing."""
     rules, cells = judged.rules, cells_of(judged)
     category_ids = [-1] if rules.together else rules.category_ids
-    found: dict[tuple[Any, Any], Any] = {
+    ious: dict[tuple[Any, Any], Any] = {
         (image, category): [] for image in rules.image_ids for category in category_ids
     }
     matches, crowd = judged.parts[0].matches, judged.truth.crowd.astype(int)
@@ -159,10 +159,10 @@ def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
         d = cells.detections[cells.d_off[c] : cells.d_off[c + 1]]
         g = cells.objects[cells.g_off[c] : cells.g_off[c + 1]]
         if len(d) and len(g):
-            found[rules.image_ids[i], category_ids[k]] = mask.iou(
+            ious[rules.image_ids[i], category_ids[k]] = mask.iou(
                 boxes[d], judged.truth.boxes[g], crowd[g].tolist()
             )
-    return found
+    return ious
 
 
 def parts_of_results(

@@ -71,8 +71,8 @@ class Instances:
     @property
     def info(self) -> Any:
         """What results take over as ``info``."""
-        found = msgspec.json.decode(self.text, type=_Info).info
-        return {} if found is msgspec.UNSET else found
+        info = msgspec.json.decode(self.text, type=_Info).info
+        return {} if info is msgspec.UNSET else info
 
     def without_annotations(self) -> Tree:
         """The dataset, for `loadRes`."""
@@ -318,10 +318,10 @@ def _codes(category: NDArray[np.int32]) -> range:
 def _integers(ids: list[Any]) -> NDArray[np.int64] | None:
     """Ids, ascending, each once; None where they are not integers."""
     try:
-        found = np.unique(np.array(ids))
+        values = np.unique(np.array(ids))
     except (TypeError, ValueError):
         return None
-    return found.astype(np.int64) if found.ndim == 1 and found.dtype.kind == "i" else None
+    return values.astype(np.int64) if values.ndim == 1 and values.dtype.kind == "i" else None
 
 
 class _Record(msgspec.Struct, gc=False):

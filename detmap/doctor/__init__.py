@@ -59,8 +59,8 @@ def doctor(
         truth = read_truth(truth, split=split)
     table = truth
 
-    def plainly() -> Detections:
+    def strictly() -> Detections:
         return read_detections(cast(Path, detections), table, format=format)
 
-    raw = reading.read(detections, truth, plainly)
+    raw = reading.read(detections, truth, strictly)
     return examine.examined(trial_of(truth, protocol), raw)[0]

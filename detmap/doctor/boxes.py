@@ -95,13 +95,13 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         rows = reread(sample.rows, sample.truth, layout=layout, frame=frame)
         return sample.trial.whole(rows)
 
-    found = [
+    candidates = [
         (ap50(layout, frame), layout, frame)
         for layout in LAYOUTS
         for frame in frames(sample, LAYOUTS[layout], of_fractions)
     ]
     as_is = sample.trial.whole(sample.rows)
-    for value, layout, frame in sorted(found, key=lambda each: -each[0])[:REFINED]:
+    for value, layout, frame in sorted(candidates, key=lambda each: -each[0])[:REFINED]:
         if value < as_is:
             continue
         best = frame if frame.size == 1.0 else refined(frame, partial(ap50, layout))
@@ -172,9 +172,9 @@ def pixels(sample: Sample) -> Iterator[Repair]:
     order = np.lexsort((-met.iou, met.place))
     order = order[sample.right[met.row[order]]]
     best = order[np.unique(met.place[order], return_index=True)[1]]
-    found = boxes_as(sample.rows.boxes[met.row[best]], sample.rows.box_format, "xywh")
+    boxes = boxes_as(sample.rows.boxes[met.row[best]], sample.rows.box_format, "xywh")
     wanted = boxes_as(sample.truth.boxes[met.place[best]], sample.truth.box_format, "xywh")
-    off = _edges(found) - _edges(wanted)
+    off = _edges(boxes) - _edges(wanted)
     exact = _exact(off, (0, 0, 0, 0))
     shown = []
     for name, (shift, text) in PIXELS.items():

@@ -36,7 +36,7 @@ SAME = (
     ("hairdrier", "hairdryer"),
     ("donut", "doughnut"),
 )
-"""Names that data sets give to one class, as `plain` spells them."""
+"""Names that data sets give to one class, as `normalised` spells them."""
 _SYNONYM = {name: same[0] for same in SAME for name in same}
 
 
@@ -115,7 +115,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def plain(name: str) -> str:
+def normalised(name: str) -> str:
     """A name without case, separators and plural, the first of its synonyms."""
     letters = re.sub(r"[\W_]+", "", name.casefold())
     for each in (letters, letters.removesuffix("es"), letters.removesuffix("s")):
@@ -138,19 +138,19 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
     strange = [name for name in used if name not in known.names]
     if not strange:
         return
-    spelled = {plain(name): name for name in known.names}
-    found: dict[str, str] = {}
+    spelled = {normalised(name): name for name in known.names}
+    meant: dict[str, str] = {}
     for name in strange:
-        close = difflib.get_close_matches(plain(name), spelled, n=1, cutoff=0.8)
-        same = plain(name) if plain(name) in spelled else next(iter(close), None)
+        close = difflib.get_close_matches(normalised(name), spelled, n=1, cutoff=0.8)
+        same = normalised(name) if normalised(name) in spelled else next(iter(close), None)
         if same is not None and spelled[same] not in used:
-            found[name] = spelled[same]
-    if found and len(set(found.values())) == len(found):
+            meant[name] = spelled[same]
+    if meant and len(set(meant.values())) == len(meant):
         ids = dict(zip(known.names, known.ids.tolist(), strict=True))
-        wanted = {name: found.get(name, name) for name in used}
+        wanted = {name: meant.get(name, name) for name in used}
         mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
-        pairs = few(f"{name!r} for {other!r}" for name, other in found.items())
-        text = f"{len(found)} classes are spelled otherwise than in the truth: {pairs}"
+        pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
+        text = f"{len(meant)} classes are spelled otherwise than in the truth: {pairs}"
         yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
 
 

@@ -84,10 +84,10 @@ def _recall(part: Sample) -> float:
     found does not lower it.
     """
     n_images = len(part.truth.images)
-    found = np.bincount(part.truth.image[np.unique(part.met.place)], minlength=n_images)
+    n_recalled = np.bincount(part.truth.image[np.unique(part.met.place)], minlength=n_images)
     n_objects = np.bincount(part.truth.image, minlength=n_images)
-    others = (n_objects - 1)[found > 0].sum()
-    return float((found - 1)[found > 0].sum() / others) if others else 0.0
+    others = (n_objects - 1)[n_recalled > 0].sum()
+    return float((n_recalled - 1)[n_recalled > 0].sum() / others) if others else 0.0
 
 
 def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
@@ -96,14 +96,14 @@ def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
     if len(used) != 1 or len(np.unique(truth.label)) < 2:
         return None
     part = sample(trial, raw)
-    found = np.zeros(len(part.truth), dtype=bool)
-    found[part.met.place] = True
+    recalled = np.zeros(len(part.truth), dtype=bool)
+    recalled[part.met.place] = True
     _, label = part.rows.places(part.truth)
     own = np.isin(part.truth.label, label[:1])
-    if own.all() or found.sum() < LEAST_IMAGES:
+    if own.all() or recalled.sum() < LEAST_IMAGES:
         return None
-    least = found[own].mean() if own.sum() >= LEAST_OF_CLASS else LEAST_RECALL
-    if found[~own].mean() < ALIKE * least:
+    least = recalled[own].mean() if own.sum() >= LEAST_OF_CLASS else LEAST_RECALL
+    if recalled[~own].mean() < ALIKE * least:
         return None
     rows = replace(raw, classes=(1,), label=np.zeros_like(raw.label))
     return Finding(

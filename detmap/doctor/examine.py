@@ -152,13 +152,13 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
 def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     """Boxes or images that are right but for their classes, with the repair of these."""
     view = part.agnostic
-    found = []
+    outcomes = []
     for repair in (*images.repairs(part.raw, trial.truth), *boxes.repairs(view)):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
         of_one = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
-        found.append(Tried(repair, rows, view.trial.outcome(of_one)))
-    for each in ranked(found, view.trial.outcome(view.rows))[:2]:
+        outcomes.append(Tried(repair, rows, view.trial.outcome(of_one)))
+    for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
         repaired = Sample(part.trial, each.rows, part.positions)
         more = [
             Tried(repair, rows, part.trial.outcome(rows))

@@ -78,12 +78,12 @@ def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool)
     if of_fractions and sized:
         yield Frame("square", 1.0)
         yield Frame("letterbox", 1.0)
-    found, wanted, size = pairs(sample, layout)
-    if len(found) < LEAST_PAIRS:
+    rows, wanted, size = pairs(sample, layout)
+    if len(rows) < LEAST_PAIRS:
         return
     with np.errstate(all="ignore"):
-        sides = found[:, 2:] / wanted[:, 2:]
-        centers = (found[:, :2] + found[:, 2:] / 2) / (wanted[:, :2] + wanted[:, 2:] / 2)
+        sides = rows[:, 2:] / wanted[:, 2:]
+        centers = (rows[:, :2] + rows[:, 2:] / 2) / (wanted[:, :2] + wanted[:, 2:] / 2)
     both = np.concatenate([sides, centers])
     scale = _mode(both.ravel())
     if scale is not None and abs(np.log(scale)) > NEAR / 2:

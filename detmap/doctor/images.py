@@ -83,9 +83,9 @@ def _by_stem(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
     stems = [each or str(i) for each, i in zip(truth.images.stems, truth.images.ids, strict=True)]
     place = {each: p for p, each in enumerate(stems)}
     inner = [str(key) if isinstance(key, int) else stem(key) for key in used]
-    found = np.array([place.get(name, -1) for name in inner], dtype=np.int64)
-    if (found >= 0).mean() >= KNOWN:
-        return found
+    places = np.array([place.get(name, -1) for name in inner], dtype=np.int64)
+    if (places >= 0).mean() >= KNOWN:
+        return places
     folded = {each.casefold(): p for p, each in enumerate(stems)}
     named = [folded.get(name.casefold(), -1) for name in inner]
     if np.mean([p >= 0 for p in named]) >= KNOWN:
@@ -102,7 +102,7 @@ def _by_stem(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
         numbered = [-1 if key is None else table.get(key, -1) for key in keys]
         if np.mean([p >= 0 for p in numbered]) >= KNOWN:
             return np.array(numbered, dtype=np.int64)
-    return found
+    return places
 
 
 def _number(name: str) -> int | None:

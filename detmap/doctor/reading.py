@@ -42,7 +42,7 @@ class _Rows(msgspec.Struct, gc=False):
     annotations: list[_Row]
 
 
-def read(detections: Given, truth: Truth, plainly: Callable[[], Detections] | None = None) -> Raw:
+def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | None = None) -> Raw:
     """Detections of any kind as raw rows.
 
     Parameters
@@ -50,7 +50,7 @@ def read(detections: Given, truth: Truth, plainly: Callable[[], Detections] | No
     detections : a path; a table; a list of COCO records; or a dict of the arrays ``image_id``,
         ``category_id``, ``boxes`` (x, y, width, height) and ``score``
     truth : for the ordinary reader
-    plainly : calls the ordinary reader of a path, if it has to be told more
+    strictly : calls the ordinary reader of a path, if it has to be told more
 
     Raises
     ------
@@ -68,29 +68,29 @@ def read(detections: Given, truth: Truth, plainly: Callable[[], Detections] | No
         except msgspec.ValidationError as error:
             raise _strange("detections", str(error)) from None
     path = registry.as_path(detections)
-    refused, found = None, None
+    refused, table = None, None
     try:
-        found = read_detections(path, truth) if plainly is None else plainly()
-        if whole(found):
-            return from_table(found)
+        table = read_detections(path, truth) if strictly is None else strictly()
+        if whole(table):
+            return from_table(table)
     except DataError as error:
         refused = error
     raw = _loosely(path, truth)
     if raw is not None:
         return raw
-    if found is None:
+    if table is None:
         raise refused or _strange(shown(path), "cannot be read")
-    return from_table(found)
+    return from_table(table)
 
 
-def whole(found: Detections) -> bool:
+def whole(detections: Detections) -> bool:
     """Whether an ordinary reader took every row, and every id as it is."""
-    codes = [note.code for note in found.notes]
+    codes = [note.code for note in detections.notes]
     return not any(code.endswith("-unknown") or code == "image-joined" for code in codes)
 
 
 def _loosely(path: Path, truth: Truth) -> Raw | None:
-    """The rows of a file that is not read plainly; None where it is of no known kind."""
+    """The rows of a file that is not read strictly; None where it is of no known kind."""
     if path.is_dir():
         return _texts(path, truth)
     images, classes = _Codes(), _Codes()
@@ -143,10 +143,10 @@ def _records(rows: list[_Row], source: str) -> Raw:
 
 
 def _first(*values: Name) -> Name:
-    found = next((value for value in values if value is not None), None)
-    if found is None:
+    known = next((value for value in values if value is not None), None)
+    if known is None:
         raise _strange("detections", "a record names no image or no class")
-    return found
+    return known
 
 
 def _strange(where: str, what: str) -> DataError:

@@ -131,12 +131,12 @@ def _cuts(sample: Sample, ap50: float, low: float) -> Iterator[Finding]:
         return
     met, right = sample.met, sample.right
     worst = np.argsort(rows.score, kind="stable")[: max(25, len(rows) // 20)]
-    found = len(np.unique(met.place[right[met.row]])) / max(1, len(sample.truth))
+    recall = len(np.unique(met.place[right[met.row]])) / max(1, len(sample.truth))
     if low >= CUT and sample.raw.score.max() <= BEYOND and right[worst].mean() > RIGHT:
         yield Finding(
             "scores-cut",
             f"no detection has a score under {low:.3g}, and {right[worst].mean():.0%} of those "
-            f"just above lie on an object: a threshold was applied; recall ends at {found:.2f}",
+            f"just above lie on an object: a threshold was applied; recall ends at {recall:.2f}",
             ap50,
         )
     image, _ = rows.places(sample.truth)

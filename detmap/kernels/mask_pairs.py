@@ -15,7 +15,7 @@ from detmap.kernels.runs import Runs, meet_runs
 def pair_masks(
     n_cells: int,
     cells: Cells,
-    found: Runs,
+    detections: Runs,
     truth: Runs,
     position: NDArray[np.int32],
     objects: ObjectColumns,
@@ -26,7 +26,7 @@ def pair_masks(
     """Pairs of the cells from the cursor on, until all are
     done or the buffer is full; of how many detections.
 
-    found, truth: masks of the detections and of the truth, by row; position: the row of the
+    detections, truth: masks of the detections and of the truth, by row; position: the row of the
     detections of each row of the verdicts; cursor (2,): the next cell, n_cells at the end, and its
     next member. The buffer has space for two pairs an object of the largest cell.
 
@@ -51,23 +51,28 @@ def pair_masks(
             for place in range(first, last):
                 g = objects.row[place]
                 needed, absorb = min(lowest, objects.enough[place]), objects.absorb[place]
-                wide, high = shared_sides(found.boxes, d, truth.boxes, g)
+                wide, high = shared_sides(detections.boxes, d, truth.boxes, g)
                 meet = wide > 0.0 and high > 0.0
-                fit = found.size[d, 0] == truth.size[g, 0] and found.size[d, 1] == truth.size[g, 1]
-                most = min(found.pixels[d], truth.pixels[g])
+                fit = (
+                    detections.size[d, 0] == truth.size[g, 0]
+                    and detections.size[d, 1] == truth.size[g, 1]
+                )
+                most = min(detections.pixels[d], truth.pixels[g])
                 if wide * high < most:
                     most = np.int64(wide * high)
-                cut = found.hollow[d] and truth.hollow[g]  # then runs may end before the pixels do
+                cut = (
+                    detections.hollow[d] and truth.hollow[g]
+                )  # then runs may end before the pixels do
                 shared, either = np.int64(-1), np.int64(0)  # not yet known
                 # Over the union where it does not absorb in every subset, over the detection's own
                 # pixels where it does in some.
                 for absorbing in range(2):
                     if absorbing == 0:
-                        least = found.pixels[d] + truth.pixels[g] - most
+                        least = detections.pixels[d] + truth.pixels[g] - most
                         if absorb == ~np.uint64(0):
                             continue
                     else:
-                        least = found.pixels[d]
+                        least = detections.pixels[d]
                         if absorb == np.uint64(0):
                             continue
                     overlap = 0.0
@@ -77,9 +82,9 @@ def pair_masks(
                         if not cut and most / least < needed:
                             continue
                         if shared < 0:
-                            shared, either = meet_runs(found, d, truth, g)
+                            shared, either = meet_runs(detections, d, truth, g)
                         if shared > 0:
-                            overlap = shared / (either if absorbing == 0 else found.pixels[d])
+                            overlap = shared / (either if absorbing == 0 else detections.pixels[d])
                     if overlap < needed:
                         continue
                     pairs.object[at] = place

@@ -92,12 +92,12 @@ def fault(code: bytes, symbol: str, outside: Collection[str], processor: str = "
     """
     processor = processor or machine()
     if sys.platform == "darwin":
-        (found,) = struct.unpack_from("<I", code, 4) if len(code) > 32 else (0,)
-        right = code[:4] == MACH_O_MAGIC and found == MACH_O_MACHINES.get(processor)
+        (made_for,) = struct.unpack_from("<I", code, 4) if len(code) > 32 else (0,)
+        right = code[:4] == MACH_O_MAGIC and made_for == MACH_O_MACHINES.get(processor)
         return "" if right else "no object code of this machine"
     if sys.platform == "win32" and code[:4] != b"\x7fELF":
-        (found,) = struct.unpack_from("<H", code) if len(code) > 20 else (0,)
-        right = found == COFF_MACHINES.get(processor)
+        (made_for,) = struct.unpack_from("<H", code) if len(code) > 20 else (0,)
+        right = made_for == COFF_MACHINES.get(processor)
         return "" if right else "no object code of this machine"
     try:
         return _elf_fault(code, symbol, outside, processor)
@@ -130,10 +130,10 @@ def name_of(code: bytes, symbol: Symbol, strings: Section) -> str:
 
 
 def _elf_fault(code: bytes, symbol: str, outside: Collection[str], processor: str) -> str:
-    kind, found = struct.unpack_from("<HH", code, 16)
+    kind, made_for = struct.unpack_from("<HH", code, 16)
     if code[:7] != b"\x7fELF\x02\x01\x01" or kind != RELOCATABLE:
         return "no object code"
-    if found != ELF_MACHINES.get(processor):
+    if made_for != ELF_MACHINES.get(processor):
         return "object code of another machine"
     size, count, names = struct.unpack_from("<HHH", code, 58)
     if size != 64 or not 0 < names < count:

@@ -22,12 +22,12 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 
 class Lanes(NamedTuple):
-    """The state of a class: weights (L,) of the false positives at every threshold an area, plain
+    """The state of a class: weights (L,) of the false positives at every threshold, always_fp
     (A, L); of the others and of true positives, fp and tp (A, T, L); the envelope, the recall
     points reached, and the sum, (A, T, L) each.
     """
 
-    plain: NDArray[np.float64]
+    always_fp: NDArray[np.float64]
     fp: NDArray[np.float64]
     tp: NDArray[np.float64]
     envelope: NDArray[np.float64]
@@ -126,8 +126,8 @@ def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, state: Any) -> No
     n_areas, n_thresholds = state.tp.shape[0], state.tp.shape[1]
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - n_thresholds)
-    plain, fp, tp = state.plain, state.fp, state.tp
-    plain[:] = 0.0
+    always_fp, fp, tp = state.always_fp, state.fp, state.tp
+    always_fp[:] = 0.0
     fp[:] = 0.0
     tp[:] = 0.0
     for r in range(ranked.off[k], ranked.off[k + 1]):
@@ -136,7 +136,7 @@ def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, state: Any) -> No
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
             if (hits | ignored) == zero:
                 for lane in range(LANES):
-                    plain[a, lane] += weights[i, lane]
+                    always_fp[a, lane] += weights[i, lane]
             elif hits != zero or ignored != full:
                 for t in range(n_thresholds):
                     bit = np.uint64(1) << np.uint64(t)
@@ -149,20 +149,20 @@ def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, state: Any) -> No
 
 
 @kernel
-def rise_lanes(tp: Any, plain: Any, fp: Any, weight: Any, epsilon: float, total: Any) -> None:
+def rise_lanes(tp: Any, always_fp: Any, fp: Any, weight: Any, epsilon: float, total: Any) -> None:
     """Add the precisions of a run of true positives of whole weight, all arrays (L,).
 
     Source: the definition of average precision, as `weighted.rise`.
     """
     for lane in range(LANES):
-        false = plain[lane] + fp[lane] + epsilon
+        false = always_fp[lane] + fp[lane] + epsilon
         for j in range(int(weight[lane])):
             total[lane] += (tp[lane] - j) / (tp[lane] - j + false)
 
 
 @kernel
 def area_lanes(
-    tp: Any, plain: Any, fp: Any, weight: Any, epsilon: float, envelope: Any, total: Any
+    tp: Any, always_fp: Any, fp: Any, weight: Any, epsilon: float, envelope: Any, total: Any
 ) -> None:
     """Add the area under the envelope that a run of true positives covers, all arrays (L,).
 
@@ -170,7 +170,7 @@ def area_lanes(
     """
     for lane in range(LANES):
         c = tp[lane]
-        ranked = c + plain[lane] + fp[lane] + epsilon
+        ranked = c + always_fp[lane] + fp[lane] + epsilon
         highest = max(envelope[lane], c / max(ranked, 1e-300))
         envelope[lane] = highest
         total[lane] += highest * weight[lane]
@@ -179,7 +179,7 @@ def area_lanes(
 @kernel
 def points_lanes(
     tp: Any,
-    plain: Any,
+    always_fp: Any,
     fp: Any,
     weight: Any,
     n_objects: Any,
@@ -197,7 +197,7 @@ def points_lanes(
     last, step = float(grid.n_points - 1), grid.step
     for lane in range(LANES):
         c = tp[lane]
-        ranked = c + plain[lane] + fp[lane] + epsilon
+        ranked = c + always_fp[lane] + fp[lane] + epsilon
         highest = max(envelope[lane], c / max(ranked, 1e-300))
         envelope[lane] = highest
         before = c - weight[lane]
@@ -251,10 +251,10 @@ def integrate_lanes(
         weight = weights[image[r]]
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
-            plain = state.plain[a]
+            always_fp = state.always_fp[a]
             if (hits | ignored) == zero:
                 for lane in range(LANES):
-                    plain[lane] -= weight[lane]
+                    always_fp[lane] -= weight[lane]
                 continue
             if hits == zero and ignored == full:
                 continue
@@ -265,7 +265,7 @@ def integrate_lanes(
                     if grid.n_points > 0:
                         points_lanes(
                             tp,
-                            plain,
+                            always_fp,
                             fp,
                             weight,
                             n_objects[a],
@@ -276,9 +276,11 @@ def integrate_lanes(
                             total,
                         )
                     elif rule.code == ALL_POINTS:
-                        area_lanes(tp, plain, fp, weight, rule.epsilon, state.envelope[a, t], total)
+                        area_lanes(
+                            tp, always_fp, fp, weight, rule.epsilon, state.envelope[a, t], total
+                        )
                     elif rule.code == STEP:
-                        rise_lanes(tp, plain, fp, weight, rule.epsilon, total)
+                        rise_lanes(tp, always_fp, fp, weight, rule.epsilon, total)
                     for lane in range(LANES):
                         tp[lane] -= weight[lane]
                 elif not ignored & bit:

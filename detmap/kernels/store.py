@@ -69,19 +69,19 @@ def entry(
     if mode not in MODES:
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "wheel, cache or compile")
     with _lock:
-        found = kernel.entries.get(key) or _found(kernel, args, key, mode)
-        if found is not None:
-            kernel.entries[key] = found  # here, so that of two threads that ask one finds it
-        return found
+        address = kernel.entries.get(key) or _loaded(kernel, args, key, mode)
+        if address is not None:
+            kernel.entries[key] = address  # here, so that of two threads that ask one finds it
+        return address
 
 
-def _found(
+def _loaded(
     kernel: Kernel[Any, Any], args: tuple[object, ...], key: Key, mode: str
 ) -> Callable[..., Any] | None:
     """From where the mode says."""
-    found = _from_wheel(kernel, key) if mode in ("", "wheel") else None
-    if found is not None:
-        return found
+    address = _from_wheel(kernel, key) if mode in ("", "wheel") else None
+    if address is not None:
+        return address
     if mode == "wheel":
         raise DetmapError(
             f"kernel {kernel.__name__}",

@@ -127,12 +127,14 @@ def score_extreme_orders(
         find_in_extreme_orders(k, ranked, score, best, worst)
         for a in range(n_objects.shape[1]):
             for t in range(best.n_tp.shape[1]):
-                n, sought = best.n_tp[a, t], n_objects[k, a]
-                if sought > 0:
+                n, positives = best.n_tp[a, t], n_objects[k, a]
+                if positives > 0:
                     for is_best in range(2):
                         before = best.false_before[a, t] if is_best else worst.false_before[a, t]
                         terms = high[place[k], a, t] if is_best else low[place[k], a, t]
-                        curve_at_true_positives(before, n, sought, rule.epsilon, recall, precision)
+                        curve_at_true_positives(
+                            before, n, positives, rule.epsilon, recall, precision
+                        )
                         integrate(rule.code, recall[:n], precision[:n], rule.points, terms)
 
 

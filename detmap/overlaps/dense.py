@@ -64,7 +64,7 @@ class DensePairs(ABC):
     ) -> Piece:
         """Pairs of some detections of a cell: by detection, then by object."""
         absorb = self.objects.absorb[first:last]
-        found = []
+        pieces = []
         for absorbing, some in ((False, ~absorb != 0), (True, absorb != 0)):
             g = np.flatnonzero(some)
             if not g.size:
@@ -72,13 +72,13 @@ class DensePairs(ABC):
             rows = self.objects.row[first:last][g]
             table = self.overlaps(position[members], rows, np.full(g.size, absorbing))
             d, column = np.nonzero(table >= self.needed[first:last][g])
-            found.append((d, (first + g[column]).astype(np.int32), table[d, column], absorbing))
-        order = np.argsort(np.concatenate([each[0] for each in found]), kind="stable")
+            pieces.append((d, (first + g[column]).astype(np.int32), table[d, column], absorbing))
+        order = np.argsort(np.concatenate([each[0] for each in pieces]), kind="stable")
         columns = [
-            np.concatenate([members[each[0]] for each in found]),
-            np.concatenate([each[1] for each in found]),
-            np.concatenate([each[2] for each in found]),
-            np.concatenate([np.full(len(each[0]), each[3]) for each in found]),
+            np.concatenate([members[each[0]] for each in pieces]),
+            np.concatenate([each[1] for each in pieces]),
+            np.concatenate([each[2] for each in pieces]),
+            np.concatenate([np.full(len(each[0]), each[3]) for each in pieces]),
         ]
         detection, place, overlap, absorbing_ = (column[order] for column in columns)
         return detection, place, overlap, absorbing_

@@ -104,8 +104,8 @@ def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
 
 
 def overlaps(
-    found: Edges,
-    sought: Edges,
+    det_edges: Edges,
+    obj_edges: Edges,
     d: NDArray[Any],
     g: NDArray[Any],
     protocol: Protocol,
@@ -118,8 +118,8 @@ def overlaps(
     restates: shared / (detection + object - shared), in the protocol's numbers.
     """
     pixel = 1 if protocol.boxes.extent == "inclusive" else 0
-    left, top, right, bottom = found.sides
-    of_left, of_top, of_right, of_bottom = sought.sides
+    left, top, right, bottom = det_edges.sides
+    of_left, of_top, of_right, of_bottom = obj_edges.sides
     one = left.dtype.type(pixel)
     width = np.minimum(right[d], of_right[g]) - np.maximum(left[d], of_left[g]) + one
     height = np.minimum(bottom[d], of_bottom[g]) - np.maximum(top[d], of_top[g]) + one
@@ -128,7 +128,7 @@ def overlaps(
         width, height = width.astype(np.float64), height.astype(np.float64)
     shared = width * height
     shared[apart] = 0
-    divisor = found.area[d] if over_own_area else found.area[d] + sought.area[g] - shared
+    divisor = det_edges.area[d] if over_own_area else det_edges.area[d] + obj_edges.area[g] - shared
     if protocol.iou.epsilon:
         divisor = divisor + divisor.dtype.type(protocol.iou.epsilon)
     if protocol.iou.least_union:

@@ -91,12 +91,12 @@ def grid(low: float, high: float, most: int, *, above: bool) -> Check:
     def read(value: Any) -> Grid:
         if isinstance(value, bool) or not isinstance(value, str | list | int | float):
             raise ValueError
-        found = Grid(value) if isinstance(value, str) else Grid(_numbers(value))
-        numbers = found.values()
+        points = Grid(value) if isinstance(value, str) else Grid(_numbers(value))
+        numbers = points.values()
         inside = (numbers > low if above else numbers >= low) & (numbers <= high)
         if not (0 < numbers.size <= most and inside.all() and (np.diff(numbers) > 0).all()):
             raise ValueError
-        return found
+        return points
 
     bracket = "(" if above else "["
     return Check(
@@ -110,10 +110,10 @@ def number(low: float, high: float) -> Check:
     """A number between two bounds."""
 
     def read(value: Any) -> float:
-        (found,) = _numbers(value)
-        if not low <= found <= high:
+        (single,) = _numbers(value)
+        if not low <= single <= high:
             raise ValueError
-        return found
+        return single
 
     return Check(read, f"a number in [{low:g}, {high:g}]")
 
@@ -130,20 +130,20 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def _sigmas(value: Any) -> tuple[float, ...]:
-    found = _numbers(value)
-    if not all(0 < sigma <= 1 for sigma in found):
+    sigmas = _numbers(value)
+    if not all(0 < sigma <= 1 for sigma in sigmas):
         raise ValueError
-    return found
+    return sigmas
 
 
 SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one a keypoint; [] where there are none")
 
 
 def _floor(value: Any) -> tuple[float, ...]:
-    found = _numbers(value)
-    if len(found) > 1:
+    floor = _numbers(value)
+    if len(floor) > 1:
         raise ValueError
-    return found
+    return floor
 
 
 FLOOR = Check(_floor, "a list of one number; [] for no floor")

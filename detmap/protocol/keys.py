@@ -27,14 +27,14 @@ def declared(node: type) -> dict[str, Key | type]:
 
     The modules of the tables do not put off their annotations: to evaluate them later costs more.
     """
-    found: dict[str, Key | type] = {}
+    by_name: dict[str, Key | type] = {}
     for each in fields(node):
         metadata = getattr(each.type, "__metadata__", ())
         if metadata:
-            found[each.name] = metadata[0]
+            by_name[each.name] = metadata[0]
         elif is_dataclass(each.type) and isinstance(each.type, type):
-            found[each.name] = each.type
-    return found
+            by_name[each.name] = each.type
+    return by_name
 
 
 def table() -> list[KeyRow]:

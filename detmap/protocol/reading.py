@@ -50,8 +50,8 @@ def shipped(name: str) -> Path | None:
     """
     places = (folder("configs"), folder("configs") / TOOLS)
     known = "/" not in name and name not in (".", "..")
-    found = [place / f"{name}.toml" for place in places if known]
-    return next((path for path in found if path.is_file()), None)
+    files = [place / f"{name}.toml" for place in places if known]
+    return next((path for path in files if path.is_file()), None)
 
 
 MOST_SHOWN = 40  # keys in a message
@@ -225,8 +225,10 @@ def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool)
         return replace(protocol, changes=tuple(map(tuple, changes)), stock=True)
     if known is not None:
         prose = ("summary", "source")
-        found = _differences(known, protocol)
-        return replace(protocol, changes=tuple(each for each in found if each[0] not in prose))
+        differences = _differences(known, protocol)
+        return replace(
+            protocol, changes=tuple(each for each in differences if each[0] not in prose)
+        )
     return replace(protocol, changes=tuple(map(tuple, changes)), stock=False)
 
 

@@ -122,7 +122,7 @@ class Protocol(Immutable):
 
     def as_dict(self) -> dict[str, Any]:
         """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""
-        tree = plain(self)
+        tree = values_of(self)
         del tree["changes"], tree["stock"]
         return dict(tree)
 
@@ -213,15 +213,15 @@ class Protocol(Immutable):
         """
         number = isinstance(iou, int | float | np.number) and not isinstance(iou, bool)
         finite = number and math.isfinite(iou)
-        found = self.axes().threshold(float(iou)) if finite else None
-        if found is None:
+        place = self.axes().threshold(float(iou)) if finite else None
+        if place is None:
             shown = f"{iou:g}" if number else repr(iou)
             raise ProtocolError(
                 where,
                 f"{shown} is not among iou.thresholds",
                 f"choose one of {self.iou.thresholds}",
             )
-        return found
+        return place
 
     def axes(self) -> Axes:
         """The labels that metric rows are addressed by."""
@@ -237,7 +237,7 @@ class Protocol(Immutable):
         return metrics.metric_rows(self.metrics, self.axes())
 
 
-def plain(value: Any) -> Any:
+def values_of(value: Any) -> Any:
     """A node or value of the tree as TOML has it."""
     if isinstance(value, Grid):
         return list(value.recipe) if isinstance(value.recipe, tuple) else value.recipe
@@ -248,7 +248,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {f.name: spelled(value, f.name) for f in fields(value)}
     if isinstance(value, tuple):
-        return [plain(x) for x in value]
+        return [values_of(x) for x in value]
     return value
 
 
@@ -260,5 +260,5 @@ def spelled(node: Any, name: str) -> Any:
     if isinstance(node, Matching) and name == "neutral":
         return dict(value)
     if isinstance(node, Protocol) and name in ("subsets", "groups"):
-        return {each.name: plain(each) for each in value}
-    return plain(value)
+        return {each.name: values_of(each) for each in value}
+    return values_of(value)

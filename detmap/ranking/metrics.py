@@ -337,13 +337,13 @@ def mean(
 
 def _each(checked: Samples, curve: Callable[[Lists], T], threads: int | None) -> T | list[T]:
     """The curve of one binary problem, or a list of one for each class."""
-    found: dict[int, T] = {}
+    values: dict[int, T] = {}
 
     def one(k: int) -> None:
-        found[k] = curve(checked.of_class(k))
+        values[k] = curve(checked.of_class(k))
 
     each_largest_first(one, np.ones(checked.shape[1]), threads)
-    return found[0] if checked.single else [found[k] for k in range(checked.shape[1])]
+    return values[0] if checked.single else [values[k] for k in range(checked.shape[1])]
 
 
 def totals(cumulated: NDArray[np.float64], off: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -256,7 +256,7 @@ class RankingResult:
 
     def __str__(self) -> str:
         notes = "".join(f"note: {note}\n" for note in self.notes)
-        return formats.plain(self.tables()) + notes
+        return formats.text(self.tables()) + notes
 
     # --- parts ---
 

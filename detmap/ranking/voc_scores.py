@@ -161,26 +161,26 @@ def _from_xml(root: Path, split: str) -> tuple[list[str], dict[str, NDArray[np.i
 def _result_files(results: Path, split: str) -> dict[str, Path]:
     """Class to result file."""
     files = sorted(results.glob("comp*_cls_*.txt"))
-    found: dict[str, Path] = {}
+    by_class: dict[str, Path] = {}
     for file in files:
         name = re.fullmatch(rf"comp[0-9]+(?:_.+)?_cls_{re.escape(split)}_(.+)\.txt", file.name)
         if not name:
             continue
-        if name[1] in found:
+        if name[1] in by_class:
             raise DataError(
                 str(file),
-                f"a second file for class {name[1]}, beside {found[name[1]].name}",
+                f"a second file for class {name[1]}, beside {by_class[name[1]].name}",
                 "keep the files of one classifier in a folder",
             )
-        found[name[1]] = file
-    if not found:
+        by_class[name[1]] = file
+    if not by_class:
         there = f"; there is {files[0].name}" if files else ""
         raise DataError(
             shown(results),
             f"no files such as comp1_cls_{split}_cat.txt{there}",
             "a folder of VOC classification results has one text file a class of the split",
         )
-    return found
+    return by_class
 
 
 def _same_classes(root: Path, results: Path, classes: list[str], files: dict[str, Path]) -> None:

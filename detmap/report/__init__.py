@@ -8,7 +8,7 @@ from detmap.report import formats
 from detmap.report.table import Style, Table
 
 RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {
-    "table": formats.plain,
+    "table": formats.text,
     "json": formats.json,
     "csv": formats.csv,
     "markdown": formats.markdown,

@@ -11,14 +11,14 @@ LEAST_WORDS = 24  # a column of words is not made narrower than this
 
 def blocks(widths: Sequence[int], limit: int) -> list[list[int]]:
     """The columns of each block, the first column in each; as many as fit the limit."""
-    found, block, used = [], [0], widths[0] if widths else 0
+    parts, block, used = [], [0], widths[0] if widths else 0
     for c, width in list(enumerate(widths))[1:]:
         if used + BETWEEN + width > limit and len(block) > 1:
-            found.append(block)
+            parts.append(block)
             block, used = [0], widths[0]
         block.append(c)
         used += BETWEEN + width
-    return [*found, block]
+    return [*parts, block]
 
 
 def narrowed(widths: Sequence[int], words: Sequence[bool], limit: int) -> list[int]:

@@ -12,7 +12,7 @@ from detmap.report.table import PLAIN, Cell, Style, Table
 from detmap.report.text import shown
 
 
-def plain(tables: Sequence[Table], style: Style = PLAIN) -> str:
+def text(tables: Sequence[Table], style: Style = PLAIN) -> str:
     """Aligned columns within a width, for a pipe or a file."""
     parts = []
     for table in tables:
@@ -34,7 +34,7 @@ def folded(table: Table, style: Style) -> list[list[str]]:
     right = numeric(table)
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     widths = folding.narrowed(widths, [not number for number in right], style.width)
-    found = []
+    folded_lines = []
     for columns in folding.blocks(widths, style.width):
         lines = []
         for row in texts:
@@ -43,8 +43,8 @@ def folded(table: Table, style: Style) -> list[list[str]]:
                 pieces = [cell[part] if part < len(cell) else "" for cell in cells]
                 placed = zip(pieces, columns, strict=True)
                 lines.append("  ".join(_aligned(p, widths[c], right[c]) for p, c in placed))
-        found.append([line.rstrip() for line in lines])
-    return found
+        folded_lines.append([line.rstrip() for line in lines])
+    return folded_lines
 
 
 def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:

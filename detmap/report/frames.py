@@ -16,11 +16,11 @@ def frame(tables: Sequence[Table], name: str, signature: str) -> Any:
     ------
     DetmapError : there is none, or pandas is not installed
     """
-    found = [table for table in tables if table.name == name]
-    if not found:
+    chosen = [table for table in tables if table.name == name]
+    if not chosen:
         known = ", ".join(table.name for table in tables)
         raise DetmapError("to_frame", f"no table {name!r}", f"there are {known}")
     pandas = require("pandas", "frames")
-    data = pandas.DataFrame(found[0].rows, columns=list(found[0].header))
+    data = pandas.DataFrame(chosen[0].rows, columns=list(chosen[0].header))
     data.attrs["signature"] = signature
     return data

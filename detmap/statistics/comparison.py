@@ -202,7 +202,7 @@ class Maker:
     ) -> NDArray[np.float64]:
         """(P, Q) p-values of exchanged detectors."""
         own = self.paired
-        found = [
+        tests = [
             permutation.p_values(
                 own.plans[a],
                 own.plans[b],
@@ -216,14 +216,14 @@ class Maker:
             )
             for (a, b), difference in zip(own.pairs, self.difference(), strict=True)
         ]
-        p = np.array(found)
+        p = np.array(tests)
         same = (self.difference() == 0) & (own.se == 0)
         return np.where(same, 1.0, p if self.trusted else np.nan)
 
     def pairs(self, p: NDArray[np.float64] | None = None) -> list[Pair]:
         """Every pair and metric; p-values adjusted over the pairs of a metric."""
         own, difference = self.paired, self.difference()
-        found = []
+        pairs = []
         adjusted = np.empty_like(difference)
         if p is None:
             p = np.array(
@@ -239,7 +239,7 @@ class Maker:
         for i, (a, b) in enumerate(own.pairs):
             for q, row in enumerate(self.rows):
                 d, se = float(difference[i, q]), float(own.se[i, q])
-                found.append(
+                pairs.append(
                     Pair(
                         self.names[a],
                         self.names[b],
@@ -250,11 +250,11 @@ class Maker:
                         self.mdd(se),
                     )
                 )
-        return found
+        return pairs
 
     def classes(self) -> list[ClassPair]:
         """Every pair, number of a class and class with objects; adjusted over the classes."""
-        own, found = self.paired, []
+        own, rows = self.paired, []
         for i, (a, b) in enumerate(own.pairs):
             for c, row in enumerate(self.class_rows):
                 differ = own.class_values[b, c] - own.class_values[a, c]
@@ -266,7 +266,7 @@ class Maker:
                 )
                 for k, raw, fixed in zip(mine.tolist(), p.tolist(), adjusted, strict=True):
                     d, s = float(differ[k]), float(se[k])
-                    found.append(
+                    rows.append(
                         ClassPair(
                             self.names[a],
                             self.names[b],
@@ -282,7 +282,7 @@ class Maker:
         def first_moved(one: ClassPair) -> tuple[float, float]:
             return (2.0 if math.isnan(one.p_adjusted) else one.p_adjusted, -abs(one.difference))
 
-        return sorted(found, key=first_moved)
+        return sorted(rows, key=first_moved)
 
     def adjusted(
         self,
@@ -293,8 +293,8 @@ class Maker:
     ) -> list[float]:
         """p-values for all together."""
         if self.adjust == "maxt":
-            found = multiple.maxt(difference, se, draws)
-            return [x if self.trusted or x == 1.0 else math.nan for x in found]
+            adjusted = multiple.maxt(difference, se, draws)
+            return [x if self.trusted or x == 1.0 else math.nan for x in adjusted]
         if self.adjust == "none":
             return [float(x) for x in p]
         return multiple.holm(p.tolist()) if self.adjust == "holm" else multiple.bh(p.tolist())
@@ -310,14 +310,14 @@ class Maker:
 
     def images(self) -> list[tuple[str, str, str, float]]:
         """The units that moved the first metric most, of each pair."""
-        own, found = self.paired, []
+        own, rows = self.paired, []
         for a, b in own.pairs:
             apart = own.moved[b, 0] - own.moved[a, 0]
             for i in np.argsort(-np.abs(apart), kind="stable")[:SHOWN].tolist():
                 if apart[i] != 0:
                     name = own.units.names[i]
-                    found.append((self.names[a], self.names[b], name, float(apart[i])))
-        return found
+                    rows.append((self.names[a], self.names[b], name, float(apart[i])))
+        return rows
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter for each group that they share."""
@@ -338,17 +338,17 @@ class Maker:
 
     def notes(self) -> tuple[Note, ...]:
         """What a careful reader would ask."""
-        found, units = [], self.paired.units
+        notes, units = [], self.paired.units
         if not self.trusted:
             text = f"{units.noun} are fewer than {LEAST_UNITS}: no p-value is printed"
-            found.append(Note("few-images", text, units.n))
+            notes.append(Note("few-images", text, units.n))
         if self.test == "plain-permutation":
             text = (
                 "test is of exchangeability, not of equal AP: with scores on two scales it does "
                 "not hold its level; --test permutation does"
             )
-            found.append(Note("plain-permutation", text, 1))
-        return tuple(found)
+            notes.append(Note("plain-permutation", text, 1))
+        return tuple(notes)
 
     def signature(self, common: str, n: int, seed: int) -> str:
         """Rules and data, with the method."""

@@ -82,14 +82,14 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         )
     told += ")"
     z = normal(1 - alpha)
-    room = pair.difference + drop
-    if math.isnan(room):
+    margin = pair.difference + drop
+    if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     if pair.se > 0:
-        ratio = room / pair.se
+        ratio = margin / pair.se
         passed = ratio >= -z if gate.kind == "fail-if-drop" else ratio > z
     else:
-        passed = room >= 0
+        passed = margin >= 0
     verdict = "PASS" if passed else "FAIL"
     asked = "no drop of more than" if gate.kind == "fail-if-drop" else "shown to be within"
     return Verdict(passed, f"{verdict} ({asked} {gate.points:g} points, alpha {alpha:g}): {told}")
@@ -98,18 +98,18 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
 def _pair(comparison: Comparison, gate: Gate) -> Pair:
     metric = gate.metric or comparison.pairs[0].metric
     if gate.name:
-        found: list[Pair] = [
+        pairs: list[Pair] = [
             one
             for one in comparison.classes
             if one.name == gate.name and one.metric == metric.removeprefix("m")
         ]
     else:
-        found = [one for one in comparison.pairs if one.metric == metric]
-    if not found:
+        pairs = [one for one in comparison.pairs if one.metric == metric]
+    if not pairs:
         known = sorted({one.metric for one in comparison.pairs})
         classes = sorted({one.name for one in comparison.classes})
         of = f"{metric}/{gate.name}" if gate.name else metric
         fix = f"metrics: {', '.join(known)}; classes: {', '.join(classes[:20])}"
         raise DataError(f"--{gate.kind}", f"there is no {of}", fix)
     first = comparison.pairs[0]
-    return next(one for one in found if (one.a, one.b) == (first.a, first.b))
+    return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))

@@ -64,7 +64,7 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
             ranked,
             image_of,
             limit,
-            plan.sought[k],
+            plan.positives[k],
             rule,
             readings,
             curves,
@@ -75,15 +75,15 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
         )
         mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
         image, counts = matches.obj_image[mine], plan.counts[mine]
-        kernels.share_objects(image, counts, values, plan.sought[k], readings.area, raw)
+        kernels.share_objects(image, counts, values, plan.positives[k], readings.area, raw)
         per_area = np.array(
             [
                 np.bincount(units.of_image[image], weights=counts[:, a], minlength=units.n)
                 for a in range(n_areas)
             ]
         )
-        sought = np.maximum(plan.sought[k], 1.0)[:, None]
-        leverage = np.maximum(1.0 - per_area / sought, LEAST_LEVERAGE)
+        positives = np.maximum(plan.positives[k], 1.0)[:, None]
+        leverage = np.maximum(1.0 - per_area / positives, LEAST_LEVERAGE)
         present = np.bincount(units.of_image[np.unique(image)], minlength=units.n).astype(
             np.float64
         )
@@ -95,7 +95,7 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
             present,
         )
 
-    return in_order(of_class, range(len(plan.sought)), threads)
+    return in_order(of_class, range(len(plan.positives)), threads)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,15 +104,15 @@ class Influence:
 
     Parameters
     ----------
-    plain, corrected : (Q, U) float64, of each metric, without and with the leverage correction
-    class_plain, class_corrected : (S, K) float64, variances of the readings of each class
+    uncorrected, corrected : (Q, U) float64, of each metric, without and with leverage correction
+    class_uncorrected, class_corrected : (S, K) float64, variances of the readings of each class
     n_units : (S, K) int64, units with an object to find
     n : U
     """
 
-    plain: NDArray[np.float64]
+    uncorrected: NDArray[np.float64]
     corrected: NDArray[np.float64]
-    class_plain: NDArray[np.float64]
+    class_uncorrected: NDArray[np.float64]
     class_corrected: NDArray[np.float64]
     n_units: NDArray[np.int64]
     n: int
@@ -121,9 +121,9 @@ class Influence:
         """(Q,) standard errors of the metrics."""
         return np.sqrt([variance(row) for row in self.corrected])
 
-    def plain_se(self) -> NDArray[np.float64]:
+    def uncorrected_se(self) -> NDArray[np.float64]:
         """(Q,) those without the leverage correction."""
-        return np.sqrt([variance(row) for row in self.plain])
+        return np.sqrt([variance(row) for row in self.uncorrected])
 
 
 def variance(influence: NDArray[np.float64]) -> float:
@@ -136,19 +136,19 @@ def variance(influence: NDArray[np.float64]) -> float:
 
 def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence:
     """Influence of each unit on all numbers of a result; sums over classes in their order."""
-    n_readings, n_classes = len(plan.readings.area), len(plan.sought)
-    plain, corrected = np.zeros((2, len(plan.metrics), units.n))
-    class_plain, class_corrected = np.zeros((2, n_readings, n_classes))
+    n_readings, n_classes = len(plan.readings.area), len(plan.positives)
+    uncorrected, corrected = np.zeros((2, len(plan.metrics), units.n))
+    class_uncorrected, class_corrected = np.zeros((2, n_readings, n_classes))
     n_units = np.zeros((n_readings, n_classes), np.int64)
     mix = Mixer(plan)
     for k, each in enumerate(each_class(plan, units, threads)):
-        mix.add(k, each, plain, corrected)
+        mix.add(k, each, uncorrected, corrected)
         for s in range(n_readings):
-            class_plain[s, k] = variance(each.raw[s])
+            class_uncorrected[s, k] = variance(each.raw[s])
             class_corrected[s, k] = variance(each.corrected[s])
         n_units[:, k] = each.n_units
-    mix.finish(plain, corrected)
-    return Influence(plain, corrected, class_plain, class_corrected, n_units, units.n)
+    mix.finish(uncorrected, corrected)
+    return Influence(uncorrected, corrected, class_uncorrected, class_corrected, n_units, units.n)
 
 
 class Mixer:
@@ -167,7 +167,11 @@ class Mixer:
         self.present: NDArray[np.float64] | None = None
 
     def add(
-        self, k: int, each: OfClass, plain: NDArray[np.float64], corrected: NDArray[np.float64]
+        self,
+        k: int,
+        each: OfClass,
+        uncorrected: NDArray[np.float64],
+        corrected: NDArray[np.float64],
     ) -> None:
         """Add a class to the metrics."""
         fixed = each.corrected
@@ -175,23 +179,23 @@ class Mixer:
             share = self.shares[q, k]
             if share == 0.0:
                 continue
-            if self.plan.sought[k, self.plan.readings.area[s]] > 0:
-                plain[q] += share * each.raw[s]
+            if self.plan.positives[k, self.plan.readings.area[s]] > 0:
+                uncorrected[q] += share * each.raw[s]
                 corrected[q] += share * fixed[s]
                 value = each.values[s]
             else:
                 value = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
             if self.by_images:
                 if self.present is None:
-                    self.present = np.zeros_like(plain)
+                    self.present = np.zeros_like(uncorrected)
                 moved = self.per_image[q] * each.present
-                plain[q] += value * moved
+                uncorrected[q] += value * moved
                 corrected[q] += value * moved
                 self.present[q] += moved
                 self.mean[q] += share * value
 
-    def finish(self, plain: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
+    def finish(self, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
         """Take off what the weights themselves weigh."""
         if self.present is not None:
-            plain -= self.mean[:, None] * self.present
+            uncorrected -= self.mean[:, None] * self.present
             corrected -= self.mean[:, None] * self.present

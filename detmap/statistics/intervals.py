@@ -203,7 +203,7 @@ class Maker:
     ) -> None:
         self.plan, self.moved, self.sample = planned, moved, sample
         self.units, self.level, self.method = drawn, level, method
-        self.se, self.plain_se = moved.se(), moved.plain_se()
+        self.se, self.uncorrected_se = moved.se(), moved.uncorrected_se()
         self.shares, self.has_objects = planned.shares(), planned.has_objects()
         self.eleven = planned.protocol.ap.integrator == "eleven_point"
 
@@ -217,17 +217,17 @@ class Maker:
             df, single = float(max(1, n_units - 1)), n_units
         else:
             df, single = self.degrees(q), None
-        ratio = self.se[q] / self.plain_se[q] if self.plain_se[q] > 0 else 1.0
+        ratio = self.se[q] / self.uncorrected_se[q] if self.uncorrected_se[q] > 0 else 1.0
         return self.interval(s, value, float(self.se[q]), ratio, sampled, df, single)
 
     def of_class(self, c: int, k: int, value: float) -> Interval:
         """Of a row of the per-class table."""
         s = self.plan.of_class[c]
         se = math.sqrt(self.moved.class_corrected[s, k])
-        plain = math.sqrt(self.moved.class_plain[s, k])
+        uncorrected = math.sqrt(self.moved.class_uncorrected[s, k])
         sampled = None if self.sample is None else self.sample.classes[:, c, k]
         n_units = int(self.moved.n_units[s, k])
-        ratio = se / plain if plain > 0 else 1.0
+        ratio = se / uncorrected if uncorrected > 0 else 1.0
         return self.interval(s, value, se, ratio, sampled, float(max(1, n_units - 1)), n_units)
 
     def degrees(self, q: int) -> float:
@@ -325,8 +325,8 @@ def _notes(planned: Plan, moved: Influence, drawn: Units) -> tuple[Note, ...]:
     s = planned.of_metric[0]
     mine = planned.has_objects()[0]
     rare = int((moved.n_units[s][mine] < FEW_UNITS).sum())
-    found = []
+    notes = []
     if rare:
         text = f"classes are on fewer than {FEW_UNITS} {drawn.noun}: their intervals are guesses"
-        found.append(Note("few-images", text, rare))
-    return tuple(found)
+        notes.append(Note("few-images", text, rare))
+    return tuple(notes)

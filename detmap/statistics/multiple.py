@@ -36,8 +36,8 @@ def _in_order(p: Sequence[float], factor: object, rising: bool) -> list[float]:
         adjusted[order] = np.maximum.accumulate(scaled) if m else []
     else:
         adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1] if m else []
-    found: list[float] = adjusted.tolist()
-    return found
+    listed: list[float] = adjusted.tolist()
+    return listed
 
 
 def maxt(
@@ -52,8 +52,8 @@ def maxt(
 
     Source: Westfall and Young 1993, algorithm 2.8.
     """
-    found = np.full(len(difference), np.nan)
-    found[(difference == 0) & (se == 0)] = 1.0
+    adjusted = np.full(len(difference), np.nan)
+    adjusted[(difference == 0) & (se == 0)] = 1.0
     usable = np.flatnonzero(se > 0)
     z = np.abs(difference[usable]) / se[usable]
     moved = np.abs(draws[:, usable] - difference[usable]) / se[usable]
@@ -64,8 +64,8 @@ def maxt(
         largest = moved[:, order[place:]].max(axis=1)
         p = (1 + int((largest >= z[i]).sum())) / (len(draws) + 1)
         least = max(least, p)
-        found[usable[i]] = least
-    listed: list[float] = found.tolist()
+        adjusted[usable[i]] = least
+    listed: list[float] = adjusted.tolist()
     return listed
 
 
@@ -78,15 +78,15 @@ def groups(n: int, apart: set[tuple[int, int]]) -> list[list[int]]:
     near = {
         i: {j for j in range(n) if j != i and (min(i, j), max(i, j)) not in apart} for i in range(n)
     }
-    found: list[list[int]] = []
+    clusters: list[list[int]] = []
 
     def extend(chosen: list[int], open_: set[int], done: set[int]) -> None:
         if not open_ and not done:
-            found.append(sorted(chosen))
+            clusters.append(sorted(chosen))
         for i in sorted(open_):
             extend([*chosen, i], open_ & near[i], done & near[i])
             open_ = open_ - {i}
             done = done | {i}
 
     extend([], set(range(n)), set())
-    return sorted(found)
+    return sorted(clusters)

@@ -130,21 +130,21 @@ def _influence(
     classes.
     """
     first = plans[0]
-    n_metrics, n_classes = len(first.metrics), len(first.sought)
-    plain, moved = np.zeros((2, len(plans), n_metrics, units.n))
+    n_metrics, n_classes = len(first.metrics), len(first.positives)
+    uncorrected, moved = np.zeros((2, len(plans), n_metrics, units.n))
     class_se = np.full((len(pairs), len(first.of_class), n_classes), np.nan)
     mixers = [Mixer(each) for each in plans]
     streams = zip(*(each_class(each, units, threads) for each in plans), strict=True)
     for k, each in enumerate(streams):
         for i, mixer in enumerate(mixers):
-            mixer.add(k, each[i], plain[i], moved[i])
+            mixer.add(k, each[i], uncorrected[i], moved[i])
         fixed = [one.corrected for one in each]
         for p, (a, b) in enumerate(pairs):
             for c, s in enumerate(first.of_class):
-                if first.sought[k, first.readings.area[s]] > 0:
+                if first.positives[k, first.readings.area[s]] > 0:
                     class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
     for i, mixer in enumerate(mixers):
-        mixer.finish(plain[i], moved[i])
+        mixer.finish(uncorrected[i], moved[i])
     return moved, class_se
 
 

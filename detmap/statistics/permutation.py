@@ -46,7 +46,7 @@ class Exchange:
         return self._take(~of_second), self._take(of_second)
 
     def _take(self, rows: NDArray[np.bool_]) -> Plan:
-        off = offsets(self.label[rows], len(self.first.sought))
+        off = offsets(self.label[rows], len(self.first.positives))
         columns = (np.ascontiguousarray(column[rows]) for column in self.columns)
         ranked = curve_kernels.Ranked(off, *columns)
         return replace(self.first, ranked=ranked, image=np.ascontiguousarray(self.image[rows]))
@@ -54,9 +54,9 @@ class Exchange:
     def values(self, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(2, n, Q) the metrics of both detectors after each of n exchanges, (n, I)."""
         n = len(swapped)
-        found = np.empty((2, n, len(self.first.metrics)))
+        values = np.empty((2, n, len(self.first.metrics)))
         # An image is two, one of each detector: an exchange gives one of them the weight 1.
-        ranked = curve_kernels.Ranked(offsets(self.label, len(self.first.sought)), *self.columns)
+        ranked = curve_kernels.Ranked(offsets(self.label, len(self.first.positives)), *self.columns)
         twice = np.where(self.is_second, self.image + self.n_images, self.image).astype(np.int32)
         merged = replace(self.first, ranked=ranked, image=twice)
         for begin in range(0, n, drawing.LANES):
@@ -67,8 +67,8 @@ class Exchange:
                 own = lanes if side else ~lanes
                 weights = np.concatenate([own, ~own], axis=1).astype(np.float64)
                 numbers = drawing.metrics_of_rows(merged, np.ascontiguousarray(weights.T))
-                found[side, begin : begin + len(some)] = numbers[: len(some)]
-        return found
+                values[side, begin : begin + len(some)] = numbers[: len(some)]
+        return values
 
 
 def p_values(

@@ -28,7 +28,7 @@ class Plan:
     metrics : rows averaged over classes; classes : rows that are given for each class
     readings : the S numbers of a class; of_metric, of_class : which of them each row is made of
     members : a row a metric, (K,) bool, the classes that it averages
-    sought : (K, A) float64, what recall is over; of the objects, counts (G, A) are that
+    positives : (K, A) float64, what recall is over; of the objects, counts (G, A) are that
     n_images : (K,) float64, images with an object of the class
     """
 
@@ -41,7 +41,7 @@ class Plan:
     of_metric: tuple[int, ...]
     of_class: tuple[int, ...]
     members: NDArray[np.bool_]
-    sought: NDArray[np.float64]
+    positives: NDArray[np.float64]
     counts: NDArray[np.float64]
     n_images: NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Plan:
     def has_objects(self) -> NDArray[np.bool_]:
         """(Q, K) the classes with an object in the area of each metric, of those it averages."""
         areas = self.readings.area[list(self.of_metric)]
-        return (self.sought[:, areas].T > 0) & self.members
+        return (self.positives[:, areas].T > 0) & self.members
 
     def averaged(self) -> NDArray[np.bool_]:
         """(Q, K) the classes that enter the mean, by the protocol's rule for the others."""

@@ -104,7 +104,7 @@ def replicates(
 
     Replicate b depends on the seed and on b alone: the same bits from any number of threads.
     """
-    n_classes, n_rows = len(plan.sought), len(plan.of_class)
+    n_classes, n_rows = len(plan.positives), len(plan.of_class)
     memory.require(
         8 * n * (n_classes * n_rows + len(plan.metrics)),
         "replicates",
@@ -142,7 +142,7 @@ def means(
     n_images : (K, L), weight of the images with an object of the class
     """
     rules = plan.protocol.mean
-    found = np.empty((values.shape[2], len(plan.metrics)))
+    averages = np.empty((values.shape[2], len(plan.metrics)))
     for q, s in enumerate(plan.of_metric):
         mine = values[:, s][plan.members[q]]
         images = n_images[plan.members[q]]
@@ -153,8 +153,8 @@ def means(
         for of_class, w in zip(np.where(weight > 0, mine, 0.0), weight, strict=True):
             total += w * of_class
             size += w
-        found[:, q] = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
-    return found
+        averages[:, q] = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
+    return averages
 
 
 def _grid(plan: Plan) -> kernels.Grid | None:
@@ -172,14 +172,14 @@ def _grid(plan: Plan) -> kernels.Grid | None:
 def _lanes(plan: Plan) -> Batch:
     """The batch of any lanes' weights."""
     matches, first = plan.matches, _first_of_image(plan)
-    n_classes, n_areas = plan.sought.shape
+    n_classes, n_areas = plan.positives.shape
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        sought = np.empty((n_classes, n_areas, LANES))
-        kernels.add_lanes(matches.obj_off, matches.obj_image, plan.counts, weights, sought)
+        positives = np.empty((n_classes, n_areas, LANES))
+        kernels.add_lanes(matches.obj_off, matches.obj_image, plan.counts, weights, positives)
         images = np.empty((n_classes, 1, LANES))
         kernels.add_lanes(matches.obj_off, matches.obj_image, first, weights, images)
-        return _values(plan, weights, sought), images[:, 0]
+        return _values(plan, weights, positives), images[:, 0]
 
     return batch
 
@@ -188,7 +188,7 @@ def metrics_of_rows(plan: Plan, weights: NDArray[np.float64]) -> NDArray[np.floa
     """(L, Q) the metrics where only the rows are weighed, by (n, L) weights of what `plan.image`
     counts; objects and their images count once.
     """
-    sought = np.repeat(plan.sought[:, :, None], LANES, axis=2)
+    positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
     images = np.repeat(plan.n_images[:, None], LANES, axis=1)
     if _grid(plan) is None:
         raise ProtocolError(
@@ -196,22 +196,22 @@ def metrics_of_rows(plan: Plan, weights: NDArray[np.float64]) -> NDArray[np.floa
             f"{plan.protocol.ap.integrator} with these recall points has no permutation test",
             "use --test z",
         )
-    return means(plan, _values(plan, weights, sought), images)
+    return means(plan, _values(plan, weights, positives), images)
 
 
 def _values(
-    plan: Plan, weights: NDArray[np.float64], sought: NDArray[np.float64]
+    plan: Plan, weights: NDArray[np.float64], positives: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(K, S, L) the readings of all classes, in one call."""
     n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
     ap = plan.protocol.ap
-    values = np.empty((len(plan.sought), len(plan.readings.area), LANES))
+    values = np.empty((len(plan.positives), len(plan.readings.area), LANES))
     kernels.replicate_classes(
-        np.arange(len(plan.sought), dtype=np.int32),
+        np.arange(len(plan.positives), dtype=np.int32),
         plan.ranked,
         plan.image,
         weights,
-        sought,
+        positives,
         curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon),
         _grid(plan),
         plan.readings,
@@ -238,8 +238,8 @@ def _one_by_one(plan: Plan) -> Batch:
     bits = np.uint64(1) << np.arange(len(protocol.thresholds()), dtype=np.uint64)
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        values = np.full((len(plan.sought), len(readings.area), LANES), np.nan)
-        images = np.empty((len(plan.sought), LANES))
+        values = np.full((len(plan.positives), len(readings.area), LANES), np.nan)
+        images = np.empty((len(plan.positives), LANES))
         for lane in range(LANES):
             weight = np.ascontiguousarray(weights[:, lane])
             scores = curves.scores(matches, weights=weight, threads=1)

@@ -18,7 +18,7 @@ MARK = "*"
 def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
     """The intervals of the metrics, and on demand those of the classes."""
     promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
-    found = [
+    tables = [
         Table(
             f"{promise}: {_how(made)}",
             ("metric", *HEADER),
@@ -29,7 +29,7 @@ def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
     ]
     if per_class:
         rows = {(name, row): one for name, of in made.per_class.items() for row, one in of.items()}
-        found.append(
+        tables.append(
             Table(
                 f"{promise}, a class",
                 ("class", "metric", *HEADER),
@@ -38,12 +38,12 @@ def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
                 name="class-intervals",
             )
         )
-    return found
+    return tables
 
 
-def of_ties(found: Mapping[str, Tied], orders: int) -> Table:
+def of_ties(tied: Mapping[str, Tied], orders: int) -> Table:
     """What the order of equal scores does to each metric."""
-    outer = any(not one.attained for one in found.values())
+    outer = any(not one.attained for one in tied.values())
     lines = (f"{MARK} outer bounds: no single order gives them",) if outer else ()
     return Table(
         f"over all orders of equal scores; mean and spread over {orders} random ones",
@@ -58,7 +58,7 @@ def of_ties(found: Mapping[str, Tied], orders: int) -> Table:
                 one.mean,
                 one.sd,
             )
-            for name, one in found.items()
+            for name, one in tied.items()
         ),
         lines,
         name="ties",
@@ -91,17 +91,17 @@ def _reasons(intervals: Mapping[Any, Interval]) -> tuple[str, ...]:
     return (f"{MARK} no interval: {reasons[0]}{more}",)
 
 
-def of_comparison(found: Comparison) -> list[Table]:
+def of_comparison(comparison: Comparison) -> list[Table]:
     """The leaderboard, the pairs, the classes and the images that moved most."""
     tables = []
-    several = len(found.names) > 2
-    metric = found.pairs[0].metric
-    level = f"{100 * (1 - found.alpha):g} %"
+    several = len(comparison.names) > 2
+    metric = comparison.pairs[0].metric
+    level = f"{100 * (1 - comparison.alpha):g} %"
     tables.append(
         Table(
-            f"leaderboard by {metric}, {found.units.n:,} {found.units.noun}",
+            f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
             ("detector", metric, "group"),
-            found.leaderboard,
+            comparison.leaderboard,
             ("who shares a letter cannot be told apart",),
             name="leaderboard",
         )
@@ -110,25 +110,29 @@ def of_comparison(found: Comparison) -> list[Table]:
     header = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
     rows = tuple(
         (*((one.a, one.b) if several else ()), one.metric, *_differences(one))
-        for one in found.pairs
+        for one in comparison.pairs
     )
-    title = f"{found.names[1]} less {found.names[0]}" if not several else "all pairs, b less a"
+    title = (
+        f"{comparison.names[1]} less {comparison.names[0]}"
+        if not several
+        else "all pairs, b less a"
+    )
     tables.append(
         Table(
-            f"{title}: {level} intervals, test {found.test}, adjusted by {found.adjust}",
+            f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
             (*names, "metric", *header),
             rows,
             (
                 "MDD: the least true difference that this test would see four times out of five",
-                *_needed(found),
+                *_needed(comparison),
             ),
             name="pairs",
         )
     )
-    moved = [one for one in found.classes if one.difference != 0][:SHOWN]
+    moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
     tables.append(
         Table(
-            f"classes that moved most, adjusted by {found.adjust}",
+            f"classes that moved most, adjusted by {comparison.adjust}",
             (*names, "class", "metric", *header),
             tuple(
                 (*((one.a, one.b) if several else ()), one.name, one.metric, *_differences(one))
@@ -137,15 +141,16 @@ def of_comparison(found: Comparison) -> list[Table]:
             name="classes",
         )
     )
-    noun = found.units.noun
+    noun = comparison.units.noun
     tables.append(
         Table(
             f"{noun} that moved {metric} most: what the difference owes to each",
             (*names, noun[:-1], "change"),
             tuple(
-                (*((a, b) if several else ()), unit, change) for a, b, unit, change in found.images
+                (*((a, b) if several else ()), unit, change)
+                for a, b, unit, change in comparison.images
             ),
-            (found.signature,),
+            (comparison.signature,),
             name=noun,
         )
     )
@@ -157,12 +162,12 @@ def _differences(one: Pair) -> tuple[Cell, ...]:
     return one.difference, one.se, one.low, one.high, p, adjusted, one.mdd
 
 
-def _needed(found: Comparison) -> tuple[str, ...]:
+def _needed(comparison: Comparison) -> tuple[str, ...]:
     """For how many images half of what can be seen would show."""
-    first = found.pairs[0]
+    first = comparison.pairs[0]
     if not first.mdd > 0:
         return ()
     points = [0.1, 0.2, 0.5, 1.0, 2.0]
     shown = [x for x in points if x / 100 < first.mdd][-1:] or points[:1]
-    n = found.images_needed(first, shown[0] / 100)
+    n = comparison.images_needed(first, shown[0] / 100)
     return (f"a difference of {shown[0]:g} points in {first.metric} would show on {n:,} images",)

@@ -86,7 +86,7 @@ def ties(
         if attained[q]:
             continue
         a = protocol.subset(row.subset)
-        found = [
+        results = [
             aggregation.mean(
                 curves.scores(matches, rows=groups.by_verdict(a, worst), threads=threads),
                 row,
@@ -96,7 +96,7 @@ def ties(
             for worst in (True, False)
         ]
         wanted = (low[q], high[q])
-        attained[q] = np.allclose(found, wanted, rtol=0, atol=SAME, equal_nan=True)
+        attained[q] = np.allclose(results, wanted, rtol=0, atol=SAME, equal_nan=True)
     expected = [math.nan] * len(rows)
     if protocol.ap.integrator == "step":
         by_step = metrics(_expected(matches, scores, threads))
@@ -128,7 +128,7 @@ def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
             classes,
             setting.ranked,
             matches.score,
-            setting.sought,
+            setting.positives,
             setting.rule,
             setting.place,
             terms,

@@ -91,7 +91,7 @@ def _read(path: Path) -> dict[str, str]:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         cells = [cell.strip() for cell in row]
         if not any(cells) or (
@@ -102,11 +102,11 @@ def _read(path: Path) -> dict[str, str]:
             raise DataError(
                 f"{path}:{number}", f"{len(cells)} fields", "a line is image,group: two fields"
             )
-        if found.get(cells[0], cells[1]) != cells[1]:
+        if groups.get(cells[0], cells[1]) != cells[1]:
             raise DataError(
                 f"{path}:{number}",
                 f"image {cells[0]!r} is in two groups",
                 "give each image one group",
             )
-        found[cells[0]] = cells[1]
-    return found
+        groups[cells[0]] = cells[1]
+    return groups

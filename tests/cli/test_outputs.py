@@ -217,13 +217,13 @@ def test_tables_fit_eighty_columns(protocol: str) -> None:
 def test_a_folded_table_loses_nothing() -> None:
     header = ("class", *(f"column {c}" for c in range(30)))
     rows = tuple((f"name {r}", *(100 * r + c for c in range(30))) for r in range(3))
-    text = formats.plain([Table("t", header, rows, name="t")])
+    text = formats.text([Table("t", header, rows, name="t")])
     assert max(map(len, text.splitlines())) <= 80
     assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == sorted(
         {str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int
     )
     assert text.count("name 2") == text.count("class") > 2
-    wide = formats.plain([Table("", ("a", "b"), (("x" * 300, 1), ("word " * 90, 2)))])
+    wide = formats.text([Table("", ("a", "b"), (("x" * 300, 1), ("word " * 90, 2)))])
     assert max(map(len, wide.splitlines())) <= 80
     assert wide.count("x") == 300
     assert wide.count("word") == 90

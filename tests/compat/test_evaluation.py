@@ -674,7 +674,7 @@ def provoke(kind: str) -> None:
 def test_each_wrong_behaviour_is_told_once(
     kind: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr(quirks, "_told", set())
+    monkeypatch.setattr(quirks, "_warned", set())
     with pytest.warns(PycocotoolsQuirk, match=rf"\[{kind}\]") as told:
         provoke(kind)
     assert [str(each.message).rpartition("[")[2] for each in told] == [f"{kind}]"]

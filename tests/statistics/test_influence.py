@@ -35,9 +35,9 @@ def test_goldens(number: int, detector: int) -> None:
     matches = as_matches(case["case"], detector)
     own, each = planned(matches), units(matches.image_ids)
     moved = influence(own, each)
-    np.testing.assert_allclose(moved.plain[0], golden["mean"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moved.uncorrected[0], golden["mean"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(moved.corrected[0], golden["mean_leverage"], rtol=0, atol=1e-12)
-    assert moved.plain_se()[0] == pytest.approx(golden["se"], abs=1e-12)
+    assert moved.uncorrected_se()[0] == pytest.approx(golden["se"], abs=1e-12)
     assert moved.se()[0] == pytest.approx(golden["se_leverage"], abs=1e-12)
     classes = list(each_class(own, each))
     for k, values in golden["per_class"].items():
@@ -52,9 +52,9 @@ def test_goldens_of_groups_and_pairs(number: int) -> None:
     image_ids = first.matches.image_ids
     groups = dict(enumerate(expected["cluster"]["groups"]))
     moved = influence(first, units(image_ids, groups))
-    assert moved.plain_se()[0] == pytest.approx(expected["cluster"]["ij_se"], abs=1e-12)
+    assert moved.uncorrected_se()[0] == pytest.approx(expected["cluster"]["ij_se"], abs=1e-12)
     each = units(image_ids)
-    apart = influence(second, each).plain[0] - influence(first, each).plain[0]
+    apart = influence(second, each).uncorrected[0] - influence(first, each).uncorrected[0]
     n = len(apart)
     se = np.sqrt(n / (n - 1) * (apart**2).sum())
     assert se == pytest.approx(expected["paired_ij_se"], abs=1e-12)
@@ -112,14 +112,14 @@ def test_a_mean_weighed_by_images_moves_with_them() -> None:
 
     matches = replace(matches, protocol=rules)
     moved = influence(planned(matches), units(matches.image_ids))
-    assert abs(moved.plain.sum(axis=1)).max() < 1e-12
+    assert abs(moved.uncorrected.sum(axis=1)).max() < 1e-12
     h, compared = 1e-4, 0
     for image in range(60):
         weights = np.ones((3, 60))
         weights[0, image], weights[2, image] = 1 - h, 1 + h
         below, here, above = (detmap.summarize(matches, weights=w).metrics["AP50"] for w in weights)
         if abs((above - here) - (here - below)) < 1e-8:
-            assert (above - below) / (2 * h) == pytest.approx(moved.plain[1, image], abs=1e-6)
+            assert (above - below) / (2 * h) == pytest.approx(moved.uncorrected[1, image], abs=1e-6)
             compared += 1
     assert compared > 20
 

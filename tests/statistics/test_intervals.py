@@ -37,7 +37,7 @@ def test_a_mean_by_hand(integrator: str) -> None:
     value = result.metrics["AP50"]
     se = math.sqrt(90 / 89 * (moved.corrected[1] ** 2).sum())
     if integrator == "eleven_point":
-        se *= draws.std(ddof=1) / math.sqrt(90 / 89 * (moved.plain[1] ** 2).sum())
+        se *= draws.std(ddof=1) / math.sqrt(90 / 89 * (moved.uncorrected[1] ** 2).sum())
     s = own.of_metric[1]
     v, m = moved.class_corrected[s], moved.n_units[s]
     df = v.sum() ** 2 / (v**2 / (m - 1)).sum()
