@@ -142,7 +142,7 @@ def test_every_protocol_names_its_source_and_survives_a_round_trip(name: str) ->
     assert protocol.from_dict(loaded.as_dict(), where="round trip") == loaded
 
 
-def test_a_light_import() -> None:
+def test_an_import_loads_nothing_heavy() -> None:
     heavy = (
         "numba",
         "llvmlite",

@@ -335,7 +335,9 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
 
 
 @pytest.mark.parametrize("content, place, what, fix", RESULTS.values(), ids=RESULTS)
-def test_bad_results(content: Any, place: str, what: str, fix: str) -> None:
+def test_bad_results_are_refused_with_their_place(
+    content: Any, place: str, what: str, fix: str
+) -> None:
     make.write(Path("dt.json"), content)
     assert_refused(run("eval", "gt.json", "dt.json"), f"dt.json{place}", what, fix)
 
@@ -571,7 +573,7 @@ TRUTH: dict[str, tuple[Any, str, str, str]] = {
 
 
 @pytest.mark.parametrize("content, place, what, fix", TRUTH.values(), ids=TRUTH)
-def test_bad_truth(content: Any, place: str, what: str, fix: str) -> None:
+def test_bad_truth_is_refused_with_its_place(content: Any, place: str, what: str, fix: str) -> None:
     make.write(Path("gt.json"), content)
     assert_refused(run("eval", "gt.json", "dt.json"), f"gt.json{place}", what, fix)
 
@@ -734,7 +736,9 @@ PAGES: dict[str, tuple[str | bytes, str, str, str]] = {
 
 
 @pytest.mark.parametrize("content, place, what, fix", PAGES.values(), ids=PAGES)
-def test_bad_annotations(content: str | bytes, place: str, what: str, fix: str) -> None:
+def test_bad_annotations_are_refused_with_their_place(
+    content: str | bytes, place: str, what: str, fix: str
+) -> None:
     make.write(Path("VOC2007/Annotations/000002.xml"), content)
     assert_refused(
         run("eval", "VOC2007", "text"), f"VOC2007/Annotations/000002.xml{place}", what, fix
@@ -787,7 +791,7 @@ def test_a_listed_image_that_is_no_name_of_a_file_in_the_folder(stem: str, many:
     )
 
 
-def test_an_unknown_split() -> None:
+def test_an_unknown_split_is_refused() -> None:
     make.write(Path("VOC2007/ImageSets/Main/trainval.txt"), "000001")
     outcome = run("eval", "VOC2007", "text", "--split", "tets")
     assert_refused(
@@ -919,7 +923,9 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
 
 
 @pytest.mark.parametrize("files, place, what, fix", TEXT.values(), ids=TEXT)
-def test_bad_voc_text(files: dict[str, str | bytes], place: str, what: str, fix: str) -> None:
+def test_bad_voc_text_is_refused_with_its_line(
+    files: dict[str, str | bytes], place: str, what: str, fix: str
+) -> None:
     make.write_voc_text(Path("bad"), files)
     assert_refused(run("eval", "VOC2007", "bad"), f"bad{place}", what, fix)
 
@@ -998,7 +1004,9 @@ PATHS = {
 
 
 @pytest.mark.parametrize("arguments, where, what, fix", PATHS.values(), ids=PATHS)
-def test_bad_paths(arguments: list[str], where: str, what: str, fix: str) -> None:
+def test_bad_paths_are_refused_by_name(
+    arguments: list[str], where: str, what: str, fix: str
+) -> None:
     Path("empty").mkdir()
     Path("folder.json").mkdir()
     assert_refused(run("eval", *arguments), where, what, fix)
@@ -1077,7 +1085,7 @@ def test_a_bad_protocol_of_ones_own(
         ("zzz", "there are coco"),
     ],
 )
-def test_an_unknown_protocol(command: list[str], name: str, fix: str) -> None:
+def test_an_unknown_protocol_is_refused(command: list[str], name: str, fix: str) -> None:
     assert_refused(run(*command, name), "protocol", f"no protocol {name!r}", fix)
 
 
@@ -1210,7 +1218,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("setting, where, what, fix", SETTINGS.values(), ids=SETTINGS)
-def test_bad_settings(setting: str, where: str, what: str, fix: str) -> None:
+def test_bad_settings_are_refused_by_key(setting: str, where: str, what: str, fix: str) -> None:
     assert_refused(run("eval", "gt.json", "dt.json", "--set", setting), where, what, fix)
 
 
@@ -1254,7 +1262,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("options, where, what, fix", OPTIONS.values(), ids=OPTIONS)
-def test_bad_options(options: list[str], where: str, what: str, fix: str) -> None:
+def test_bad_options_are_refused(options: list[str], where: str, what: str, fix: str) -> None:
     assert_refused(run("eval", "gt.json", "dt.json", *options), where, what, fix)
 
 
@@ -1293,7 +1301,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize("arguments, what", USAGE.values(), ids=USAGE)
-def test_wrong_usage(arguments: list[str], what: str) -> None:
+def test_wrong_usage_is_exit_2(arguments: list[str], what: str) -> None:
     outcome = run(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("usage: detmap")

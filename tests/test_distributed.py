@@ -89,7 +89,7 @@ def assert_equal(found: detmap.Result, expected: detmap.Result) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shards_of_files(client: Any, tmp_path: Path, seed: int) -> None:
+def test_shards_of_files_merge_to_the_whole(client: Any, tmp_path: Path, seed: int) -> None:
     whole, shards = files(tmp_path, seed)
     calls: list[tuple[int, int]] = []
     result = evaluate(shards, "coco-bbox", client, progress=lambda *call: calls.append(call))
@@ -146,7 +146,7 @@ def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     assert_equal(result, detmap.evaluate(truth, by_image(detections), "voc2007"))
 
 
-def test_errors_come_back(client: Any, tmp_path: Path) -> None:
+def test_errors_of_a_worker_come_back(client: Any, tmp_path: Path) -> None:
     _, shards = files(tmp_path, 5)
     with pytest.raises(DataError, match="none given"):
         evaluate([], "coco-bbox", client)
@@ -162,7 +162,7 @@ def test_errors_come_back(client: Any, tmp_path: Path) -> None:
         evaluate(shards, "coco", client)
 
 
-def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(DetmapError, match=r"detmap-eval\[dask\]"):
         evaluate([("truth.json", "results.json")])

@@ -331,7 +331,7 @@ def test_bfloat16_as_jax_hands_it_over() -> None:
     assert stream.compute().metrics["AP"] == pytest.approx(1)
 
 
-def test_detections_of_supervision() -> None:
+def test_detections_of_supervision_are_taken() -> None:
     predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
     as_object = SimpleNamespace(
@@ -347,7 +347,7 @@ def test_detections_of_supervision() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (1, 0)])
-def test_images_without_boxes(shape: tuple[int, ...]) -> None:
+def test_images_without_boxes_count_as_images(shape: tuple[int, ...]) -> None:
     predicted, annotated = plain()
     empty = {"boxes": np.zeros(shape), "labels": np.zeros(0), "scores": np.zeros(0)}
     stream = Evaluator(classes=["a", "b"])

@@ -64,7 +64,7 @@ def test_nothing_found_is_zero_and_a_perfect_list_is_one(rule: object) -> None:
     assert rule(n / 100, np.ones(100)) == pytest.approx(1, abs=1e-15)  # type: ignore[operator]
 
 
-def test_a_worked_example() -> None:
+def test_a_worked_example_comes_out_as_by_hand() -> None:
     """Ranks TP FP TP of two objects: precision 1 to recall 0.5, then 2/3."""
     recall, precision = [0.5, 0.5, 1.0], [1.0, 0.5, 2 / 3]
     assert integrators.step(recall, precision) == pytest.approx(5 / 6)

@@ -150,7 +150,7 @@ def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
     assert run("merge", parts[0], parts[0]).code == 2
 
 
-def test_another_protocol(data: tuple[Path, Path]) -> None:
+def test_parts_of_another_protocol_are_refused(data: tuple[Path, Path]) -> None:
     ids = image_ids(data[0])
     first = parts_of(data, [ids[:2]])[0].rename(data[0].parent / "first.npz")
     second = parts_of(data, [ids[2:]], "--set", "limits.max_dets=[1,10,300]")[0]
@@ -161,7 +161,7 @@ def test_another_protocol(data: tuple[Path, Path]) -> None:
     assert "fix: match every part under the same protocol" in outcome.err
 
 
-def test_other_classes(data: tuple[Path, Path], tmp_path: Path) -> None:
+def test_parts_of_other_classes_are_refused(data: tuple[Path, Path], tmp_path: Path) -> None:
     first = parts_of(data, [image_ids(data[0])])[0]
     truth = builders.write(tmp_path / "other.json", builders.instances())
     results = builders.write(tmp_path / "other-results.json", [builders.detection()])

@@ -102,7 +102,9 @@ def rows_of(found: Operating) -> list[Row]:
 
 @relaxed
 @given(coco_data(), PROTOCOLS, st.sampled_from([-2.0, 0.0, 0.25, 0.3, 0.5, 0.9, 1.0, 3.0]))
-def test_at_a_threshold(data: CocoData, protocol: str, threshold: float) -> None:
+def test_counts_at_a_threshold_are_those_of_the_twin(
+    data: CocoData, protocol: str, threshold: float
+) -> None:
     result = detmap.evaluate(*read_coco(*data), protocol)
     _, parts = judged(result)
     for row, (name, at, _) in zip(rows_of(result.at_threshold(threshold)), parts, strict=True):

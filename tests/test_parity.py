@@ -112,7 +112,7 @@ points = st.sampled_from(
 @pytest.mark.slow
 @settings(relaxed, max_examples=drawn(120))
 @given(coco_data(), st.one_of(many_thresholds, odd_thresholds), limits, ranges, points)
-def test_other_settings(
+def test_other_settings_give_the_arrays_of_pycocotools(
     data: CocoData, iou: np.ndarray, max_dets: list[int], areas: list[list[float]], grid: np.ndarray
 ) -> None:
     assert_parity(data, iouThrs=iou, maxDets=max_dets, areaRng=areas, recThrs=grid)

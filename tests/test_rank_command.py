@@ -151,7 +151,9 @@ def test_json_of_a_csv_pair(files: tuple[Path, Path]) -> None:
     "average, value",
     [("macro", 11 / 12), ("weighted", 13 / 14), ("micro", 37 / 42), ("samples", 11 / 12)],
 )
-def test_averages(files: tuple[Path, Path], average: str, value: float) -> None:
+def test_the_average_changes_the_number_and_the_signature(
+    files: tuple[Path, Path], average: str, value: float
+) -> None:
     found = json.loads(run("rank", *files, "--average", average, "--format", "json").out)
     assert found["metrics"]["mAP" if average == "macro" else "AP"] == pytest.approx(
         value, abs=1e-12
@@ -251,7 +253,7 @@ def test_counts_at_a_threshold(files: tuple[Path, Path]) -> None:
     assert lines[-1].startswith("rank:")
 
 
-def test_output_formats(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_every_output_format_holds_the_numbers(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert (
         "| cat | 2 | 4 | 0.7500 | 0.6250 | 0.6667 | 0.9 |"
         in run("rank", *files, "--format", "markdown").out
@@ -345,7 +347,7 @@ def test_voc_lists_need_no_xml(voc: tuple[Path, Path]) -> None:
     assert run("rank", *voc, "--average", "samples").out == before
 
 
-def test_voc_split(voc: tuple[Path, Path]) -> None:
+def test_a_voc_split_can_be_chosen(voc: tuple[Path, Path]) -> None:
     for file in [*(voc[0] / "ImageSets" / "Main").iterdir(), *voc[1].iterdir()]:
         file.rename(file.parent / file.name.replace("test", "val"))
     assert run("rank", *voc).out == run("rank", *voc, "--split", "val").out
@@ -374,7 +376,7 @@ def test_two_outputs_have_two_places(files: tuple[Path, Path], tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_plot(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_plot_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         picture = tmp_path / f"curves{suffix}"
         done = run("rank", *files, "--plot", picture)
@@ -495,7 +497,9 @@ def test_plot_that_cannot_be(
         (TRUTH, '"' + "x" * 200_000, ["scores.csv", "not CSV", "field larger"]),
     ],
 )
-def test_refused_csv(files: tuple[Path, Path], truth: str, scores: str, words: list[str]) -> None:
+def test_a_broken_csv_is_refused_with_its_place(
+    files: tuple[Path, Path], truth: str, scores: str, words: list[str]
+) -> None:
     files[0].write_text(truth)
     files[1].write_text(scores)
     done = run("rank", *files)
@@ -506,7 +510,7 @@ def test_refused_csv(files: tuple[Path, Path], truth: str, scores: str, words: l
         assert word in done.err, done.err
 
 
-def test_refused_paths(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_broken_paths_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(TRUTH.replace("cat", "k\xe4fer").encode("latin-1"))
     for argv, words in (
         ((tmp_path / "no.csv", files[1]), "no such file"),
@@ -588,7 +592,7 @@ CIRCLE, RESULT = "VOC2007/ImageSets/Main/circle_test.txt", "results/comp1_cls_te
         ),
     ],
 )
-def test_refused_voc(
+def test_broken_voc_files_are_refused_with_their_place(
     voc: tuple[Path, Path], spoil: Callable[[Path], None], words: list[str]
 ) -> None:
     spoil(voc[0].parent)
@@ -609,7 +613,7 @@ def test_a_list_that_differs_from_the_split(voc: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_as_a_process(files: tuple[Path, Path]) -> None:
+def test_a_process_prints_what_the_call_prints(files: tuple[Path, Path]) -> None:
     done = spawn("rank", *files)
     assert done.code == 0
     assert "0.9167" in done.out

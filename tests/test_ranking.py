@@ -88,11 +88,11 @@ def close(value: float) -> Any:
     return pytest.approx(value, abs=1e-12)
 
 
-def test_worked_example_binary() -> None:
+def test_a_worked_binary_example_comes_out_as_by_hand() -> None:
     assert ranking.average_precision([0, 0, 1, 1], [0.4, 0.1, 0.8, 0.35]) == close(5 / 6)
 
 
-def test_worked_example_multilabel() -> None:
+def test_a_worked_multilabel_example_comes_out_as_by_hand() -> None:
     assert ranking.average_precision(LABELS, LABEL_SCORES, average=None).tolist() == close(
         [0.75, 1, 1]
     )

@@ -24,7 +24,7 @@ def test_ci_calls_the_test_command() -> None:
     assert command in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def test_the_first_output(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     words = (
         next(block for block in BLOCKS if ".venv/bin/detmap eval" in block)
@@ -35,14 +35,16 @@ def test_the_first_output(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.out + outcome.err == block_of("coco-bbox: COCO detection")
 
 
-def test_a_changed_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signature_of_changed_rules_is_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     sample = ("datasets/shapes/instances_test.json", "datasets/shapes/detections/template.json")
     outcome = run("eval", *sample, "--set", "limits.max_dets=[1,10,300]")
     assert outcome.out.splitlines()[-1] == block_of("coco-bbox.2|limits").strip()
 
 
-def test_the_classifier(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_example_of_a_classifier_gives_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     commands, printed = block_of("$ printf").split(" --plot curves.png\n")
     for name, text in re.findall(r"printf '(.*?)' > (\w+\.csv)", commands):

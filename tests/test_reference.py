@@ -198,7 +198,7 @@ def test_voc_only_neutral_detections_are_undefined_at_eleven_points_as_in_the_de
     assert voc.eleven_point([], []) == voc.all_points([], []) == curves.step([], []) == 0
 
 
-def test_matlab_colon() -> None:
+def test_the_colon_of_matlab_is_restated_to_the_bit() -> None:
     grid = voc.matlab_colon(0.0, 0.1, 1.0)
     assert grid == [0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     # A difference that MATLAB itself printed: 0:0.1:0.3 less the first four of 0:0.1:0.4

@@ -77,7 +77,7 @@ def test_a_slice_with_ties_in_input_order(data: tuple, seed: int) -> None:
 
 @relaxed
 @given(coco_data(), st.integers(0, 99))
-def test_some_classes_alone(data: CocoData, seed: int) -> None:
+def test_some_classes_alone_are_the_evaluation_of_them(data: CocoData, seed: int) -> None:
     """As if the files had never held the others."""
     instances, results = data
     rng = np.random.default_rng(seed)
@@ -130,7 +130,7 @@ def truth() -> detmap.Truth:
     return detmap.read_truth(COCO)
 
 
-def test_slices_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
+def test_slices_are_read_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
     file = make.write(tmp_path / "s.json", {"night": [3, 1], "day": ["000002"], "none": []})
     found = detmap.read_slices(file, truth)
     assert {name: ids.tolist() for name, ids in found.items()} == {
@@ -140,7 +140,7 @@ def test_slices_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
     }
 
 
-def test_slices_from_attributes(tmp_path: Path, truth: detmap.Truth) -> None:
+def test_slices_are_made_of_attributes(tmp_path: Path, truth: detmap.Truth) -> None:
     text = "image,weather,hour\n000001,rain,day\n2,,night\n000003,sun,day\n".replace(
         "\n2,", "\n000002,"
     )

@@ -39,7 +39,7 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 @settings(relaxed, max_examples=drawn(150))
 @given(data=voc_data(), threshold=st.sampled_from([0.5, 0.3, 1 / 3, 0.7]))
-def test_the_devkit_rule(
+def test_verdicts_are_those_of_the_devkits_rule(
     name: str, data: tuple[VocObjects, VocDetections], threshold: float
 ) -> None:
     objects, detections = data

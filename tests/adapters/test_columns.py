@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_files_it_was_made_of(
     )
 
 
-def test_fractions(sample: Tables, tmp_path: Path) -> None:
+def test_fractions_are_of_the_image(sample: Tables, tmp_path: Path) -> None:
     sizes = writers.image_sizes(sample[0], tmp_path / "sizes.csv")
     names = "image class cx cy w h"
     truth, found = (
@@ -208,7 +208,7 @@ def test_parquet_that_is_none(tmp_path: Path, content: bytes) -> None:
         read_truth(make.write(tmp_path / "t.parquet", content))
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: Any) -> None:
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"pip install 'detmap-eval\[parquet\]'"):
         read_truth(make.write(tmp_path / "t.parquet", b""))

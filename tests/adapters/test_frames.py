@@ -45,7 +45,7 @@ def test_tables_give_the_numbers_of_the_files_they_were_made_of(
         assert detmap.evaluate(truth, found, protocol).metrics == wanted
 
 
-def test_tables_with_ids(frame: Callable[[dict[str, list[Any]]], Any]) -> None:
+def test_tables_with_ids_are_joined_by_them(frame: Callable[[dict[str, list[Any]]], Any]) -> None:
     columns: dict[str, list[Any]] = {
         "image_id": [7, 3, 7],
         "category_id": [2, 1, 2],

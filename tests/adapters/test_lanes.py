@@ -30,7 +30,7 @@ def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LANES)
-def test_on_mutated_files(kind: str, tmp_path: Path) -> None:
+def test_both_lanes_agree_on_mutated_files(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     accepted = 0
     for seed in range(1500):
@@ -41,7 +41,7 @@ def test_on_mutated_files(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LANES)
-def test_cut_short_anywhere(kind: str, tmp_path: Path) -> None:
+def test_both_lanes_agree_on_files_cut_short_anywhere(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     write_mutated(kind, 1, file)
     whole = FILES[kind](random.Random(3))

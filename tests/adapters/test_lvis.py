@@ -45,7 +45,7 @@ def pairs(path: Path) -> list[tuple[int, int, int]]:
     return list(zip(image, labels, truth.scope.kind.tolist(), strict=True))
 
 
-def test_scope_and_groups(tmp_path: Path) -> None:
+def test_scope_and_groups_are_read(tmp_path: Path) -> None:
     path = make.write(tmp_path / "gt.json", lvis_file())
     assert pairs(path) == [(2, 2, NOT_EXHAUSTIVE), (7, 1, ABSENT), (7, 3, ABSENT)]
     truth = read_truth(path)
@@ -96,7 +96,7 @@ def test_bad_lists_of_classes(value: Any, what: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["1", "2"])
-def test_the_real_files(case: str) -> None:
+def test_the_scope_of_real_files_is_that_of_their_json(case: str) -> None:
     if not LVIS.exists():
         pytest.skip("no data beside the checkout")
     tree = json.loads((LVIS / case / "truth.json").read_text())

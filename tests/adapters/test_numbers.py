@@ -70,7 +70,7 @@ def test_what_is_not_finite_is_read_for_the_caller_to_refuse(word: str) -> None:
 
 
 @each_wrong
-def test_numbers_of_xml(word: str, tmp_path: Path) -> None:
+def test_words_of_xml_that_are_no_numbers_are_refused(word: str, tmp_path: Path) -> None:
     if word[0] in "\f" or word[-1] in "\v\x1c":
         pytest.skip("XML has no such characters")
     page = make.page(make.voc_object(box=(11, 11, word, 30)))
@@ -92,7 +92,7 @@ def test_numbers_of_voc_text(column: int, word: str, tmp_path: Path) -> None:
 
 
 @each_wrong
-def test_numbers_of_csv(word: str, tmp_path: Path) -> None:
+def test_words_of_csv_that_are_no_numbers_are_refused(word: str, tmp_path: Path) -> None:
     path = make.write(tmp_path / "scores.csv", f'id,cat\na,0.5\nb,"{word}"\n')
     with pytest.raises(DataError, match="is not a number") as refused:
         csv_scores._sheet(path)
@@ -115,7 +115,7 @@ def test_only_line_ends_end_a_line(strange: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends(end: str, tmp_path: Path) -> None:
+def test_line_ends_of_every_system_are_read(end: str, tmp_path: Path) -> None:
     path = make.write(tmp_path / "list.txt", f"\ufeffa b{end}{end}\tc {end}")
     assert list(text.lines(path)) == [(1, ["a", "b"]), (3, ["c"])]
 

@@ -181,7 +181,7 @@ def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         ("cat\ncat\n", "'cat' is class 0 and class 1"),
     ],
 )
-def test_bad_class_names(tmp_path: Path, content: Any, what: str) -> None:
+def test_bad_class_names_are_refused(tmp_path: Path, content: Any, what: str) -> None:
     names = make.write(tmp_path / "names.txt", content)
     outcome = run("eval", coco(tmp_path), results(tmp_path, *GOOD), "--class-names", names)
     assert (outcome.code, what in outcome.err) == (2, True), outcome.err

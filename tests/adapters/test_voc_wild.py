@@ -150,7 +150,7 @@ def test_files_by_other_names_have_the_same_number(tmp_path: Path, lane: None, n
 
 
 @pytest.mark.slow
-def test_traps(tmp_path: Path) -> None:
+def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     folder, _ = labelimg(tmp_path / "labelimg")
     (folder / f"{STEMS[0]}.xml").unlink()
     truth = detmap.read_truth(folder)

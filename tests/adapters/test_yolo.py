@@ -74,7 +74,7 @@ def test_a_folder_of_labels_finds_its_images_and_names(sample: Tables, data: Pat
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_predictions_json(sample: Tables, data: Path, tmp_path: Path, first: int) -> None:
+def test_predictions_json_is_read(sample: Tables, data: Path, tmp_path: Path, first: int) -> None:
     """The numbers of Ultralytics' own roundings of box and score, read by the reader of COCO."""
     truth = read_truth(data / "data.yaml")
     file = writers.predictions(sample[1], tmp_path / "predictions.json", first)
@@ -302,7 +302,7 @@ def test_polygons_and_keypoints_are_told_from_boxes(tmp_path: Path) -> None:
         assert [(note.code, note.count) for note in truth.notes] == [("keypoints", 1)]
 
 
-def test_rows_of_predictions(tmp_path: Path) -> None:
+def test_rows_of_predictions_end_with_their_score(tmp_path: Path) -> None:
     truth = read_truth(small(tmp_path))
     file = make.write(tmp_path / "run" / "labels" / "a.txt", "0 .5 .5 .25 .5 .9\n")
     assert read_detections(tmp_path / "run", truth).score.tolist() == [0.9]
@@ -415,7 +415,7 @@ def test_a_file_of_sizes_that_is_none(tmp_path: Path, text: str) -> None:
         read_truth(file, image_sizes=sizes)
 
 
-def test_without_the_libraries(tmp_path: Path, monkeypatch: Any) -> None:
+def test_without_the_libraries_the_extra_is_named(tmp_path: Path, monkeypatch: Any) -> None:
     file = small(tmp_path, a="0 .5 .5 1 1")
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(DataError, match=r"pip install 'detmap-eval\[images\]', or give the sizes"):

@@ -17,7 +17,7 @@ from tests.running import run
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 
 
-def test_the_summary() -> None:
+def test_the_summary_says_what_costs_most() -> None:
     outcome = run("diagnose", COCO, RESULTS)
     assert outcome.code == 0
     assert "what costs most is Cls (right place, wrong class)" in " ".join(outcome.out.split())

@@ -47,7 +47,7 @@ def test_an_iou_that_is_no_threshold(iou: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["-o", "--output"])
-def test_an_empty_output(option: str) -> None:
+def test_an_empty_output_is_refused(option: str) -> None:
     assert "an empty path" in refused(option, "")
 
 

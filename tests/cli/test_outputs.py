@@ -128,7 +128,7 @@ def test_a_table_alone_keeps_the_signature() -> None:
         (("--digits", "1", "--percent", "--format", "latex"), "AP & 0.50:0.95 & all & 100 & 44.8"),
     ],
 )
-def test_digits(options: tuple[str, ...], shown: str) -> None:
+def test_digits_are_as_many_as_asked_for(options: tuple[str, ...], shown: str) -> None:
     assert shown in {
         line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")
     }

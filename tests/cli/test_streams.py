@@ -56,7 +56,7 @@ def test_all_streams_closed_and_a_file_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_streams_closed(tmp_path: Path) -> None:
+def test_all_streams_closed_is_exit_2(tmp_path: Path) -> None:
     assert shell("detmap show >&- 2>&- <&-", tmp_path) == (2, "", "")
     assert shell("detmap show nothing >&- 2>&- <&-", tmp_path) == (2, "", "")
 

@@ -117,7 +117,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("side", [0, 1])
-def test_queries(name: str, side: int, folder: Path) -> None:
+def test_queries_answer_as_pycocotools(name: str, side: int, folder: Path) -> None:
     assert same(*run_both(lambda classes: QUERIES[name](pair(classes, folder)[side])))
 
 
@@ -284,7 +284,7 @@ def test_images_of_no_common_kind(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[1, 2]", '{"images": [}'])
-def test_broken_files(text: str, folder: Path) -> None:
+def test_broken_files_fail_as_in_pycocotools(text: str, folder: Path) -> None:
     (folder / "broken.json").write_text(text)
     run_both(lambda classes: classes.coco(str(folder / "broken.json")).getImgIds())
     run_both(lambda classes: classes.coco(str(folder / "missing.json")))
@@ -379,7 +379,7 @@ def test_no_file_stays_open(folder: Path) -> None:
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda coco: pickle.loads(pickle.dumps(coco))])
 @pytest.mark.parametrize("touched", [False, True])
-def test_copies(again: Any, touched: bool, folder: Path) -> None:
+def test_copies_are_evaluated_as_by_pycocotools(again: Any, touched: bool, folder: Path) -> None:
     def script(classes: Classes) -> Any:
         truth, found = pair(classes, folder)
         if touched:
@@ -432,7 +432,7 @@ def test_drawing_and_downloading_are_inherited(folder: Path) -> None:
     assert issubclass(COCO, OFFICIAL.coco)
 
 
-def test_an_empty_one() -> None:
+def test_an_empty_object_is_that_of_pycocotools() -> None:
     expected, found = run_both(lambda classes: classes.coco())
     for name in ATTRIBUTES:
         assert getattr(found, name) == getattr(expected, name)

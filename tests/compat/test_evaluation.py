@@ -57,7 +57,7 @@ def check(
 
 @settings(max_examples=drawn(150))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)))
-def test_stock_parameters(data: CocoData) -> None:
+def test_stock_parameters_give_the_arrays_of_pycocotools(data: CocoData) -> None:
     check(data)
 
 
@@ -90,7 +90,9 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 @pytest.mark.slow
 @settings(max_examples=drawn(300))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)), parameters())
-def test_mutated_parameters(data: CocoData, params: dict[str, Any]) -> None:
+def test_mutated_parameters_give_the_arrays_of_pycocotools(
+    data: CocoData, params: dict[str, Any]
+) -> None:
     def accumulate(made: Any) -> Any:
         made.accumulate()
         return made
@@ -118,7 +120,9 @@ def test_mutated_parameters(data: CocoData, params: dict[str, Any]) -> None:
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_chosen_parameters(seed: int, params: dict[str, Any]) -> None:
+def test_chosen_parameters_give_the_arrays_of_pycocotools(
+    seed: int, params: dict[str, Any]
+) -> None:
     """Summaries too, with the errors that pycocotools has for them."""
     check(draw_coco(np.random.default_rng(seed)), **params)
 
@@ -335,7 +339,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_odd_records(name: str) -> None:
+def test_odd_records_are_evaluated_as_by_pycocotools(name: str) -> None:
     expected, found = run_both(spoiled(NATIVE[name]))
     assert found._judged is not None
     assert_same(expected, found)
@@ -349,7 +353,7 @@ def test_records_that_pycocotools_itself_takes(name: str) -> None:
         assert_same(expected, found)
 
 
-def test_objects_of_pycocotools() -> None:
+def test_objects_of_pycocotools_are_evaluated_too() -> None:
     """Truth and detections that were loaded before the switch."""
     expected, found = run_both(
         lambda classes: finish(evaluation(classes, load(OFFICIAL, *records()), {}))
@@ -363,7 +367,9 @@ def test_objects_of_pycocotools() -> None:
 
 @settings(max_examples=drawn(60))
 @given(data=st.one_of(coco_data(), coco_data(zero_id=True)), mix=st.randoms(use_true_random=False))
-def test_from_files(data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_files_are_evaluated_as_by_pycocotools(
+    data: CocoData, mix: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Of plain files no dict is made; evalImgs and ious included."""
     folder = tmp_path_factory.mktemp("files")
     instances, results = official.complete(data[0]), data[1]
@@ -597,7 +603,7 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
 
 
 @pytest.mark.parametrize("iou_type", ["segm", "keypoints"])
-def test_masks_and_keypoints(iou_type: str) -> None:
+def test_masks_and_keypoints_are_evaluated_as_by_pycocotools(iou_type: str) -> None:
     instances, with_masks, with_keypoints = masks_and_keypoints()
     results = with_masks if iou_type == "segm" else with_keypoints
     expected, found = run_both(

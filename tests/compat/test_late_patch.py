@@ -127,7 +127,7 @@ def test_an_early_evaluation_goes_on(expected: Any) -> None:
 
 
 @pytest.mark.parametrize("when", ["first", "last", "never"])
-def test_early_subclasses(when: str, expected: Any) -> None:
+def test_early_subclasses_are_served(when: str, expected: Any) -> None:
     """Review, 4C: TypeError."""
     instances, results = records()
     truth = Truth(copy.deepcopy(instances)) if when == "last" else None

@@ -37,7 +37,7 @@ def is_patched() -> bool:
     return found == (COCO, COCOeval)
 
 
-def test_as_a_context() -> None:
+def test_a_context_patches_and_restores() -> None:
     with patch_pycocotools():
         assert is_patched()
         assert imported_before is COCOeval, "global names of loaded modules are reached"
@@ -49,7 +49,7 @@ def test_as_a_context() -> None:
     assert detmap.compat.COCOeval is COCOeval
 
 
-def test_until_restored() -> None:
+def test_a_patch_stays_until_it_is_restored() -> None:
     patch = patch_pycocotools()
     assert is_patched()
     patch.restore()
@@ -58,7 +58,7 @@ def test_until_restored() -> None:
     assert not is_patched()
 
 
-def test_nested() -> None:
+def test_nested_patches_are_restored_by_the_outermost() -> None:
     with patch_pycocotools():
         with patch_pycocotools():
             assert is_patched()
@@ -66,7 +66,7 @@ def test_nested() -> None:
     assert not is_patched()
 
 
-def test_after_an_error() -> None:
+def test_an_error_restores_the_originals() -> None:
     with pytest.raises(ZeroDivisionError), patch_pycocotools():
         raise ZeroDivisionError
     assert not is_patched()

@@ -127,7 +127,7 @@ def test_equal_with_and_without(options: dict[str, Any], monkeypatch: pytest.Mon
     assert equal(expected, found)
 
 
-def test_masks() -> None:
+def test_masks_are_equal_with_and_without() -> None:
     from torchmetrics.detection.mean_ap import MeanAveragePrecision
 
     rng = np.random.default_rng(1)

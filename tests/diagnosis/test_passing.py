@@ -178,7 +178,7 @@ def test_parts_that_do_not_belong_together() -> None:
         merge([])
 
 
-def test_nothing_at_all() -> None:
+def test_a_diagnosis_of_no_detections_misses_everything() -> None:
     truth, detections = tables(1)
     none = detections.take(np.zeros(0, dtype=np.int64))
     found = diagnose(truth, none, "coco-bbox")

@@ -87,12 +87,12 @@ def test_classes_numbered_through_on_cocos_ids(right: Columns) -> None:
         assert names(truth, replace(good, category=place + start)) == ["classes-contiguous"]
 
 
-def test_ids_as_text(right: Columns) -> None:
+def test_ids_as_text_are_said(right: Columns) -> None:
     wrong = replace(right, category=right.category.astype(str))
     assert names(right.truth, wrong) == ["classes-as-text"]
 
 
-def test_another_split(right: Columns) -> None:
+def test_another_split_is_said(right: Columns) -> None:
     wrong = replace(right, image=right.image + 5000)
     assert names(right.truth, wrong)[0] in ("images-shifted", "images-other-split")
     rng = np.random.default_rng(0)
@@ -100,7 +100,7 @@ def test_another_split(right: Columns) -> None:
     assert names(right.truth, wrong) == ["images-other-split"]
 
 
-def test_rounded_scores(right: Columns) -> None:
+def test_rounded_scores_are_said(right: Columns) -> None:
     wrong = replace(right, score=np.round(right.score, 1))
     assert names(right.truth, wrong) == ["scores-rounded"]
 

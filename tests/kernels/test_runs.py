@@ -120,7 +120,7 @@ def test_runs_boxes_and_pixels(seed: int) -> None:
 
 @settings(deadline=None, max_examples=drawn(80))
 @given(SEEDS)
-def test_overlaps(seed: int) -> None:
+def test_overlaps_of_runs_are_those_of_pixels(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)
     crowd = np.random.default_rng(seed).random(6) < 0.4
     found, truth = read(packed[:6]).runs, read(packed[6:]).runs

@@ -262,7 +262,7 @@ def test_the_receipt_in_a_page_is_verified(tmp_path: Path) -> None:
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_writes_the_page(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     outcome = run("report", COCO, *BOTH, "--images", PICTURES, "-o", file)
     assert outcome.code == 0
@@ -272,7 +272,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "comment.md").read_text().startswith("**")
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_page_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     outcome = run("report", COCO, BOTH[0], "--images", tmp_path / "none", "-o", file)
     assert (outcome.code, file.exists()) == (2, False)
@@ -281,7 +281,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert run("report", COCO, BOTH[0], "-p", "coco-segm", "-o", file).code == 2
 
 
-def test_charts_have_words() -> None:
+def test_charts_have_words_for_who_sees_no_picture() -> None:
     line = charts.Line(np.array([0.0, 1.0]), np.array([1.0, np.nan]), "a & b")
     text = str(charts.lines("T <1>", "told", [line], ("x", "y")))
     assert 'aria-label="T &lt;1&gt;: told"' in text

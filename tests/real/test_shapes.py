@@ -17,7 +17,7 @@ FILES = {"segm": ("segm", "coco-segm"), "keypoints": ("kp", "coco-keypoints")}
 
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("seed", ["1", "2"])
-def test_the_goldens(data: Path, kind: str, seed: str) -> None:
+def test_masks_and_keypoints_give_the_goldens(data: Path, kind: str, seed: str) -> None:
     folder = data / "benchmarks" / "coco-segm-keypoints"
     golden = json.loads((folder / "goldens_public.json").read_text())["cases"][seed][kind]
     stem, protocol = FILES[kind]

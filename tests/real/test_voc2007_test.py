@@ -21,7 +21,7 @@ def truth(voc2007: Path) -> detmap.Truth:
     return detmap.read_truth(voc2007 / "VOCdevkit")
 
 
-def test_the_split(truth: detmap.Truth) -> None:
+def test_the_split_has_its_known_counts(truth: detmap.Truth) -> None:
     assert (len(truth.images), len(truth), int(truth.difficult.sum()), len(truth.categories)) == (
         4952,
         14976,
@@ -32,7 +32,7 @@ def test_the_split(truth: detmap.Truth) -> None:
 
 
 @pytest.mark.parametrize("detector", COUNTS)
-def test_published_numbers(voc2007: Path, truth: detmap.Truth, detector: str) -> None:
+def test_published_numbers_come_out(voc2007: Path, truth: detmap.Truth, detector: str) -> None:
     detections = detmap.read_detections(voc2007 / detector, truth)
     assert len(detections) == COUNTS[detector]
     found = [detmap.evaluate(truth, detections, protocol).metrics["mAP"] for protocol in PROTOCOLS]

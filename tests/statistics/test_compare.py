@@ -38,7 +38,7 @@ def two(seed: int = 0, n_images: int = 120, integrator: str = "all_points") -> l
 
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
-def test_goldens(number: int) -> None:
+def test_comparisons_are_the_goldens(number: int) -> None:
     case, expected = load(DATA, number)
     first, second = (as_matches(case["case"], i) for i in (0, 1))
     plans = [planned(each) for each in (first, second)]
@@ -195,7 +195,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     assert "numbers without the verdicts" in told.err
 
 
-def test_the_command_line(tmp_path: Path) -> None:
+def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     told = run("compare", SHAPES, A, B, "--replicates=30", "--format=json", "--names=old,new")
     assert told.code == 0
     content = json.loads(told.out)
@@ -231,14 +231,14 @@ def test_the_command_line(tmp_path: Path) -> None:
         ("--fail-if-drop=nan", 2, "percentage points"),
     ],
 )
-def test_gates(option: str, code: int, words: str) -> None:
+def test_gates_pass_and_fail_as_they_say(option: str, code: int, words: str) -> None:
     told = run("compare", SHAPES, A, B, "--replicates=9", option)
     assert told.code == code
     assert words in told.err
     assert "Traceback" not in told.err
 
 
-def test_gates_by_hand() -> None:
+def test_gates_are_decided_as_by_hand() -> None:
     first, second = two(7, 150)
     found = detmap.compare(first, second, replicates=20)
     one = found.pairs[0]
@@ -249,7 +249,7 @@ def test_gates_by_hand() -> None:
         assert gates.judge(found, gates.Gate(kind, edge + margin), 0.05).passed is passed
 
 
-def test_adjusted_p_values() -> None:
+def test_adjusted_p_values_are_those_by_hand() -> None:
     """By hand."""
     p = [0.01, 0.04, math.nan, 0.03, 0.005]
     nan = math.nan

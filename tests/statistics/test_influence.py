@@ -29,7 +29,7 @@ def planned(matches: detmap.Matches):
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("detector", [0, 1])
-def test_goldens(number: int, detector: int) -> None:
+def test_influence_and_its_error_are_the_goldens(number: int, detector: int) -> None:
     case, expected = load(DATA, number)
     golden = expected["influence_x" if detector == 0 else "influence_y"]
     matches = as_matches(case["case"], detector)
@@ -61,7 +61,7 @@ def test_goldens_of_groups_and_pairs(number: int) -> None:
 
 
 @pytest.mark.parametrize("integrator", ["grid_envelope", "all_points", "step"])
-def test_the_slow_twin(integrator: str) -> None:
+def test_influence_is_that_of_the_slow_twin(integrator: str) -> None:
     matches = draw(4, integrator=integrator)
     own = planned(matches)
     s = own.of_metric[1]  # AP50
@@ -80,7 +80,7 @@ def test_influence_sums_to_nothing(integrator: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_central_differences(seed: int) -> None:
+def test_influence_is_the_derivative_by_central_differences(seed: int) -> None:
     """AP and recall move as the influence says when one image weighs a little more or less; where
     two precisions are equal there is a kink, and the two sides differ."""
     matches = draw(seed, n_images=60, integrator="all_points")

@@ -104,7 +104,7 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
     assert [note.count for note in lost.notes] == [1]
 
 
-def test_groups_are_units() -> None:
+def test_images_of_a_group_are_drawn_together() -> None:
     """Five copies of each image: grouped, the standard error is that of the images."""
     from tests.statistics.drawn import repeated
 
@@ -139,7 +139,7 @@ def test_threads_and_merging_change_no_bit() -> None:
     assert len(texts) == 1
 
 
-def test_the_command_line() -> None:
+def test_the_command_prints_what_the_call_gives() -> None:
     told = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=40", "--seed=7", "--format=json")
     assert told.code == 0
     content = json.loads(told.out)

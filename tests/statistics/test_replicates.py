@@ -19,7 +19,7 @@ needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real
 
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
-def test_goldens(number: int) -> None:
+def test_replicates_are_the_goldens(number: int) -> None:
     case, expected = load(DATA, number)
     seed, n = expected["seed"], expected["B"]
     for b in range(3):
@@ -44,7 +44,7 @@ def test_goldens(number: int) -> None:
 
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
-def test_goldens_of_groups(number: int) -> None:
+def test_replicates_of_groups_are_the_goldens(number: int) -> None:
     case, expected = load(DATA, number)
     golden = expected["cluster"]
     own = planned(as_matches(case["case"], 0))
@@ -123,6 +123,6 @@ def test_threads_parts_and_more_replicates_change_no_bit() -> None:
         (0.975, 1e9, 1.959963986120195),
     ],
 )
-def test_quantiles_of_student(p: float, df: float, value: float) -> None:
+def test_quantiles_of_student_are_those_of_tables(p: float, df: float, value: float) -> None:
     assert student(p, df) == pytest.approx(value, rel=2e-8)
     assert student(1 - p, df) == -student(p, df)

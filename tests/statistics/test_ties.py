@@ -22,7 +22,7 @@ needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("short", ["grid", "all", "step"])
-def test_goldens(number: int, short: str) -> None:
+def test_bounds_are_the_goldens(number: int, short: str) -> None:
     case, expected = load(DATA, number)
     matches = as_matches(case["case"], 0, INTEGRATORS[short])
     scores = curves.scores(matches)

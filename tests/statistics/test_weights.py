@@ -35,7 +35,7 @@ def numbers(tree: object) -> np.ndarray:
 @needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("short", INTEGRATORS)
-def test_goldens(number: int, short: str) -> None:
+def test_weighted_numbers_are_the_goldens(number: int, short: str) -> None:
     case, expected = load(Path(DATA), number)
     matches = as_matches(case["case"], 0, INTEGRATORS[short])
     np.testing.assert_allclose(cells(matches), numbers(expected["point"][short]), atol=1e-12)
@@ -84,7 +84,7 @@ def test_a_file_in_which_images_are_repeated(protocol: str) -> None:
     )
 
 
-def test_the_slow_twin() -> None:
+def test_weighted_curves_are_those_of_the_slow_twin() -> None:
     times = [2, 0, 1, 3, 1] * 4
     for integrator, slow in (("all_points", twin.all_points), ("step", twin.step)):
         matches = draw(1, integrator=integrator)
