@@ -90,7 +90,7 @@ def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
         stock = protocol.stock and f"matching.neutral.{role}" not in changed
         if what == "count" or role in truth.roles or role in either or (stock and role in FLAGS):
             continue
-        text = f"no object has the role {role!r}, which {protocol.name} gives a meaning"
+        text = f"objects are without the role {role!r}, which {protocol.name} gives a meaning"
         if role not in FLAGS:
             text += f"; where the truth has it under that name, read it with roles=[{role!r}]"
         notes.append(Note("role-missing", text, len(truth), truth.source))
