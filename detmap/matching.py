@@ -110,6 +110,7 @@ def judge(
         objects.enough,
         roles.dropped,
         np.zeros((len(truth), n_subsets), dtype=word),
+        np.zeros((0, 2), dtype=np.int64),
     )
     sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)
     kept: list[Takings] = []

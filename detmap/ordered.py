@@ -232,6 +232,10 @@ def _judge(
     equal = protocol.matching.equal
     one_by_one = protocol.matching.prefer == "to_find" or equal.startswith("sorted")
     one_by_one |= protocol.matching.flags == "repeated"
+    cell: Offsets = np.zeros((0, 2), dtype=np.int64)
+    if protocol.matching.neutral_when == "none_free":
+        off = runs(truth.label[obj_rows], truth.image[obj_rows])
+        cell = np.repeat(np.stack([off[:-1], off[1:]], axis=1), np.diff(off), axis=0)
     kept = []
     n_chosen = 0
     passes = [[t] for t in range(len(thresholds))] if one_by_one else [list(range(len(thresholds)))]
@@ -264,6 +268,7 @@ def _judge(
             enough,
             roles.dropped,
             np.zeros((len(obj_rows), n_subsets), dtype=part.tp.dtype),
+            cell,
         )
         n, buffer = mine.buffer()
         most = int(np.diff(buffer.off).max(initial=0))

@@ -60,7 +60,7 @@ def read_roles(
     objects = objects_that_take_part(truth, protocol)
     looked = look(truth, objects, detections, protocol, threads)
     of_objects = object_words(truth, protocol)
-    of_detections = detection_words(detections, protocol, threads)
+    of_detections = detection_words(detections, protocol, truth.box_format, threads)
     if len(looked.lenient):
         of_detections.outside[looked.lenient] = np.iinfo(of_detections.outside.dtype).max
     return Roles(

@@ -15,7 +15,8 @@ from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
-MEASURES = ("area", "width", "height")  # attributes of every box
+MEASURES = ("area", "width", "height", "box_area")
+"""Attributes of every box. `area` is the truth's own where it has one, `box_area` never."""
 EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
 
 
@@ -93,10 +94,10 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
 
 
 def detection_words(
-    detections: Detections, protocol: Protocol, threads: int | None = None
+    detections: Detections, protocol: Protocol, native: BoxFormat, threads: int | None = None
 ) -> DetectionWords:
-    """Subsets of the detections: by area, width and height of their boxes, which are all the
-    attributes that a detection has.
+    """Subsets of the detections: by the measures of their boxes, which are all the attributes that
+    a detection has; `native` is the format of the truth's files.
     """
     word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
     outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
@@ -115,7 +116,8 @@ def detection_words(
                 if name == "area" and protocol.iou.of != "boxes" and detections.shapes is not None:
                     _mark(detections.shapes.area[rows], bounds, words)
                     continue
-                _mark(measure(name, boxes, detections.box_format, protocol), bounds, words)
+                values = measure(name, boxes, detections.box_format, protocol, native)
+                _mark(values, bounds, words)
             outside[rows] = words
 
         of_chunks(mark, len(detections), threads)
@@ -123,19 +125,35 @@ def detection_words(
     return DetectionWords(outside, dropped)
 
 
-def measure(name: str, boxes: Floats, box_format: BoxFormat, protocol: Protocol) -> Floats:
-    """(n,) area, width or height of boxes (n, 4) under the protocol's extent and in its numbers."""
+def measure(
+    name: str,
+    boxes: Floats,
+    box_format: BoxFormat,
+    protocol: Protocol,
+    native: BoxFormat | None = None,
+) -> Floats:
+    """(n,) a measure of boxes (n, 4) under the protocol's extent and in its numbers; `native` is
+    the format of the truth's files where that is another.
+    """
+    if name == "box_area" and protocol.boxes.extent == "as_written":
+        written = boxes_as(boxes, box_format, "voc")
+        pixel = 1.0 if (native or box_format) == "xywh" else 0.0  # COCO's are x, y, x + w, y + h
+        sides: Floats = written[:, 2:] - written[:, :2] + pixel
+        return sides[:, 0] * sides[:, 1]
     inclusive = protocol.boxes.extent == "inclusive"
     boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
     if not inclusive and _in_single(protocol):
         first, last = _single(boxes[:, :2]), _single(boxes[:, :2] + boxes[:, 2:])
         sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
         boxes = np.hstack([first, sides])
+    elif not inclusive and protocol.boxes.form == "corners" and name == "box_area":
+        boxes = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:] - boxes[:, :2]])
     width, height = boxes[:, 2], boxes[:, 3]
     if inclusive:
         width, height = width - boxes[:, 0] + 1.0, height - boxes[:, 1] + 1.0
-    measures = {"width": lambda: width, "height": lambda: height, "area": lambda: width * height}
-    return measures[name]()
+    if name in ("width", "height"):
+        return width if name == "width" else height
+    return width * height
 
 
 def _single(values: Floats) -> Floats:

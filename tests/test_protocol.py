@@ -82,6 +82,7 @@ CHANGES = {
     "iou.absorb": ">",
     "iou.arithmetic": "float32",
     "matching.prefer": "to_find",
+    "matching.neutral_when": "none_free",
     "matching.flags": "repeated",
     "matching.order": "class",
     "matching.sort": "unstable",

@@ -166,6 +166,23 @@ def test_areas_are_in_the_numbers_of_the_boxes() -> None:
     assert counts((truth, found), single) == "0 0 1 1"
 
 
+def test_the_area_of_the_box_whatever_the_truth_says() -> None:
+    """Under extents by COCO, by VOC and as the files have them, from either truth."""
+    truth = detmap.truth_from_arrays([0], [0], [(0, 0, 10, 10)], area=[5000])
+    found = detmap.detections_from_arrays(truth, [0], [0], [(0, 0, 10, 10)], [0.5])
+    voc = replace(truth, boxes=np.array([[1.0, 1, 10, 10]]), box_format="voc")
+
+    def areas(of: detmap.Truth, extent: str) -> list[int]:
+        ranges = {f"s{n}": {"box_area": [n, n]} for n in (81, 99, 100, 121)}
+        rules = {"subsets": ranges, "boxes.extent": extent, "metrics": ["AR@subset", "AR"]}
+        return result((of, found), rules).scores.n_objects[0].tolist()
+
+    assert areas(truth, "continuous") == areas(voc, "continuous") == [0, 0, 1, 0]
+    assert areas(voc, "inclusive") == areas(truth, "inclusive") == [0, 0, 1, 0]
+    assert areas(truth, "as_written") == [0, 0, 1, 0]  # 0 0 10 10
+    assert areas(voc, "as_written") == [1, 0, 0, 0]  # 1 1 10 10
+
+
 def test_corners_as_vocs_files_have_them() -> None:
     truth, found = data([OBJECT], [FOUND])
     tables = (
@@ -239,6 +256,14 @@ VERDICTS: dict[str, tuple[Data, dict[str, Any], dict[Any, str]]] = {
         {"drop": "0 0 0 1", "detections": "1 0 0 0"},
     ),
 }
+
+
+# A small object that nobody finds; a large one, outside the subset, that the detection meets.
+VERDICTS["matching.neutral_when"] = (
+    data([(50, 0, 4, 4), A], [A]),
+    {"subsets": {"small": {"area": [0, 50]}}, "detections.outside": "count"},
+    {"unmatched": "0 0 1 1", "none_free": "0 1 0 1"},
+)
 
 
 @pytest.mark.parametrize("key", VERDICTS)

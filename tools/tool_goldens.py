@@ -41,8 +41,8 @@ OD_METRICS = {
     **{f"mAR@[.5:.95 | all | {n}]": f"AR{n}" for n in (1, 10, 100)},
     **{f"mAR@[.5:.95 | {size} | 100]": f"AR{s}" for size, s in SIZES},
 }
-REVIEW = {"AP": "AP", "AP50": "AP50", "AP75": "AP75", "AR1": "AR1", "AR10": "AR10"}
-REVIEW |= {"AR100": "AR100"}
+REVIEW = {name: name for name in ("AP", "AP50", "AP75", "AR1", "AR10", "AR100")}
+LONG = {f"{kind}{size}": f"{kind}{s}" for kind in ("AP", "AR") for size, s in SIZES}
 TORCH = ("map", "map_50", "map_75", "map_small", "map_medium", "map_large")
 TORCH += ("mar_1", "mar_10", "mar_100", "mar_small", "mar_medium", "mar_large")
 
@@ -62,7 +62,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     "effdet_pascal": ("tfod-pascal", {}),
     "effdet_weighted": ("tfod-weighted", {}),
     "fiftyone": ("fiftyone", {"AP50": "AP50"}),
-    "globox": ("globox", REVIEW),
+    "globox": ("globox", REVIEW | COCO),
     "gluoncv_07": ("gluoncv-07", {}),
     "gluoncv_area": ("gluoncv-12", {}),
     "keras_retinanet": ("keras-retinanet", {}),
@@ -80,7 +80,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     "pyfrcnn_area": ("py-faster-rcnn-12", {}),
     "rafael_odm_11": ("rafaelpadilla-odm-11", {}),
     "rafael_odm_area": ("rafaelpadilla-odm-area", {}),
-    "rafael_review_coco": ("rafaelpadilla-review-coco", REVIEW),
+    "rafael_review_coco": ("rafaelpadilla-review-coco", REVIEW | LONG),
     "rafael_review_voc_11": ("rafaelpadilla-review-11", {}),
     "rafael_review_voc_area": ("rafaelpadilla-review-area", {}),
     "ssd_pytorch_07": ("ssd-pytorch-07", {}),

@@ -57,7 +57,10 @@ SWITCHES = (
     Switch(
         "neutral",
         "difficult objects and crowds",
-        ("matching.neutral", "matching.flags", "matching.outside", "ap.recall_over"),
+        (
+            *("matching.neutral", "matching.neutral_when", "matching.flags"),
+            *("matching.outside", "ap.recall_over"),
+        ),
     ),
     Switch("flat", "boxes without an area", ("boxes.empty",)),
     Switch("floor", "the least score", ("detections.above",)),

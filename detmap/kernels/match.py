@@ -30,6 +30,7 @@ class Judging(NamedTuple):
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
     dropped: NDArray[np.uint64]  # (D,) subsets in which a detection takes nothing, or (0,)
     taken: Words  # (G, A) thresholds at which an object is taken
+    cell: NDArray[np.int64]  # (G, 2) where the objects of its cell begin and end, or (0, 2)
 
 
 class Takings(NamedTuple):
@@ -72,8 +73,10 @@ def best_free(
 
     Source: COCOeval.evaluateImg in pycocotools' cocoeval.py. Of the free objects whose overlap
     reaches the threshold a detection takes the one with the largest, of equal overlaps the later
-    object; one that is not to find only where no other will do. An absorbing object is never
-    used up. A detection that took nothing keeps the verdict of one that meets no object.
+    object; one that is not to find only where no other will do, or, with `Judging.cell`, where
+    none of the cell's objects to find is free (globox evaluation.py, evaluate_boxes). An absorbing
+    object is never used up. A detection that took nothing keeps the verdict of one that meets no
+    object.
 
     Candidates are visited best first, and only as far as something is left to take; all subsets
     and thresholds in one walk, a bit each: a candidate gives the detection those of its bits that
@@ -136,6 +139,10 @@ def best_free(
                         if bits & bit == zero:
                             continue
                         take = reach & scratch.still_open[a]
+                        if turn == 1 and judging.cell.size:
+                            for other in range(judging.cell[g, 0], judging.cell[g, 1]):
+                                if judging.find[other] & bit:
+                                    take &= np.uint64(judging.taken[other, a])
                         if not pairs.absorbing[j]:
                             take &= ~np.uint64(judging.taken[g, a])
                             judging.taken[g, a] |= take

@@ -193,7 +193,8 @@ def globox_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -
     )
 
 
-GLOBOX = [f"ap{what}" for what in ("", "_50", "_75")] + [f"ar_{n}" for n in (1, 10, 100)]
+GLOBOX = [f"ap{what}" for what in ("", "_50", "_75", "_small", "_medium", "_large")]
+GLOBOX += [f"ar_{what}" for what in (1, 10, 100, "small", "medium", "large")]
 
 
 def globox_stats(run: Any) -> Iterable[float]:

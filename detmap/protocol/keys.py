@@ -70,6 +70,7 @@ _LATER = (
     "iou.arithmetic",
     "iou.least_union",
     "matching.flags",
+    "matching.neutral_when",
     "matching.order",
     "matching.prefer",
     "matching.sort",

@@ -283,6 +283,17 @@ class Matching:
             {},
         ),
     ]
+    neutral_when: Annotated[
+        str,
+        Key(
+            "when a detection takes a neutral object, or one outside the subset, under "
+            "`best_free`: where it reaches no free object to find (`unmatched`), or only where no "
+            "object to find of its image and class is free (`none_free`)",
+            choice("unmatched", "none_free"),
+            "unmatched: cocoeval.py, evaluateImg; none_free: globox evaluation.py, evaluate_boxes",
+            "unmatched",
+        ),
+    ]
     outside: Annotated[
         str,
         Key(

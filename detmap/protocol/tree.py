@@ -41,6 +41,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "matching.equal": ("last", "first"),
     "matching.flags": ("own",),
     "matching.prefer": ("overlap",),
+    "matching.neutral_when": ("unmatched",),
     "matching.order": ("ranking",),
     "matching.sort": ("stable",),
     "detections.above": ((),),
@@ -92,7 +93,8 @@ class Protocol(Immutable):
         tuple[Subset, ...],
         Key(
             "named subsets of the objects, by ranges of their attributes, both ends included; "
-            "several ranges hold together. Attributes: area, width, height, and what the truth has",
+            "several ranges hold together. Attributes: area, width, height, box_area (of the box, "
+            "whatever area the truth gives), and what the truth has",
             SUBSETS,
             "cocoeval.py, Params.setDetParams; CityPersons eval_MR_multisetup.py",
         ),

@@ -59,6 +59,7 @@ def draw_case(rng: np.random.Generator) -> twin.Case:
         words(n_detections, 0.3),
         words(n_detections, 0.2) if rng.random() < 0.5 else [0] * n_detections,
         bool(rng.random() < 0.3),
+        bool(rng.random() < 0.3),
     )
 
 
@@ -98,6 +99,7 @@ def judged(name: str, case: twin.Case, *, asked: bool = True) -> tuple[Verdicts,
         np.array(case.enough),
         np.array(case.dropped if any(case.dropped) else [], np.uint64),
         np.zeros((n_objects, case.n_subsets), word),
+        np.array([[0, n_objects]] * n_objects if case.none_free else []).reshape(-1, 2).astype(int),
     )
     takings = kernels.empty_takings(len(case.pairs) if asked else 0, case.n_subsets, word)
     walk = kernels.walk(case.n_subsets, 2 * n_objects)

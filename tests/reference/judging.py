@@ -28,6 +28,7 @@ class Case(NamedTuple):
     outside: list[int]
     dropped: list[int]
     first_of_equals: bool = False
+    none_free: bool = False
 
 
 Verdict = tuple[str, int | None, float]  # TP, FP or IGNORED; the object that was taken; the overlap
@@ -46,7 +47,7 @@ def candidates(case: Case, d: int, a: int, threshold: float) -> list[Pair]:
 
 
 def best_free(case: Case, a: int, threshold: float) -> list[Verdict]:
-    """Source: COCOeval.evaluateImg."""
+    """Source: COCOeval.evaluateImg; with `none_free` COCOEvaluator.evaluate_boxes of globox."""
     verdicts: list[Verdict] = []
     taken: set[int] = set()
     for d in range(len(case.outside)):
@@ -60,6 +61,9 @@ def best_free(case: Case, a: int, threshold: float) -> list[Verdict]:
         ]
         to_find = [pair for pair in found if case.find[pair.object] >> a & 1]
         sign = -1 if case.first_of_equals else 1
+        free = {g for g, find in enumerate(case.find) if find >> a & 1} - taken
+        if case.none_free and free:
+            found = to_find
         best = max(to_find or found, key=lambda p: (p.overlap, sign * p.object), default=None)
         if best is None:
             verdicts.append(("IGNORED" if case.outside[d] >> a & 1 else "FP", None, 0.0))
