@@ -15,7 +15,7 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ OD_METRICS = {
     "mAP@[.5 | all | 100]": "AP50",
     "mAP@[.5:.95 | all | 100]": "AP",
     "mAP@[.75 | all | 100]": "AP75",
+    "mAR@[.5 | all | 100]": "AR50",
+    "mAR@[.75 | all | 100]": "AR75",
     **{f"mAP@[.5:.95 | {size} | 100]": f"AP{s}" for size, s in SIZES},
     **{f"mAR@[.5:.95 | all | {n}]": f"AR{n}" for n in (1, 10, 100)},
     **{f"mAR@[.5:.95 | {size} | 100]": f"AR{s}" for size, s in SIZES},
@@ -101,8 +103,16 @@ ALSO: dict[str, tuple[str, dict[str, str]]] = {
     "darknet_0": AT_25,
     "darknet_11": AT_25,
     "darknet_101": AT_25,
+    "besdev": ("bes-dev-07", {"voc07": "mAP"}),
+    "mmdet_cocometric": (
+        "mmdet-coco-1000",
+        {f"mAP_{what}": f"mAP_{what}" for what in (50, 75, "s", "m", "l")}
+        | {f"AR@{n}": f"AR@{n}" for n in (100, 300, 1000)}
+        | {f"AR_{s}@1000": f"AR_{s}@1000" for s in "sml"},
+    ),
 }
 """Numbers of a golden that are rows of another protocol."""
+CLASSES = ("per_class", "per_class_AP50", "voc_area_per_class")
 
 
 @dataclass(frozen=True)
@@ -181,16 +191,17 @@ def compared(
         found = [Difference(tool, name, k, a, b / scale) for k, (a, b) in wanted.items()]
         if tool in ALSO:
             other, also = ALSO[tool]
-            values = known.result(detmap.load_protocol(other)).metrics
+            second = known.result(detmap.load_protocol(other))
+            values = second.metrics
             found += [Difference(tool, name, k, values[row], golden[k]) for k, row in also.items()]
-        found += list(_of_classes(tool, name, result, golden))
+            found += _of_classes(tool, name, second, golden, ["voc07_per_class"])
+        found += _of_classes(tool, name, result, golden, CLASSES)
         yield tool, found, codes
 
 
 def _of_classes(
-    tool: str, name: str, result: detmap.Result, golden: dict[str, Any]
+    tool: str, name: str, result: detmap.Result, golden: dict[str, Any], keys: Iterable[str]
 ) -> Iterator[Difference]:
-    keys = ("per_class", "per_class_AP50", "voc_area_per_class")
     classes = next((golden[key] for key in keys if key in golden), {})
     at_50 = "per_class_AP50" in golden or "mAP50" in golden
     for row in result.per_class:

@@ -230,6 +230,7 @@ OD_METRICS = [f"mAP@[{t} | all | 100]" for t in (".5:.95", ".5", ".75")]
 OD_METRICS += [f"mAP@[.5:.95 | {size} | 100]" for size in ("small", "medium", "large")]
 OD_METRICS += [f"mAR@[.5:.95 | all | {n}]" for n in (1, 10, 100)]
 OD_METRICS += [f"mAR@[.5:.95 | {size} | 100]" for size in ("small", "medium", "large")]
+OD_METRICS += [f"mAR@[{t} | all | 100]" for t in (".5", ".75")]
 
 
 def od_metrics_stats(run: Any) -> Iterable[float]:
