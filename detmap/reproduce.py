@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from detmap import variants
-from detmap.errors import DataError, DetmapError, ProtocolError
+from detmap.errors import DataError, DetmapError
 from detmap.evaluate import choose_protocol, summarize
 from detmap.matching import match
 from detmap.printed import Wanted, parse
@@ -151,7 +151,7 @@ def reproduce(
 
     Raises
     ------
-    DataError : the number is none
+    DataError : the number is none, no rules have the metric
     """
     wanted = parse(number)
     if depth not in (0, 1, 2):
@@ -160,8 +160,11 @@ def reproduce(
     stock = choose_protocol(None, truth)
     shipped = [load(name) for name in (*names(), *tools())]
     boxes = [rules for rules in shipped if rules.iou.of == "boxes" and not rules.groups]
-    every = list(variants.ordered(rules for rules in boxes))
+    every = list(variants.ordered([*boxes, *([] if stock in boxes else [stock])]))
     seen.look("named", every, progress)
+    if metric is not None and metric not in seen.metrics:
+        known = ", ".join(seen.metrics)
+        raise DataError("reproduce: metric", f"no rules have {metric!r:.40}", f"there are {known}")
     seen.orders_of_ties(every)
     if depth >= 1:
         around = {protocol_digest(rules): rules for rules in [stock, *seen.closest(every, 8)]}
@@ -190,6 +193,7 @@ class _Seen:
         self.truth, self.detections, self.threads = truth, detections, threads
         self.wanted, self.metric = wanted, metric
         self.digests: set[str] = set()
+        self.metrics: dict[str, None] = {}
         self.all: list[Candidate] = []
         self.found: list[Candidate] = []
         self.known = MatchedLast(truth, detections, threads)
@@ -202,7 +206,7 @@ class _Seen:
             if digest in self.digests and kind != KINDS[0]:
                 continue
             self.digests.add(digest)
-            for name, value in self._numbers(self.known.result(each)):
+            for name, value in self._numbers(self.known, each):
                 self._take(Candidate(kind, each.name, each.changes, name, value))
 
     def suppose(
@@ -218,11 +222,7 @@ class _Seen:
             known = MatchedLast(*supposed.make(), self.threads)
             for done, each in enumerate(some):
                 progress(kind, place * len(some) + done, len(inputs) * len(some))
-                try:
-                    numbers = list(self._numbers(known.result(each)))
-                except DetmapError:  # rules that have no number for such an input
-                    continue
-                for name, value in numbers:
+                for name, value in self._numbers(known, each):
                     if (each.name, each.changes, name, value) not in before:
                         told = supposed.name, supposed.text
                         self._take(
@@ -247,12 +247,12 @@ class _Seen:
         for each in rules:
             if each.name not in near or each.ranking.of != "class":
                 continue
-            result = self.known.result(each)
             try:
+                result = self.known.result(each)
                 bounds = ties(result.matches, result.scores, orders=1, threads=self.threads)
-            except ProtocolError:  # the bounds know the rules of benchmarks only
+            except DetmapError:  # the bounds know the rules of benchmarks only
                 continue
-            for name, value in self._numbers(result):
+            for name, value in self._numbers(self.known, each):
                 if name not in bounds or self.wanted.prints(value):
                     continue
                 low, high = bounds[name].low, bounds[name].high
@@ -305,8 +305,16 @@ class _Seen:
                 chances[kind] = Chance(len(mine), beside * self.wanted.width / (2 * near))
         return chances
 
-    def _numbers(self, result: Result) -> Iterator[tuple[str, float]]:
+    def _numbers(self, known: MatchedLast, rules: Protocol) -> Iterator[tuple[str, float]]:
+        """The metrics that may be the printed one; none under rules that ask for more than there
+        is.
+        """
+        try:
+            result = known.result(rules)
+        except DetmapError:
+            return
         first = True
+        self.metrics |= dict.fromkeys(result.metrics)
         for name, value in result.metrics.items():
             wanted = name == self.metric if self.metric else first or name in ("AP50", "AP75")
             first = False

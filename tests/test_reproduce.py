@@ -105,6 +105,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert outcome.code == 1
     assert "the nearest" in outcome.out
     assert run("reproduce", "AP", SAMPLE, FOUND).code == 2
+    outcome = run("reproduce", "12.3", SAMPLE, FOUND, "--metric", "foo")
+    assert outcome.code == 2
+    assert "no rules have 'foo'" in outcome.err
 
 
 @pytest.mark.slow

@@ -168,6 +168,7 @@ def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is() -> None:
     assert outcome.found[0].input == ("scores-cut", "detections under 0.05 left out")
 
 
+@pytest.mark.slow
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["detmap.reproduce"]
     told: list[tuple[str, int, int]] = []
@@ -224,6 +225,7 @@ def test_boxes_that_are_read_as_others() -> None:
 # ---- the command, and other splits
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["detmap.reproduce"]
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 1, "input and change": 1})
