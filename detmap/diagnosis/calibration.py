@@ -6,7 +6,7 @@ Miscalibration.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,9 +103,9 @@ def bins(diagnosis: Diagnosis, *, n_bins: int = 20, box_bins: int = 5, least: in
     """The bins of `calibration`."""
     rows = np.flatnonzero(_listed(diagnosis))
     score, right = _clipped(diagnosis.detections.score[rows]), diagnosis.kind[rows] == TP
-    boxes = list(_features(diagnosis, rows).values())
-    has_boxes = not any(np.isnan(column).any() for column in boxes)
-    cell = _cells([score, *boxes] if has_boxes else [score], box_bins)
+    has_boxes = _has_boxes(diagnosis, rows)
+    names = FEATURES if has_boxes else ()
+    cell = _cells(score, (feature(diagnosis, rows, name) for name in names), box_bins)
     return Bins(rows, score, right, _places(score, n_bins), n_bins, cell, least, has_boxes)
 
 
@@ -142,13 +142,12 @@ def calibration(
     table = _table(score, right, n_bins)
     filled = [each for each in table if each.n]
     deviation = [abs(each.precision - each.score) for each in filled]
-    boxes = _features(diagnosis, rows)
     few, many = box_bins
 
     def over(names: Sequence[str], bins: int) -> float:
-        columns = [boxes[name] for name in names]
-        if any(np.isnan(column).any() for column in columns):
+        if not _has_boxes(diagnosis, rows):
             return float("nan")  # the truth does not say how large an image is
+        columns = (feature(diagnosis, rows, name) for name in names)
         return deviation_in_bins(score, right, columns, bins, least)
 
     nan = float("nan")
@@ -169,7 +168,7 @@ def calibration(
 def deviation_in_bins(
     score: NDArray[np.float64],
     right: NDArray[np.bool_],
-    features: Sequence[NDArray[np.float64]],
+    features: Iterable[NDArray[np.float64]],
     bins: int,
     least: int,
 ) -> float:
@@ -185,10 +184,12 @@ def deviation_in_bins(
     if not len(score):
         return float("nan")
     clipped = _clipped(score)
-    cell = _cells([clipped, *features], bins)
-    _, place, n = np.unique(cell, return_inverse=True, return_counts=True)
+    place = _cells(clipped, features, bins)
+    if place.max() > len(score):
+        place = np.unique(place, return_inverse=True)[1]
+    n = np.bincount(place)
     gap = np.abs(np.bincount(place, right) - np.bincount(place, clipped))
-    return float(gap[n >= least].sum() / len(score))
+    return float(gap[n >= max(least, 1)].sum() / len(score))
 
 
 def _table(score: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int) -> list[Bin]:
@@ -213,11 +214,14 @@ def _places(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     return np.clip(np.searchsorted(edges, column, "right") - 1, 0, bins - 1)
 
 
-def _cells(columns: Sequence[NDArray[np.float64]], bins: int) -> NDArray[np.int64]:
+def _cells(
+    score: NDArray[np.float64], features: Iterable[NDArray[np.float64]], bins: int
+) -> NDArray[np.int64]:
     """(n,) number of the cell that each falls into, so many bins a dimension."""
-    cell = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        cell = cell * bins + _places(column, bins)
+    cell = _places(score, bins)
+    for column in features:
+        cell *= bins
+        cell += _places(column, bins)
     return cell
 
 
@@ -226,15 +230,20 @@ def _listed(diagnosis: Diagnosis) -> NDArray[np.bool_]:
     return np.asarray(~diagnosis.ignored & (diagnosis.kind != BEYOND))
 
 
-def _features(diagnosis: Diagnosis, rows: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    """Centre and size of boxes as fractions of their image, NaN where that has no known size."""
+def _has_boxes(diagnosis: Diagnosis, rows: NDArray[Any]) -> bool:
+    """Whether the size of the image of each detection is known."""
+    images = diagnosis.truth.images
+    known = ~(np.isnan(images.width) | np.isnan(images.height))
+    return bool(known[diagnosis.detections.image[rows]].all())
+
+
+def feature(diagnosis: Diagnosis, rows: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """(n,) one of `FEATURES` of some detections; NaN where the image has no known size."""
     detections, images = diagnosis.detections, diagnosis.truth.images
-    boxes = boxes_as(detections.boxes, detections.box_format, "xywh")[rows]
-    image = detections.image[rows]
-    width, height = images.width[image], images.height[image]
-    return {
-        "cx": (boxes[:, 0] + boxes[:, 2] / 2) / width,
-        "cy": (boxes[:, 1] + boxes[:, 3] / 2) / height,
-        "w": boxes[:, 2] / width,
-        "h": boxes[:, 3] / height,
-    }
+    boxes = boxes_as(detections.boxes, detections.box_format, "xywh")
+    across = name in ("cx", "w")
+    side = boxes[rows, 2 if across else 3]
+    whole = (images.width if across else images.height)[detections.image[rows]]
+    if name in SIZE:
+        return np.asarray(side / whole)
+    return np.asarray((boxes[rows, 0 if across else 1] + side / 2) / whole)

@@ -46,10 +46,11 @@ class Ranked:
         objects: NDArray[np.bool_] | None = None,
     ) -> Ranked:
         """Some of the rows; with other true positives, or objects to find."""
-        before = np.concatenate([[0], np.cumsum(some)])
+        places = np.flatnonzero(some)
         right = self.right if right is None else right
         objects = self.objects if objects is None else objects
-        return Ranked(self.diagnosis, self.rows[some], before[self.off], right[some], objects)
+        off = np.searchsorted(places, self.off)
+        return Ranked(self.diagnosis, self.rows[places], off, right[places], objects)
 
     def n_objects(self) -> NDArray[np.int64]:
         """(K,) objects to find."""
@@ -67,19 +68,24 @@ class Ranked:
         return self.diagnosis.detections.score[self.rows]
 
     def average_precision(
-        self, rule: Integrator, points: NDArray[np.float64], epsilon: float
+        self, rule: Integrator, points_of_recall: NDArray[np.float64], epsilon: float
     ) -> NDArray[np.float64]:
         """(K,) AP of each class; NaN where it has no object.
 
         Parameters
         ----------
-        rule, points : the integrator and its recall points
+        rule, points_of_recall : the integrator and its recall points
         epsilon : added to TP + FP before the division
         """
-        lists = curves.Lists(self.score(), self.right, curves.NO_WEIGHT, self.off)
-        entered, n_objects = curves.enter(lists, "input"), self.n_objects()
-        recall, precision = curves.recall_precision(entered, n_objects.astype(float), epsilon)
-        terms = terms_of_curves(np.nan_to_num(recall), precision, entered.off, rule, points)
+        n_objects = self.n_objects()
+        places = np.flatnonzero(self.right)  # between true positives no rule looks
+        off = np.searchsorted(places, self.off)
+        label = np.repeat(np.arange(len(off) - 1), np.diff(off))
+        tp = np.arange(1, len(places) + 1) - off[label]
+        fp = places + 1 - self.off[label] - tp
+        points = curves.Points(tp.astype(float), fp.astype(float), np.zeros(len(tp)), off)
+        recall, precision = curves.recall_precision(points, n_objects.astype(float), epsilon)
+        terms = terms_of_curves(np.nan_to_num(recall), precision, off, rule, points_of_recall)
         return np.where(n_objects > 0, terms.mean(axis=1), np.nan)
 
     def matches(self, *, undefined: str | None = None) -> Matches:

@@ -80,8 +80,8 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
 def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """(n,) overlap of some detections with the object that each took."""
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
-    objects = edges(diagnosis.truth, inclusive=inclusive)[diagnosis.took[rows]]
-    return ious(edges(diagnosis.detections, inclusive=inclusive)[rows], objects)
+    objects = edges(diagnosis.truth, diagnosis.took[rows], inclusive=inclusive)
+    return ious(edges(diagnosis.detections, rows, inclusive=inclusive), objects)
 
 
 def _least(

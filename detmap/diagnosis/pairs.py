@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detmap.overlaps.rowwise import edges, ious
 from detmap.tables import Detections, Truth
 
-CHUNK = 1 << 19  # pairs that are looked at together
+CHUNK = 1 << 16  # pairs that are looked at together
 
 
 def in_single(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -50,11 +50,12 @@ def pairs(
     -------
     by detection in the order of `rows`, then by object in the order of `objects`
     """
-    det_edges, obj_edges = (edges(table, inclusive=inclusive) for table in (detections, truth))
+    det_edges = edges(detections, rows, inclusive=inclusive)
+    obj_edges = edges(truth, objects, inclusive=inclusive)
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
         det, obj = rows[some], objects[at]
-        overlap = (in_single if single else ious)(det_edges[det], obj_edges[obj])
+        overlap = (in_single if single else ious)(det_edges[some], obj_edges[at])
         keep = overlap > least if strict else overlap >= least
         found.append((det[keep], obj[keep], overlap[keep]))
     none = np.zeros(0, dtype=np.int64)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from detmap.adapters import read_detections
 from detmap.diagnosis.joining import concatenated
 from detmap.errors import DataError, MergeError
 from detmap.evaluate import read_truth_and_protocol
-from detmap.immutable import Immutable, keep, own
+from detmap.immutable import Immutable, blank, keep, own
 from detmap.matches import Matches
 from detmap.matching import match
 from detmap.parallel import each_batch
@@ -177,8 +177,12 @@ def diagnose(
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
     truth, detections = clipped(truth, detections, rules)
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
-    verdicts = match(truth, detections, rules, threads=threads, taken=True)
-    return _look(truth, detections, rules, verdicts, (iou, background), threads)
+    main = rules.subsets[rules.subset()]
+    alone = replace(rules, subsets=(main,), groups=(), metrics=("AP",))
+    judged = _judged(
+        truth, detections, match(truth, detections, alone, threads=threads, taken=True)
+    )
+    return _look(truth, detections, rules, judged, (iou, background), threads)
 
 
 def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
@@ -255,11 +259,23 @@ def _ranked(detections: Detections, n_images: int) -> tuple[NDArray[np.int32], N
     return order, off
 
 
+class _Judged(NamedTuple):
+    """By row of the detections: the object that each took, whether it is right, whether ignored,
+    whether it is within the limit; by row of the truth: whether the object is one to find.
+    """
+
+    took: NDArray[np.int32]
+    right: NDArray[np.bool_]
+    ignored: NDArray[np.bool_]
+    listed: NDArray[np.bool_]
+    to_find: NDArray[np.bool_]
+
+
 def _look(
     truth: Truth,
     detections: Detections,
     rules: Protocol,
-    verdicts: Matches,
+    judged: _Judged,
     thresholds: tuple[float, float],
     threads: int | None,
 ) -> Diagnosis:
@@ -267,22 +283,22 @@ def _look(
     from detmap.kernels import diagnosis as kernels
 
     n_images, n_classes = len(truth.images), len(truth.categories)
-    took, right, ignored, listed = _verdicts(truth, detections, verdicts, rules)
-    to_find = _to_find(truth, verdicts, rules)
+    took, right, ignored, listed, to_find = judged
     by = np.full(len(truth), -1, dtype=np.int32)
     rows = np.flatnonzero(right)
     by[took[rows]] = rows
     n_rows, n_objects = len(detections), len(truth)
     seen = kernels.Seen(
-        same=np.zeros(n_rows),
-        same_object=np.zeros(n_rows, dtype=np.int32),
-        other=np.zeros(n_rows),
-        other_object=np.zeros(n_rows, dtype=np.int32),
-        twin=np.zeros(n_rows, dtype=np.float32),
-        kind=np.where(right, TP, BKG).astype(np.uint8),
-        near=np.zeros(n_objects, dtype=np.float32),
-        reach=np.zeros(n_objects, dtype=np.float32),
+        same=blank((n_rows,), np.float64),
+        same_object=blank((n_rows,), np.int32),
+        other=blank((n_rows,), np.float64),
+        other_object=blank((n_rows,), np.int32),
+        twin=blank((n_rows,), np.float32),
+        kind=blank((n_rows,), np.uint8),
+        near=blank((n_objects,), np.float32),
+        reach=blank((n_objects,), np.float32),
     )
+    seen.kind[:] = np.where(right, TP, BKG)
     inclusive = rules.boxes.extent == "inclusive"
     native: BoxFormat = "voc" if inclusive else "xywh"
     order, off = _ranked(detections, n_images)
@@ -330,39 +346,31 @@ def _look(
     )
 
 
-def _verdicts(
-    truth: Truth, detections: Detections, verdicts: Matches, rules: Protocol
-) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """By row of the detections: the object that each took, whether it is right, whether ignored,
-    and whether it is within the limit.
-    """
-    a, taken = rules.subset(), verdicts.taken
+def _judged(truth: Truth, detections: Detections, verdicts: Matches) -> _Judged:
+    """What a matching of the main subset alone says."""
+    taken = verdicts.taken
     assert taken is not None
-    took = np.full(len(detections), -1, dtype=np.int32)
-    right, ignored, listed = (np.zeros(len(detections), dtype=bool) for _ in range(3))
+    took = blank((len(detections),), np.int32)
+    took[:] = -1
+    right, ignored, listed = (blank((len(detections),), np.bool_) for _ in range(3))
     position = verdicts.position
-    right[position] = verdicts.tp[:, a] & 1
-    ignored[position] = verdicts.ignored[:, a] & 1
+    right[position] = verdicts.tp[:, 0] & 1
+    ignored[position] = verdicts.ignored[:, 0] & 1
     listed[position] = True
-    mine = np.flatnonzero(taken.words[:, a] & 1)
+    mine = np.flatnonzero(taken.words[:, 0] & 1)
     by = taken.detection()[mine]
     label = np.repeat(np.arange(len(verdicts.off) - 1), np.diff(verdicts.off))[by]
-    rows = _objects(truth, rules)
+    rows = _objects(truth, verdicts.protocol)
     cell = label.astype(np.int64) * len(truth.images) + verdicts.image[by]
     key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
     begins = np.searchsorted(key, cell)
     took[position[by]] = rows[begins + taken.object[mine]]
-    return took, right, ignored, listed
+    to_find = np.zeros(len(truth), dtype=bool)
+    to_find[rows] = verdicts.counted[:, 0]
+    return _Judged(took, right, ignored, listed, to_find)
 
 
 def _objects(truth: Truth, rules: Protocol) -> NDArray[np.int32]:
     """Rows of objects in the order of `Matches`."""
     some = objects_that_take_part(truth, rules)
     return grouped(truth.image, truth.label, len(truth.images), len(truth.categories), some)[0]
-
-
-def _to_find(truth: Truth, verdicts: Matches, rules: Protocol) -> NDArray[np.bool_]:
-    """(G,) whether the object is one to find."""
-    to_find = np.zeros(len(truth), dtype=bool)
-    to_find[_objects(truth, rules)] = verdicts.counted[:, rules.subset()]
-    return to_find

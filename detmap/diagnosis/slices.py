@@ -81,7 +81,7 @@ def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
 
 Limits = Sequence[float] | Floats
 Measure = Callable[[Truth | Detections], Floats]
-Property = tuple[str, list[str], NDArray[np.int64], NDArray[np.int64] | None]
+Property = tuple[str, list[str], NDArray[np.int8], NDArray[np.int8] | None]
 
 
 def _properties(diagnosis: Diagnosis) -> Iterator[Property]:
@@ -137,7 +137,7 @@ def _aspect(table: Truth | Detections) -> Floats:
     return tall
 
 
-def _position(table: Truth | Detections) -> NDArray[np.int64]:
+def _position(table: Truth | Detections) -> NDArray[np.int8]:
     """(n,) 2 where the box comes within a pixel of its image's edge, else 0 where its centre is in
     the middle ninth, else 1.
     """
@@ -146,23 +146,23 @@ def _position(table: Truth | Detections) -> NDArray[np.int64]:
     centre = (boxes[:, :2] + boxes[:, 2:] / 2) / np.maximum(size, 1)
     inner = (np.abs(centre - 0.5) <= 1 / 6).all(axis=1)
     edge = (boxes[:, :2] <= 1).any(axis=1) | (boxes[:, :2] + boxes[:, 2:] >= size - 1).any(axis=1)
-    return np.where(edge, 2, np.where(inner, 0, 1)).astype(np.int64)
+    return np.where(edge, 2, np.where(inner, 0, 1)).astype(np.int8)
 
 
-def _of_attribute(values: Floats) -> tuple[list[str], NDArray[np.int64]]:
+def _of_attribute(values: Floats) -> tuple[list[str], NDArray[np.int8]]:
     """The ranges of an attribute and the place of each object; -1 where it is not known."""
     known = np.unique(values[~np.isnan(values)])
     if len(known) <= FEW_VALUES:
-        place = np.searchsorted(known, values)
+        place = np.searchsorted(known, values).astype(np.int8)
         return [f"{value:g}" for value in known], np.where(np.isnan(values), -1, place)
     limits = np.unique(np.quantile(values[~np.isnan(values)], [0, 0.25, 0.5, 0.75, 1]))
     limits[-1] = np.inf
     return _ranges(limits.tolist(), ""), np.where(np.isnan(values), -1, _cut(values, limits))
 
 
-def _cut(values: NDArray[Any], limits: Limits) -> NDArray[np.int64]:
+def _cut(values: NDArray[Any], limits: Limits) -> NDArray[np.int8]:
     """(n,) the half-open range of each value; -1 below the first."""
-    return (np.searchsorted(np.asarray(limits[:-1]), values, "right") - 1).astype(np.int64)
+    return (np.searchsorted(np.asarray(limits[:-1]), values, "right") - 1).astype(np.int8)
 
 
 def _ranges(limits: Limits, unit: str) -> list[str]:

@@ -65,12 +65,17 @@ DEFAULT = Choices()
 
 def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> Parts:
     """The parts of a diagnosis that its sentences are about."""
+    points = operating_points(diagnosis)
+    best = None if np.isnan(points[0].score) else points[0].score
+    how = dict(choices.confusion)
+    if how.get("rule", "detmap") == "detmap" and how.get("confidence") is None:
+        how["confidence"] = best
     return Parts(
         tide(diagnosis),
-        operating_points(diagnosis),
+        points,
         slices(diagnosis),
-        confusion(diagnosis, **choices.confusion),
-        suspects(diagnosis),
+        confusion(diagnosis, **how),
+        suspects(diagnosis, confidence=best),
     )
 
 
@@ -87,6 +92,8 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
         if choices.calibration:
             raise
         calibrated = None  # scores that are no probabilities
+    score = found.points[0].score
+    best = None if np.isnan(score) else score
     return {
         "sentences": sentences(found),
         "counts": diagnosis.counts(),
@@ -100,7 +107,7 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
         },
         "operating_points": [point.as_dict() for point in found.points],
         "slices": [each.as_dict() for each in found.slices],
-        "images": [each.as_dict() for each in images(diagnosis)],
+        "images": [each.as_dict() for each in images(diagnosis, confidence=best)],
         "suspects": [each.as_dict() for each in found.suspects],
     }
 

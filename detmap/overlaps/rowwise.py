@@ -12,18 +12,19 @@ from detmap.tables import boxes_as
 Boxes = NDArray[np.float64]
 
 
-def edges(rows: Any, *, inclusive: bool = False) -> Boxes:
+def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = False) -> Boxes:
     """(n, 5) of a table, or of what the doctor makes of a file (`detmap.doctor.raw`): left,
     top, right and bottom edge, and area; where the last pixel belongs to the box, right and bottom
-    are the first that does not.
+    are the first that does not. Of `some` of the rows, or of all.
     """
+    boxes = rows.boxes if some is None else rows.boxes[some]
     with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
         if inclusive:
-            corners = boxes_as(rows.boxes, rows.box_format, "voc")
+            corners = boxes_as(boxes, rows.box_format, "voc")
             right, bottom = corners[:, 2] + 1, corners[:, 3] + 1
             area = (right - corners[:, 0]) * (bottom - corners[:, 1])
         else:
-            corners = boxes_as(rows.boxes, rows.box_format, "xywh")
+            corners = boxes_as(boxes, rows.box_format, "xywh")
             right, bottom = corners[:, 0] + corners[:, 2], corners[:, 1] + corners[:, 3]
             area = corners[:, 2] * corners[:, 3]
     return np.stack([corners[:, 0], corners[:, 1], right, bottom, area], axis=1)

@@ -100,7 +100,7 @@ def gather(
         calibrated = calibration(found)
     except DataError:  # scores that are no probabilities
         calibrated = None
-    swept = sweep(found)
+    swept, best = sweep(found), seen.points[0].score
     shown = _shown(swept)
     own = _intervals(result, REPLICATES[many], seed, threads)
     drawn = None
@@ -131,7 +131,7 @@ def gather(
         swept,
         shown,
         seen.slices,
-        images(found),
+        images(found, confidence=None if np.isnan(best) else best),
         worst(found, WORST),
         seen.suspects,
         _precision(result, threads),

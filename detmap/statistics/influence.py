@@ -14,6 +14,7 @@ from detmap.parallel import in_order
 from detmap.statistics.readings import Plan
 from detmap.statistics.units import Units
 
+AT_ONCE = 1 << 17  # values of small classes that are found in one go
 LEAST_LEVERAGE = 0.5  # a unit with more than half of a class's objects counts twice at most
 
 
@@ -53,10 +54,16 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
     rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
     most = np.minimum(np.diff(ranked.off), np.diff(matches.obj_off))
 
+    n_readings, n_objects = len(readings.area), np.diff(matches.obj_off)
+    nothing = _nothing(n_readings, units.n)
+    wide = n_readings * matches.n_images
+
+    def of_some(classes: range) -> list[OfClass]:
+        return [of_class(k) if n_objects[k] else nothing for k in classes]
+
     def of_class(k: int) -> OfClass:
         curves = curve_kernels.empty_true_positives(n_areas, n_thresholds, int(most[k]))
         slopes = kernels.empty_slopes(n_areas, n_thresholds, int(most[k]))
-        n_readings = len(readings.area)
         raw = np.zeros((n_readings, matches.n_images))
         values = np.zeros(n_readings)
         kernels.influence_of_class(
@@ -95,7 +102,17 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
             present,
         )
 
-    return in_order(of_class, range(len(plan.positives)), threads)
+    n_classes, step = len(plan.positives), max(1, min(64, AT_ONCE // max(wide, 1)))
+    some = (range(k, min(k + step, n_classes)) for k in range(0, n_classes, step))
+    for found in in_order(of_some, some, threads):
+        yield from found
+
+
+def _nothing(n_readings: int, n_units: int) -> OfClass:
+    """Of a class without an object."""
+    none, one = np.zeros((n_readings, n_units)), np.ones((n_readings, n_units))
+    n = np.zeros(n_readings, np.int64)
+    return OfClass(none, one, n, np.zeros(n_readings), np.zeros(n_units))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +160,7 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
     mix = Mixer(plan)
     for k, each in enumerate(each_class(plan, units, threads)):
         mix.add(k, each, uncorrected, corrected)
-        for s in range(n_readings):
+        for s in range(n_readings if each.n_units.any() else 0):
             class_uncorrected[s, k] = variance(each.raw[s])
             class_corrected[s, k] = variance(each.corrected[s])
         n_units[:, k] = each.n_units

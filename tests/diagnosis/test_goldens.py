@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from detmap.diagnosis import Diagnosis, diagnose
-from detmap.diagnosis.calibration import _features, calibration, deviation_in_bins
+from detmap.diagnosis.calibration import calibration, deviation_in_bins, feature
 from detmap.diagnosis.confusion import confusion
 from detmap.diagnosis.olrp import LRP_GRID, olrp
 from detmap.diagnosis.tide import tidecv
@@ -105,7 +105,7 @@ def test_calibration_is_that_of_netcal(
     sure = listed & (diagnosis.detections.score >= 0.3)
 
     def of(rows: Any, names: list[str], bins: int, least: int) -> float:
-        boxes = _features(diagnosis, rows)
+        boxes = {each: feature(diagnosis, rows, each) for each in names}
         score, right = diagnosis.detections.score[rows], diagnosis.kind[rows] == 0
         return deviation_in_bins(score, right, [boxes[each] for each in names], bins, least)
 
