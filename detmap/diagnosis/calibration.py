@@ -89,24 +89,25 @@ class Bins:
     has_boxes : whether the size of every image is known
     """
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int32]
     score: NDArray[np.float64]
     right: NDArray[np.bool_]
-    place: NDArray[np.int64]
+    place: NDArray[np.int32]
     n_bins: int
-    cell: NDArray[np.int64]
+    cell: NDArray[np.int32]
     least: int
     has_boxes: bool
 
 
 def bins(diagnosis: Diagnosis, *, n_bins: int = 20, box_bins: int = 5, least: int = LEAST) -> Bins:
     """The bins of `calibration`."""
-    rows = np.flatnonzero(_listed(diagnosis))
+    rows = np.flatnonzero(_listed(diagnosis)).astype(np.int32)
     score, right = _clipped(diagnosis.detections.score[rows]), diagnosis.kind[rows] == TP
     has_boxes = _has_boxes(diagnosis, rows)
     names = FEATURES if has_boxes else ()
     cell = _cells(score, (feature(diagnosis, rows, name) for name in names), box_bins)
-    return Bins(rows, score, right, _places(score, n_bins), n_bins, cell, least, has_boxes)
+    place = _places(score, n_bins).astype(np.int32)
+    return Bins(rows, score, right, place, n_bins, cell.astype(np.int32), least, has_boxes)
 
 
 def calibration(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from detmap import curves
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.immutable import blank
 from detmap.integrators import Integrator, terms_of_curves
 from detmap.matches import Matches
 from detmap.metrics import NO_LIMIT
@@ -104,20 +105,25 @@ class Ranked:
             n_classes,
             np.flatnonzero(self.objects).astype(np.int32),
         )
-        none = np.zeros(n_images, dtype=np.int32)
+        image, score = blank(n, np.int32), blank(n, np.float64)
+        tp = blank((n, 1), np.uint16)
+        np.take(detections.image, self.rows, out=image)
+        np.take(detections.score, self.rows, out=score)
+        tp[:, 0] = self.right
+        none = blank(n_images, np.int32)
         return Matches(
             _protocol(self.diagnosis.protocol, undefined),
             truth.categories,
             image_ids=np.arange(n_images),
-            digest=np.zeros((n_images, 2), dtype=np.uint64),
+            digest=blank((n_images, 2), np.uint64),
             beyond=none,
             off=self.off.astype(np.int64),
-            image=detections.image[self.rows],
-            rank=np.zeros(n, dtype=np.int32),
-            position=self.rows,
-            score=self.score(),
-            tp=self.right[:, None].astype(np.uint16),
-            ignored=np.zeros((n, 1), dtype=np.uint16),
+            image=image,
+            rank=blank(n, np.int32),
+            position=blank(n, np.int32),
+            score=score,
+            tp=tp,
+            ignored=blank((n, 1), np.uint16),
             obj_off=obj_off,
             obj_image=truth.image[order],
             counted=np.ones((len(order), 1), dtype=bool),

@@ -41,7 +41,7 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
     """Precision, recall and F1 of all detections together, (3 P,), at P scores, highest first."""
     detections, truth = diagnosis.detections, diagnosis.truth
     n_images = len(truth.images)
-    place = np.searchsorted(-scores, -detections.score, "left")
+    place = np.searchsorted(-scores, -detections.score, "left").astype(np.int32)
     place[_out(diagnosis) | (place == len(scores))] = -1
     right = diagnosis.kind == TP
     cases = tally(place, detections.image, [right, ~right], len(scores), n_images)

@@ -6,7 +6,7 @@ The images are drawn as for the intervals of a result, with the same seed the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,18 +97,21 @@ def uncertainty(
         masks.append(each.objects)
         matches = each.matches(undefined="skip")
         of_slices.append(of_ap(matches, drawn, of_lists, seed, threads=threads))
-    parts = {
-        "recall": sampling.recalled(diagnosis, masks),
-        "best": sampling.operating(diagnosis, np.array([known.points[0].score])),
-        "curve": sampling.operating(diagnosis, scores),
-        "classes": sampling.classes(diagnosis, known.points[len(OVERALL) :]),
-        "overlap": sampling.localised(diagnosis),
-        "olrp": sampling.least_lrp(diagnosis),
-        "confused": sampling.confused(diagnosis, known.confusion, pairs(known)),
+    makers: dict[str, Callable[[], Part]] = {
+        "recall": lambda: sampling.recalled(diagnosis, masks),
+        "best": lambda: sampling.operating(diagnosis, np.array([known.points[0].score])),
+        "curve": lambda: sampling.operating(diagnosis, scores),
+        "classes": lambda: sampling.classes(diagnosis, known.points[len(OVERALL) :]),
+        "overlap": lambda: sampling.localised(diagnosis),
+        "olrp": lambda: sampling.least_lrp(diagnosis),
+        "confused": lambda: sampling.confused(diagnosis, known.confusion, pairs(known)),
     }
     if calibrated:
-        parts["calibration"] = sampling.calibrated(diagnosis, bins(diagnosis))
-    every = _drawn(parts, drawn, replicates, seed, threads)
+        makers["calibration"] = lambda: sampling.calibrated(diagnosis, bins(diagnosis))
+    every = {  # one after the other: a part holds a number or more a detection
+        name: of_parts([make()], drawn, replicates, seed, threads=threads)[0]
+        for name, make in makers.items()
+    }
     return Uncertainty(
         drawn,
         replicates,
@@ -130,10 +133,3 @@ def pairs(known: Parts) -> list[tuple[int, int]]:
     """Places of the classes that are most often confused: true, predicted."""
     place = {name: k for k, name in enumerate(known.confusion.classes)}
     return [(place[true], place[taken]) for true, taken, _ in known.confusion.confused(MOST_PAIRS)]
-
-
-def _drawn(
-    parts: dict[str, Part], drawn: Units, n: int, seed: int, threads: int | None
-) -> dict[str, Sampled]:
-    found: Sequence[Sampled] = of_parts(list(parts.values()), drawn, n, seed, threads=threads)
-    return dict(zip(parts, found, strict=True))

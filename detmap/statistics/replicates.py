@@ -57,7 +57,7 @@ def swaps(seed: int, b: int, n_units: int) -> NDArray[np.bool_]:
     return exchanged
 
 
-@lru_cache(maxsize=8)  # many lists are drawn alike, one after the other
+@lru_cache(maxsize=32)  # many numbers are drawn alike, one after the other
 def lanes_of(units: Units, seed: int, first: int) -> NDArray[np.float64]:
     """(I, L) how often each image is in each of L replicates from `first` on."""
     weights, drawn = np.empty((len(units.of_image), LANES)), np.empty((units.n, LANES))
