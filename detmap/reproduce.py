@@ -14,21 +14,20 @@ other inputs that it may have been made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from detmap import variants
 from detmap.errors import DataError, DetmapError
-from detmap.evaluate import choose_protocol, summarize
-from detmap.matching import match
+from detmap.evaluate import choose_protocol
+from detmap.matches import Matches
 from detmap.printed import Wanted, parse
 from detmap.protocol import Protocol, load, names, tools
-from detmap.result import Result
 from detmap.signature import protocol_digest
 from detmap.statistics.ties import ties
 from detmap.supposed import Supposition, suppositions
 from detmap.tables import Detections, Truth
-from detmap.tools import matching_rules
+from detmap.tools import MatchedOnce, matching_rules
 
 Progress = Callable[[str, int, int], None]
 
@@ -322,23 +321,14 @@ class _Seen:
                 yield name, value
 
 
-class MatchedLast:
-    """Results of tables under one protocol after another; neighbours that match alike share the
-    matches.
-    """
+class MatchedLast(MatchedOnce):
+    """As `MatchedOnce`, but only the last matches are kept: many rules come one after another."""
 
-    def __init__(self, truth: Truth, detections: Detections, threads: int | None) -> None:
-        self.truth, self.detections, self.threads = truth, detections, threads
-        self._last: tuple[str, Any] = ("", None)
-
-    def result(self, rules: Protocol) -> Result:
-        """The result under a protocol."""
-        key = matching_rules(rules)
-        if self._last[0] != key:
-            self._last = key, match(self.truth, self.detections, rules, threads=self.threads)
-        found = self._last[1]
-        same = found if found.protocol == rules else replace(found, protocol=rules)
-        return summarize(same, threads=self.threads)
+    def matches(self, protocol: Protocol) -> Matches:
+        """The verdicts under a protocol."""
+        if matching_rules(protocol) not in self._matches:
+            self._matches.clear()
+        return super().matches(protocol)
 
 
 def described(candidate: Candidate) -> str:

@@ -250,7 +250,8 @@ def splits(path: Path, truth: Truth, read: Callable[[str], Tables]) -> list[Supp
     """
     if path.is_file() and path.suffix not in (".yaml", ".yml"):
         return []
-    names = {file.stem for file in path.glob("**/ImageSets/Main/*.txt") if "_" not in file.stem}
+    lists = [*path.glob("ImageSets/Main/*.txt"), *path.glob("*/ImageSets/Main/*.txt")]
+    names = {file.stem for file in lists if "_" not in file.stem}
     found = []
     for name in sorted(names or {"train", "val", "test"}):
         try:
