@@ -18,6 +18,7 @@ from detmap.matches import Matches, distinct
 from detmap.orders import number_of, ranked_number, sort_lists
 from detmap.preparing import prepare
 from detmap.protocol import Protocol
+from detmap.regions import judge_regions, regions
 from detmap.roles import Roles, read_roles
 from detmap.rows import by_image, group, places_in_cells, runs
 from detmap.signature import image_digests
@@ -62,10 +63,12 @@ def match_in_order(
     unlimited = replace(protocol, limits=replace(protocol.limits, scope="class", order="score"))
     roles = read_roles(ready.truth, ready.detections, unlimited)
     order = _order(ready.detections, protocol, roles.detections)
-    matches, n_chosen = _judge(ready.truth, ready.detections, protocol, roles, order, taken)
+    matches, n_chosen, late = _judge(ready.truth, ready.detections, protocol, roles, order, taken)
     n_undecided = order.n_undecided
     if protocol.ranking.ignored == "leave":
-        matches, n_undecided = _ranked_without_ignored(matches, ready.detections, order, protocol)
+        matches, n_undecided = _ranked_without_ignored(
+            matches, ready.detections, order, late, protocol
+        )
     n_images = len(truth.images)
     looked_at = np.bincount(matches.image, minlength=n_images)
     position = matches.position if ready.rows is None else ready.rows[matches.position]
@@ -165,14 +168,17 @@ def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[R
 
 
 def _ranked_without_ignored(
-    matches: Matches, detections: Detections, order: Order, protocol: Protocol
+    matches: Matches, detections: Detections, order: Order, late: Rows, protocol: Protocol
 ) -> tuple[Matches, int]:
     """The matches with the detections in the order that they have where ignored ones leave the list
-    before it is sorted.
+    before it is sorted, and those that found a region, (D,) from 1, stand last of their image.
     """
     ignored = np.zeros(len(detections), dtype=bool)
     ignored[matches.position] = (matches.ignored[:, 0] & matches.ignored.dtype.type(1)) != 0
-    rows, off, n = _ranked(detections, order.listed[~ignored[order.listed]], protocol)
+    stay = order.listed[~ignored[order.listed]]
+    if late.any():
+        stay = stay[np.lexsort((late[stay], detections.image[stay]))]
+    rows, off, n = _ranked(detections, stay, protocol)
     both = np.concatenate([rows, order.listed[ignored[order.listed]]])
     both, off = group(None, detections.label, 0, len(detections.categories), both)
     both, _ = sort_lists(detections.score, both, off, "stable")
@@ -192,8 +198,10 @@ def _judge(
     roles: Roles,
     order: Order,
     taken: bool,
-) -> tuple[Matches, int]:
-    """The verdicts, and how many choices an unstable sort of pairs made."""
+) -> tuple[Matches, int, Rows]:
+    """The verdicts, how many choices an unstable sort of pairs made, and (D,) the regions that
+    detections found, from 1.
+    """
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
@@ -232,6 +240,9 @@ def _judge(
     equal = protocol.matching.equal
     one_by_one = protocol.matching.prefer == "to_find" or equal.startswith("sorted")
     one_by_one |= protocol.matching.flags == "repeated"
+    regional = regions(truth, protocol)[obj_rows]
+    one_by_one |= bool(regional.any())
+    late: Rows = np.zeros(len(detections), dtype=np.int32)
     cell: Offsets = np.zeros((0, 2), dtype=np.int64)
     if protocol.matching.neutral_when == "none_free":
         off = runs(truth.label[obj_rows], truth.image[obj_rows])
@@ -244,6 +255,7 @@ def _judge(
         if one_by_one:
             t = ts[0]
             mine = pairs.take(pairs.overlap >= np.minimum(enough[pairs.object], thresholds[t]))
+            of_regions, mine = mine.take(regional[mine.object]), mine.take(~regional[mine.object])
             if protocol.matching.prefer == "to_find":
                 mine = to_find_first(mine, find)
             if equal == "sorted":
@@ -276,12 +288,15 @@ def _judge(
         walk = kernels.walk(n_subsets, most)
         n_taken = rule(n, buffer, judging, part, takings, walk)
         if one_by_one:
+            in_region = judge_regions(of_regions, part, find, late)
             tp |= part.tp.astype(word) << word(t)
             ignored &= ~(word(1) << word(t))
             ignored |= part.ignored.astype(word) << word(t)
         shift = word(ts[0] if one_by_one else 0)
         filled = kernels.Takings._make(column[:n_taken] for column in takings)
         kept.append(filled._replace(words=filled.words.astype(word) << shift))
+        if taken and one_by_one:
+            kept.append(in_region._replace(words=in_region.words.astype(word) << shift))
     matches = Matches(
         protocol,
         truth.categories,
@@ -301,7 +316,7 @@ def _judge(
         roles.unjudged,
         taken=_taken(kept, place, tp) if taken else None,
     )
-    return matches, n_chosen
+    return matches, n_chosen, late
 
 
 def _taken(kept: list[Takings], place: Rows, tp: NDArray[np.unsignedinteger[Any]]) -> Taken:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.errors import DataError, few
 from detmap.parallel import of_chunks
-from detmap.protocol import Protocol
+from detmap.protocol import REGIONS, Protocol
 from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
@@ -79,9 +79,9 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
         outside[np.isnan(values)] |= _word(asked)
     neutral, absorbs = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
     for role, what in protocol.matching.neutral:
-        if what != "count":
+        if what not in ("count", "region_to_find"):
             neutral |= truth.role(role)
-        if what == "absorb":
+        if what in ("absorb", *REGIONS):
             absorbs |= truth.role(role)
     find = ~outside
     find[neutral] = 0

@@ -38,6 +38,7 @@ LAYERS = (
     ("headers",),
     ("saved",),
     ("matches",),
+    ("regions",),
     ("ordered", "parts", "counting", "whole_curves", "at_score"),
     ("matching",),
     ("curves",),

@@ -274,6 +274,43 @@ def test_a_key_moves_verdicts(key: str) -> None:
     assert len(set(expected.values())) > 1
 
 
+def test_a_region_takes_what_no_object_took() -> None:
+    """A region over A and its neighbourhood; three detections in it, one of which is A's, one that
+    comes too late for A, one alone; and one elsewhere.
+    """
+    region, inside, outside = (0, 0, 40, 40), (20, 20, 10, 10), (80, 80, 10, 10)
+    tables = data([A, region], [A, A, inside, outside], roles={"group_of": [False, True]})
+    rules = {"matching.rule": "best_any", "matching.neutral": {}}
+    expected = {
+        "count": "1 3 0 1",
+        "absorb": "0 1 3 1",  # the largest overlap is that with the region
+        "region": "1 1 2 0",
+        "region_to_find": "2 1 1 0",
+        "absent": "1 3 0 0",
+    }
+    found = {what: counts(tables, rules | {"matching.neutral.group_of": what}) for what in expected}
+    assert found == expected
+    for what in ("region", "region_to_find"):
+        settings = rules | {"matching.neutral.group_of": what}
+        taken = result(tables, settings).matches.taken
+        assert taken is None
+        protocol = detmap.load_protocol("coco-bbox").override(PLAIN | settings)
+        taken = detmap.match(*tables, protocol, taken=True).taken
+        assert taken is not None
+        assert taken.overlap.tolist() == [1.0, 1.0, 1.0]
+        assert taken.object.tolist() == [0, 1, 1]
+
+
+def test_of_two_regions_a_detection_is_in_the_one_that_holds_more_of_it() -> None:
+    tables = data(
+        [(0, 0, 10, 10), (5, 0, 10, 10)],
+        [(4, 0, 10, 10), (6, 0, 10, 10), (0, 0, 4, 4)],
+        roles={"group_of": [True, True]},
+    )
+    rules = {"matching.rule": "best_any", "matching.neutral": {"group_of": "region_to_find"}}
+    assert counts(tables, rules) == "2 0 1 0"
+
+
 # ---- numbers
 
 LATER = data([A], [A, A], [0.5, 0.9])  # the better one is second in the input

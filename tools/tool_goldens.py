@@ -61,6 +61,8 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     "detectron2_12": ("detectron2-voc12", {k: k for k in ("AP", "AP50", "AP75")}),
     "devkit_octave_07": ("voc-devkit-07", {}),
     "devkit_octave_12": ("voc-devkit-12", {}),
+    "effdet_oidchallenge": ("tfod-oidchallenge", {}),
+    "effdet_oidv2": ("tfod-oidv2", {}),
     "effdet_pascal": ("tfod-pascal", {}),
     "effdet_weighted": ("tfod-weighted", {}),
     "fiftyone": ("fiftyone", {"AP50": "AP50"}),

@@ -7,7 +7,7 @@ for its name: a variant of a rule is another value of a key, and every key is ch
 from detmap.grids import Grid
 from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.protocol.averages import AveragePrecision, Limits
-from detmap.protocol.checks import MAX_SUBSETS, MAX_THRESHOLDS, Group, Range, Subset
+from detmap.protocol.checks import MAX_SUBSETS, MAX_THRESHOLDS, REGIONS, Group, Range, Subset
 from detmap.protocol.keys import LATER, KeyRow, describe, keys, table
 from detmap.protocol.reading import as_told, from_dict, load, names, shipped, tools
 from detmap.protocol.tree import Protocol
@@ -17,6 +17,7 @@ __all__ = [
     "MAX_SUBSETS",
     "MAX_THRESHOLDS",
     "NO_LIMIT",
+    "REGIONS",
     "AveragePrecision",
     "Grid",
     "Group",

@@ -207,9 +207,13 @@ def _ranges(value: Any) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
+REGIONS = ("region", "region_to_find")
+ROLES = ("count", "ignore", "absorb", "absent", *REGIONS)
+
+
 def _neutral(value: Any) -> tuple[tuple[str, str], ...]:
     roles = _table(value, MAX_SUBSETS)
-    if not all(what in ("count", "ignore", "absorb", "absent") for what in roles.values()):
+    if not all(what in ROLES for what in roles.values()):
         raise ValueError
     return tuple(sorted(roles.items()))
 
@@ -241,6 +245,6 @@ SUBSETS = Check(
     _subsets,
     f"1 to {MAX_SUBSETS} named tables of ranges, NAME.ATTRIBUTE = [low, high] with low <= high",
 )
-NEUTRAL = Check(_neutral, "a table of roles, each one of count, ignore, absorb, absent")
+NEUTRAL = Check(_neutral, f"a table of roles, each one of {', '.join(ROLES)}")
 GROUPS = Check(_groups, f'a table of groups, each "{LABELLED}" or a list of class names')
 METRICS = Check(_strings, "a list of metric names such as AP, AP50, AP@subset, AR@max_dets, mAP")

@@ -276,10 +276,13 @@ class Matching:
             "detection meets it, an error; `absorb`: the same, and the overlap with it is measured "
             "over the detection's own area, so that one region takes many detections; `count`: an "
             "ordinary object, as objects whose roles are not listed; `absent`: as if it were not "
-            "there",
+            "there; `region`: as `absorb`, asked after all objects, also for a detection that came "
+            "too late for one; `region_to_find`: the same, and it is an object to find, by the "
+            "best of the detections in it",
             NEUTRAL,
             "crowd: cocoeval.py and maskApi.c; difficult: VOCevaldet.m; ignore: lvis/eval.py; "
-            "absent: Ultralytics VOC.yaml",
+            "absent: Ultralytics VOC.yaml; region, region_to_find: TF OD API "
+            "per_image_evaluation.py, compute_match_ioa",
             {},
         ),
     ]

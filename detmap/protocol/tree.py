@@ -19,6 +19,7 @@ from detmap.protocol.checks import (
     GROUPS,
     LABELLED,
     METRICS,
+    REGIONS,
     SUBSETS,
     TEXT,
     VERSION,
@@ -151,7 +152,8 @@ class Protocol(Immutable):
             getattr(tree[key.split(".")[0]], key.split(".")[1]) in values
             for key, values in STOCK_ORDER.items()
         )
-        return known and "absent" not in dict(self.matching.neutral).values()
+        what = set(dict(self.matching.neutral).values())
+        return known and not what & {"absent", *REGIONS}
 
     def image_by_image(self) -> bool:
         """Whether parts that were matched alone make the whole: the order of all detections does
