@@ -154,7 +154,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         ("areas", "{}", "areas is now subsets"),
         ("matching.crowd", "ignore", "write matching.neutral.crowd"),
         ("matching.difficult", "ignore", "write matching.neutral.difficult"),
-        ("matching.neutral.crowd", "region", "one of count, ignore, absorb"),
+        ("matching.neutral.crowd", "zone", "one of count, ignore, absorb"),
         ("groups.pets", "cat", '"labelled" or a list'),
         ("iou.thresholds", "0.5:inf:1", "start:step:stop"),
         ("iou.thresholds", "0.\u0665:0.1:1", "start:step:stop"),
