@@ -24,6 +24,8 @@ from tests.reference import official
 from tests.running import run
 from tests.test_cli import AWKWARD, small
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = folder("datasets") / "shapes"
 COCO = SAMPLE / "instances_test.json", SAMPLE / "detections" / "template.json"
 VOC = SAMPLE, SAMPLE / "detections" / "contours"
@@ -69,7 +71,6 @@ def known(data: Any, peer: peers.Peer, place: Path) -> parity.Parity:
     return parity.compare(*files, tool=peer.name, unknown="drop")
 
 
-@pytest.mark.slow
 def test_drawn_data_give_the_numbers_of_its_protocol(peer: peers.Peer, tmp_path: Path) -> None:
     """Crowds, areas at the limits, unlisted classes, ties; where a tool differs, its row says on
     what.

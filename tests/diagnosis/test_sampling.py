@@ -23,6 +23,8 @@ from detmap.statistics.units import units
 from detmap.tables import Detections, Truth
 from tests.diagnosis import drawing
 
+pytestmark = pytest.mark.slow
+
 N, B, SEED = 7, 20, 3
 PROTOCOLS = ("coco-bbox", "voc2007", "voc2012")
 
