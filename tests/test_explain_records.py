@@ -324,6 +324,26 @@ def test_forged_notes_are_found(known: Path, tmp_path: Path, change: Any) -> Non
     assert "one of the two was changed after it was written" in done.out
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda digest: digest.update(bytes=1),
+        lambda digest: digest.update(files=7),
+        lambda digest: digest["members"].popitem(),
+        lambda digest: digest["members"].update(more="0"),
+        lambda digest: digest.update(sha256=digest["sha256"][:-1] + "x"),
+    ],
+)
+def test_forged_digests_are_found(tmp_path: Path, change: Any) -> None:
+    file = written(tmp_path / "run.json", VOC, TEXT)
+    content = json.loads(file.read_text())
+    change(content["inputs"]["detections"])
+    file.write_text(json.dumps(content))
+    done = run("verify", file, "--truth", VOC, "--detections", TEXT)
+    assert done.code == 1
+    assert "the same file: one of the two was changed" in done.out
+
+
 # ---- what is refused
 
 

@@ -7,6 +7,8 @@ compared.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -262,9 +264,20 @@ def _of_file(role: str, one: Any, other: Any) -> Part:
         elif any(each.get("files", 1) != 1 for each in (one, other)):
             counts = [f"{each.get('files', 1)} files" for each in (one, other)]
             remark = f"{' and '.join(counts)}, of which not both are listed"
-    elif one and other and {**one, "name": ""} != {**other, "name": ""}:
-        remark = "the same file, but its list or its size was changed"
+    elif one and other:
+        told = [(one[key], other[key]) for key in one.keys() & other.keys() - {"name"}]
+        if any(a != b for a, b in told):
+            x, y = (f"{x} as {_whole(each)}" for each in (one, other))
+            return Part(
+                name, x, y, "the same file: one of the two was changed after it was written"
+            )
     return Part(name, x, y, remark, decides=False, members=members)
+
+
+def _whole(digest: Any) -> str:
+    """A few digits over all that is told of a file."""
+    text = json.dumps({**digest, "name": ""}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _members(one: Mapping[str, str], other: Mapping[str, str]) -> Members:

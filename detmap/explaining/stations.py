@@ -67,7 +67,7 @@ def explained(
         if parts is None:
             steps += _step("files", there.title, there.detail, start, value)
         else:
-            steps += [each for each in parts.steps if each.change]
+            steps += parts.steps
             if not found.steps:  # what moved is the files' doing
                 found = replace(found, classes=parts.classes, decided=parts.decided)
         start = value
