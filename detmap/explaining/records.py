@@ -313,7 +313,9 @@ def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
 
 
 def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
-    """Notes follow from files, rules and detmap's version: they decide where these are the same."""
+    """Which notes there are and what they count follows from files, rules and detmap's version, and
+    decides where these are the same; how they are worded does not.
+    """
     if "notes" not in a or "notes" not in b:
         return
     files = [
@@ -321,15 +323,18 @@ def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
         for content in (a, b)
     ]
     same = bool(files[0]) and files[0] == files[1] and a["detmap"] == b["detmap"]
+    same = same and all(each.get("contents") for each in (a, b))  # the first had fewer notes
     known = [_by_code(each["notes"]) for each in (a, b)]
     for code in {**known[0], **known[1]}:
         x, y = (each.get(code, []) for each in known)
         if x != y:
             counts = [", ".join(count for count, _ in each) or "absent" for each in (x, y)]
             texts = ["; ".join(text for _, text in each) for each in (x, y)]
-            first, other = texts if counts[0] == counts[1] else counts
-            decides = same and code not in OF_THE_PLACE
-            yield Part(f"note {code}", first, other, texts[1] or texts[0], decides)
+            worded = counts[0] == counts[1]
+            first, other = texts if worded else counts
+            remark = "in other words" if worded else texts[1] or texts[0]
+            decides = same and not worded and code not in OF_THE_PLACE
+            yield Part(f"note {code}", first, other, remark, decides)
 
 
 def _by_code(notes: Any) -> dict[str, list[tuple[str, str]]]:
