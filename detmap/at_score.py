@@ -35,7 +35,7 @@ def points(
     """
     protocol = matches.protocol
     asked = {row.iou for row in protocol.rows()[0] if row.kind in POINT and row.iou is not None}
-    found = {}
+    values = {}
     for t in sorted(protocol.threshold(iou) for iou in asked):
         a = protocol.subset()
         bit = matches.tp.dtype.type(1 << t)
@@ -45,10 +45,10 @@ def points(
         gain = np.where(counts, each, 0.0)
         n_objects = positives[:, a].astype(np.float64)
         if protocol.operating.rule == "above":
-            found[t] = _above(matches, hit, gain, n_objects, judged)
+            values[t] = _above(matches, hit, gain, n_objects, judged)
         else:
-            found[t] = _best_mean_f1(matches, hit & counts, gain, n_objects, judged)
-    return found
+            values[t] = _best_mean_f1(matches, hit & counts, gain, n_objects, judged)
+    return values
 
 
 def _above(

@@ -61,9 +61,9 @@ def caption(receipt: Mapping[str, Any]) -> str:
 def bibtex(receipt: Mapping[str, Any]) -> list[str]:
     """The references of the benchmark, where it is known, and of detmap."""
     name = receipt["protocol"]["name"]
-    found = [text for word, text in BENCHMARKS.items() if word in name]
+    texts = [text for word, text in BENCHMARKS.items() if word in name]
     version = receipt["environment"].get("detmap", __version__)
-    return [*found, DETMAP.format(version=version)]
+    return [*texts, DETMAP.format(version=version)]
 
 
 def _headline(receipt: Mapping[str, Any]) -> tuple[str, float | None]:

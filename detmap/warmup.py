@@ -95,9 +95,9 @@ def doubt_next_to_nothing() -> None:
 def diagnose_next_to_nothing() -> None:
     """What a detection overlaps, and all that follows from it, with its replicates."""
     for name in ("coco-bbox", "voc2012"):
-        found = diagnose(*tables(), name)
-        summary(found)
-        uncertainty(found, parts(found), np.array([0.5]), replicates=2, of_lists=2)
+        diagnosis = diagnose(*tables(), name)
+        summary(diagnosis)
+        uncertainty(diagnosis, parts(diagnosis), np.array([0.5]), replicates=2, of_lists=2)
 
 
 def compare_next_to_nothing() -> None:

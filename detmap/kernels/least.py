@@ -31,12 +31,12 @@ def least_errors(
     span: float,
     weights: NDArray[np.float64],
     sums: NDArray[np.float64],
-    found: NDArray[np.float64],
+    least: NDArray[np.float64],
 ) -> None:
     """The least error over the scores, and its parts there; of equal ones at the lowest score.
 
     n_objects (K, L), weight of the objects to find; span, 1 less the overlap that is a match;
-    weights (I, L); sums (3, L) is scratch space; out: found (K, 4, L): the error, and of
+    weights (I, L); sums (3, L) is scratch space; out: least (K, 4, L): the error, and of
     localisation, of false positives and of misses, NaN where undefined.
 
     Source: Oksuz et al., TPAMI 2021, equation 3; LRP-Error, cocoeval.py, with every score that
@@ -47,9 +47,9 @@ def least_errors(
         sums[:] = 0.0
         for lane in range(n_lanes):
             none = n_objects[k, lane] <= 0.0
-            found[k, 0, lane] = np.nan if none else 1.0
-            found[k, 1, lane], found[k, 2, lane] = np.nan, np.nan
-            found[k, 3, lane] = np.nan if none else 1.0
+            least[k, 0, lane] = np.nan if none else 1.0
+            least[k, 1, lane], least[k, 2, lane] = np.nan, np.nan
+            least[k, 3, lane] = np.nan if none else 1.0
         for r in range(rows.off[k], rows.off[k + 1]):
             weight = weights[rows.image[r]]
             for lane in range(n_lanes):
@@ -66,8 +66,8 @@ def least_errors(
                 if n <= 0.0:
                     continue
                 value = (error / span + (within - tp) + (n - tp)) / (within - tp + n)
-                if value <= found[k, 0, lane]:
-                    found[k, 0, lane] = value
-                    found[k, 1, lane] = error / tp if tp > 0.0 else np.nan
-                    found[k, 2, lane] = 1.0 - tp / within if within > 0.0 else np.nan
-                    found[k, 3, lane] = 1.0 - tp / n
+                if value <= least[k, 0, lane]:
+                    least[k, 0, lane] = value
+                    least[k, 1, lane] = error / tp if tp > 0.0 else np.nan
+                    least[k, 2, lane] = 1.0 - tp / within if within > 0.0 else np.nan
+                    least[k, 3, lane] = 1.0 - tp / n

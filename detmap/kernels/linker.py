@@ -87,11 +87,11 @@ def _shared_engine() -> Any:
 def _addresses() -> tuple[dict[str, int], int]:
     """Of the C functions that kernels call, and of what stands in for those that they never do."""
     library = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
-    found = {
+    addresses = {
         name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         for name in (*C_FUNCTIONS, "abort")
     }
-    return found, found["abort"]
+    return addresses, addresses["abort"]
 
 
 @cache

@@ -104,8 +104,8 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
 
     n_classes, step = len(plan.positives), max(1, min(64, AT_ONCE // max(wide, 1)))
     some = (range(k, min(k + step, n_classes)) for k in range(0, n_classes, step))
-    for found in in_order(of_some, some, threads):
-        yield from found
+    for of_one in in_order(of_some, some, threads):
+        yield from of_one
 
 
 def _nothing(n_readings: int, n_units: int) -> OfClass:

@@ -173,14 +173,14 @@ def less(after: Sampled, before: Sampled) -> Sampled:
     moved = None
     if after.moved is not None and before.moved is not None:
         moved = after.moved - before.moved
-    found = []
+    intervals = []
     for q, value in enumerate(values.tolist()):
         known = draws[:, q][~np.isnan(draws[:, q])]
         se = spread(known) if moved is None else math.sqrt(variance(moved[q]))
         bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else math.nan
         half = normal((1 + LEVEL) / 2) * se
-        found.append(Interval(value, se, value - bias - half, value - bias + half, bias, LEVEL))
-    return Sampled(values, draws, after.units, tuple(found), moved)
+        intervals.append(Interval(value, se, value - bias - half, value - bias + half, bias, LEVEL))
+    return Sampled(values, draws, after.units, tuple(intervals), moved)
 
 
 def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:

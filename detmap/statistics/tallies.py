@@ -31,9 +31,9 @@ class Tally:
 
     def totals(self, weights: Floats) -> Floats:
         """(N, C, L) sums, where an image counts as often as each of L weights says."""
-        found = np.empty((len(self.off) - 1, self.sums.shape[1], weights.shape[1]))
-        kernels.add_lanes(self.off, self.image, self.sums, weights, found)
-        return found
+        totals = np.empty((len(self.off) - 1, self.sums.shape[1], weights.shape[1]))
+        kernels.add_lanes(self.off, self.image, self.sums, weights, totals)
+        return totals
 
     def n_images(self) -> NDArray[np.int64]:
         """(N,) images of each group."""
