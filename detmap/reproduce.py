@@ -199,7 +199,7 @@ class _Seen:
 
     def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
         """Evaluate under each, unless under the same rules before."""
-        for done, each in enumerate(rules):
+        for done, each in enumerate(rules, 1):
             progress(kind, done, len(rules))
             digest = protocol_digest(each)
             if digest in self.digests and kind != KINDS[0]:
@@ -219,7 +219,7 @@ class _Seen:
         before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
         for place, supposed in enumerate(inputs):
             known = MatchedLast(*supposed.make(), self.threads)
-            for done, each in enumerate(some):
+            for done, each in enumerate(some, 1):
                 progress(kind, place * len(some) + done, len(inputs) * len(some))
                 for name, value in self._numbers(known, each):
                     if (each.name, each.changes, name, value) not in before:

@@ -6,6 +6,7 @@ a pixel off, another split. Exit 0: some do; 1: none does.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     parse(arguments.number)
     truth, detections, _ = reading.read(arguments)
 
+    counters: dict[str, Callable[[int, int], None]] = {}
+
     def told(kind: str, done: int, of: int) -> None:
-        if done % 50 == 0:
-            streams.progress(f"{kind}: tried {done} of {of}")
+        counters.setdefault(kind, streams.counter(f"rules, {kind}"))(done, of)
 
     found = reproduce(
         arguments.number,
