@@ -4,48 +4,78 @@ which a detection comes to look at one object of several.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import memory
 from detmap.errors import DataError
+from detmap.overlaps import producer
 from detmap.overlaps.edges import edges, overlaps
 from detmap.protocol import Protocol
-from detmap.rows import runs
+from detmap.rows import labels, runs
 from detmap.tables import Detections, Truth
+from detmap.verdicts import least_overlap
 
 if TYPE_CHECKING:
+    from detmap.kernels.cells import ObjectColumns
     from detmap.kernels.pairs import Pairs
 
 Rows = NDArray[np.int32]
+Part = tuple[NDArray[np.int64], Rows, NDArray[np.float64], NDArray[np.bool_]]
+"""Pairs of a place in the order of taking and an object, with their overlaps."""
+
+AT_ONCE = 1 << 20
+"""Pairs of boxes that are compared at a time."""
+
+BYTES = 100
+"""Of memory for a pair that is kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """Pairs of a row of the verdicts and a place among the objects, in the order of judging.
 
-    `absorbing`: the overlap is over the detection's own area.
+    `absorbing`: the overlap is over the detection's own area; `above`: and then it has to be larger
+    than the threshold.
     """
 
     detection: Rows
     object: Rows
     overlap: NDArray[np.float64]
     absorbing: NDArray[np.bool_]
+    above: bool
 
     def take(self, rows: NDArray[Any]) -> Candidates:
         """Some of the pairs."""
         return Candidates(
-            self.detection[rows], self.object[rows], self.overlap[rows], self.absorbing[rows]
+            self.detection[rows],
+            self.object[rows],
+            self.overlap[rows],
+            self.absorbing[rows],
+            self.above,
         )
+
+    def compared(self) -> NDArray[np.float64]:
+        """(p,) what is compared by >= alone."""
+        if not self.above:
+            return self.overlap
+        return np.where(self.absorbing, np.nextafter(self.overlap, -np.inf), self.overlap)
+
+    def reach(self, needed: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(p,) whether the overlap is a match with objects (G,) that need so much."""
+        reached: NDArray[np.bool_] = self.compared() >= needed[self.object]
+        return reached
 
     def buffer(self) -> tuple[int, Pairs]:
         """As the kernels read them, which change what they are given."""
         from detmap.kernels.pairs import Pairs
 
         off = runs(self.detection)
-        columns = (self.object.copy(), self.overlap.copy(), self.absorbing.copy())
+        columns = (self.object.copy(), self.compared().copy(), self.absorbing.copy())
         return len(off) - 1, Pairs(self.detection[off[:-1]], off, *columns)
 
 
@@ -54,65 +84,120 @@ def candidates(
     detections: Detections,
     protocol: Protocol,
     order: tuple[Rows, NDArray[np.int64]],
-    of_objects: tuple[Rows, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.float64]],
+    objects: ObjectColumns,
 ) -> Candidates:
-    """Pairs that reach a threshold, in the order of judging.
+    """Pairs that reach a threshold, in the order of judging; under ``best_any`` with a tolerance
+    all that overlap, since the best one may be one that does not.
 
     Parameters
     ----------
     truth, detections, protocol : what is compared
     order : (n,) rows of the detections that are looked at, as they rank; and (D,) what the
         detections of an image and class take objects in the order of
-    of_objects : their (G,) rows, by class and image; whether they are to find, and absorb; and the
-        least overlap that is a match
+    objects : the truth as the kernels read it
 
     Raises
     ------
-    DataError : boxes so small that their overlap is 0/0
+    DataError : boxes so small that their overlap is 0/0; more pairs than fit into memory
     """
-    obj_rows, _, absorb, needed = of_objects
     n_images, (rows, turns) = len(truth.images), order
-    cell = truth.label[obj_rows].astype(np.int64) * n_images + truth.image[obj_rows]
+    label = labels(objects.off)
+    cell = label.astype(np.int64) * n_images + objects.image
     turn = np.argsort(turns[rows], kind="stable")  # places in the verdicts, as they take
     mine = rows[turn]
     own = detections.label[mine].astype(np.int64) * n_images + detections.image[mine]
     first, last = np.searchsorted(cell, own, "left"), np.searchsorted(cell, own, "right")
-    n_met = last - first
-    i = np.repeat(np.arange(len(mine)), n_met)
-    g = np.arange(len(i)) - np.repeat(np.cumsum(n_met) - n_met, n_met) + first[i]
+    lowest = least_overlap(protocol)
+    if protocol.iou.of == "boxes":
+        parts = list(_of_boxes(truth, detections, protocol, (mine, first, last), objects, lowest))
+    else:
+        given = (truth, detections, objects)
+        parts = list(_of_shapes(given, protocol, (rows, turn, own, first, last), lowest))
+    d = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
+    placed = np.argsort(d, kind="stable")
+    pairs = Candidates(
+        turn[d[placed]].astype(np.int32),
+        np.concatenate([np.zeros(0), *(part[1] for part in parts)])[placed].astype(np.int32),
+        np.concatenate([np.zeros(0), *(part[2] for part in parts)])[placed],
+        np.concatenate([np.zeros(0, bool), *(part[3] for part in parts)])[placed],
+        protocol.iou.absorb == ">" and protocol.iou.comparison == ">=",
+    )
+    return pairs.take(pairs.overlap > 0) if protocol.matching.rule == "best_any" else pairs
+
+
+def _of_boxes(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    met: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
+    objects: ObjectColumns,
+    lowest: float,
+) -> Iterator[Part]:
+    """Pairs of boxes, some detections at a time.
+
+    met : (n,) rows of detections as they take, and the range of the objects of their cells
+    """
+    mine, first, last = met
     native = truth.box_format
     det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
-    parts = []
-    for absorbing, some in ((False, ~absorb != 0), (True, absorb != 0)):
-        if some.all():
-            d, of = i, g
-        else:
-            d, of = i[some[g]], g[some[g]]
-        overlap = overlaps(
-            det_edges, obj_edges, mine[d], obj_rows[of], protocol, over_own_area=absorbing
-        )
-        if np.isnan(overlap).any():
-            row = int(mine[d[np.argmax(np.isnan(overlap))]])
-            raise DataError(
-                f"{detections.source}: row {row}",
-                f"the box {detections.boxes[row].tolist()} and an object's have areas that are 0 "
-                "in double precision: their overlap is 0/0",
-                "give boxes with sides above 1e-150",
+    n_met = last - first
+    total = np.cumsum(n_met)
+    begin, n_kept = 0, 0
+    while begin < len(mine):
+        done = total[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, done + AT_ONCE, "right")))
+        some = slice(begin, end)
+        i = np.repeat(np.arange(begin, end), n_met[some])
+        g = np.arange(len(i)) - np.repeat(total[some] - n_met[some] - done, n_met[some]) + first[i]
+        for absorbing, meant in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
+            d, of = (i, g) if meant.all() else (i[meant[g]], g[meant[g]])
+            overlap = overlaps(
+                det_edges, obj_edges, mine[d], objects.row[of], protocol, over_own_area=absorbing
             )
-        if absorbing and protocol.iou.absorb == ">":
-            overlap = np.nextafter(overlap, -np.inf)  # so that >= is >
-        enough = overlap >= needed[of]
-        if protocol.matching.rule == "best_any":
-            enough &= overlap > 0
-        parts.append((d[enough], of[enough], overlap[enough], absorbing))
-    d = np.concatenate([part[0] for part in parts])
-    placed = np.argsort(d, kind="stable")
-    return Candidates(
-        turn[d[placed]].astype(np.int32),
-        np.concatenate([part[1] for part in parts])[placed].astype(np.int32),
-        np.concatenate([part[2] for part in parts])[placed],
-        np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[placed],
-    )
+            if np.isnan(overlap).any():
+                row = int(mine[d[np.argmax(np.isnan(overlap))]])
+                raise DataError(
+                    f"{detections.source}: row {row}",
+                    f"the box {detections.boxes[row].tolist()} and an object's have areas that are "
+                    "0 in double precision: their overlap is 0/0",
+                    "give boxes with sides above 1e-150",
+                )
+            # What does not meet is no match, however small the overlap that an object asks for.
+            enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
+            n_kept += int(enough.sum())
+            memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
+            yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+        begin = end
+
+
+def _of_shapes(
+    given: tuple[Truth, Detections, ObjectColumns],
+    protocol: Protocol,
+    order: tuple[Rows, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    lowest: float,
+) -> Iterator[Part]:
+    """Pairs of masks or keypoints, as the producer of that kind makes them."""
+    from detmap.kernels.cells import Cells
+
+    truth, detections, objects = given
+    rows, turn, own, first, last = order
+    produce = producer(truth, detections, objects, protocol, lowest)
+    by_cell = np.argsort(own, kind="stable")
+    by_cell = by_cell[last[by_cell] > first[by_cell]]
+    off = runs(own[by_cell])
+    at = by_cell[off[:-1]]
+    bounds = np.stack([off[:-1], off[1:], first[at], last[at]], axis=1)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[turn] = np.arange(len(rows))
+    cells = Cells(turn[by_cell].astype(np.int32), np.ascontiguousarray(bounds))
+    n_kept = 0
+    for n, pairs in produce(cells, len(bounds), rows):
+        size = int(pairs.off[n])
+        n_kept += size
+        memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs that meet")
+        d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
+        overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
+        yield d, pairs.object[:size].copy(), overlap, absorbing
 
 
 def to_find_first(pairs: Candidates, find: NDArray[np.uint64]) -> Candidates:

@@ -209,3 +209,8 @@ class Scope(Immutable):
         """The pairs of some images, given by their positions."""
         rows, off = rows_of(self.off, images)
         return Scope(off, self.label[rows], self.kind[rows])
+
+
+def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes of several sources, each once, in an order of their own."""
+    return tuple(sorted({note for source in notes for note in source}))

@@ -5,7 +5,6 @@ It holds a verdict for every detection and a count for every object; nothing aft
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap import given, verdicts
+from detmap.catalog import distinct as distinct
 from detmap.catalog import n_dropped
 from detmap.errors import DataError, MergeError, few
 from detmap.immutable import Immutable
@@ -187,7 +187,7 @@ class Matches(Immutable):
 
         Raises
         ------
-        MergeError : another protocol, other classes, or an image in two parts; a protocol under
+        MergeError : another protocol or other classes, an image in two parts, or a protocol under
             which parts do not make the whole
         """
         for other in others:
@@ -200,11 +200,13 @@ class Matches(Immutable):
         notes = distinct(*(part.notes for part in (self, *others)))
         if not parts:
             return replace(self, notes=notes)
-        if len(parts) > 1 and not self.protocol.image_by_image():
+        if len(parts) == 1:
+            return replace(parts[0], notes=notes)
+        if not self.protocol.image_by_image():
             raise MergeError(
                 "merge",
-                f"under {self.protocol.name} the order of all detections decides, not that of each "
-                "part (ranking.sort, ranking.ties)",
+                f"under {self.protocol.name} the order of all detections decides, not that of parts"
+                " (ranking.sort, ranking.ties)",
                 "match the whole at once",
             )
         image_ids, moved = join_images(parts)
@@ -213,7 +215,12 @@ class Matches(Immutable):
         image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
-        first = None if self.protocol.ranking.ties == "image" else position
+        ignored, ranking = np.concatenate([part.ignored for part in parts]), self.protocol.ranking
+        first = []  # of equal scores; parts have those of an image in their order
+        if ranking.ignored == "leave":  # those stand behind the list
+            first.append(ignored[:, 0] & ignored.dtype.type(1))
+        if ranking.ties == "input":
+            first.append(position)
         order, off = ranked(image, label, score, first, (n_images, n_classes))
         obj_label = np.concatenate([labels(part.obj_off) for part in parts])
         obj_image = np.concatenate(
@@ -237,7 +244,7 @@ class Matches(Immutable):
             position=position[order],
             score=score[order],
             tp=np.concatenate([part.tp for part in parts])[order],
-            ignored=np.concatenate([part.ignored for part in parts])[order],
+            ignored=ignored[order],
             obj_off=obj_off,
             obj_image=obj_image[obj_order],
             counted=np.concatenate([part.counted for part in parts])[obj_order],
@@ -349,11 +356,6 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
     from detmap import saved
 
     return saved.read(path, ARRAYS, Matches)
-
-
-def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
-    """The notes of several sources, each once, in an order of their own."""
-    return tuple(sorted({note for source in notes for note in source}))
 
 
 def require_same_kind(a: Matches, b: Matches) -> None:

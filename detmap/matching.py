@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from detmap.overlaps import producer
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.roles import Roles, missing_roles, read_roles
-from detmap.rows import group, labels, offsets, places_in_cells
-from detmap.scope import clipped
+from detmap.rows import group, labels, offsets, places_of
+from detmap.scope import clipped, scope_notes
 from detmap.signature import image_digests
-from detmap.tables import Detections, Note, Truth, require_truth_of
-from detmap.taken import Taken
+from detmap.tables import Detections, Truth, require_truth_of
+from detmap.taken import gathered
 from detmap.verdicts import effective_thresholds as effective_thresholds
-from detmap.verdicts import word_of
+from detmap.verdicts import least_overlap, word_of
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns
@@ -87,7 +87,7 @@ def judge(
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     n_images, n_subsets = len(truth.images), roles.n_subsets
     columns, objects = _columns(truth, detections, protocol, roles)
-    produce = producer(truth, detections, objects, protocol, float(thresholds[0]))
+    produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
     off = _offsets_within(columns, limit)
     n_rows = int(off[-1])
@@ -159,39 +159,32 @@ def judge(
         notes=distinct(
             truth.notes,
             detections.notes,
-            _scope_notes(truth, protocol),
+            scope_notes(truth, protocol),
             missing_roles(truth, protocol),
         ),
-        taken=_taken(kept, objects, tp) if taken else None,
+        taken=gathered(kept, _places(truth)[objects.row], tp) if taken else None,
     )
 
 
-def _taken(
-    kept: list[Takings], objects: ObjectColumns, tp: NDArray[np.unsignedinteger[Any]]
-) -> Taken:
-    """Who took what, from the pieces that the rules wrote, in whatever order."""
-    none = np.zeros(0, dtype=np.int32)
-    place = np.concatenate([none, *(piece.object for piece in kept)])
-    detection = np.concatenate([none, *(piece.detection for piece in kept)])
-    order = np.lexsort((place, detection))
-    n_taken = np.bincount(detection, minlength=len(tp))
-    return Taken(
-        np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64),
-        places_in_cells(objects.off, objects.image)[place[order]],
-        np.concatenate([np.zeros(0), *(piece.overlap for piece in kept)])[order],
-        np.concatenate([tp[:0], *(piece.words for piece in kept)])[order],
-    )
+def _places(truth: Truth) -> NDArray[np.int32]:
+    """(G,) the place of each object among those of its image and class."""
+    return places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
 
 
 def match_images(
-    truth: Truth, detections: Detections, protocol: Protocol, images: NDArray[np.int32]
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    images: NDArray[np.int32],
+    *,
+    taken: bool = False,
 ) -> Matches:
     """`match` on some of the images, given by their positions: the rows of
     ``match(...).select(ids)``, for less work.
     """
     images = np.unique(images)
     rows = np.flatnonzero(np.isin(detections.image, images))
-    part = match(truth.on(images), detections.on(images, rows), protocol)
+    part = match(truth.on(images), detections.on(images, rows), protocol, taken=taken)
     return replace(part, position=rows.astype(np.int32)[part.position])
 
 
@@ -225,21 +218,6 @@ def _columns(
         roles.absorb[obj_rows],
         roles.enough[obj_rows],
     )
-
-
-def _scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
-    """What is odd about this protocol on a truth that is, or is not, annotated everywhere."""
-    judges = protocol.scope.unlisted == "judge"
-    if truth.scope is not None and judges:
-        text = (
-            "images are annotated for some classes only (LVIS), and this protocol judges every "
-            "class on every image: for the benchmark's own number use -p lvis"
-        )
-        return [Note("scope-unused", text, len(truth.images))]
-    if truth.scope is None and not judges:
-        text = "images do not say which classes are annotated: every class is judged on them"
-        return [Note("scope-missing", text, len(truth.images))]
-    return []
 
 
 def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:

@@ -110,12 +110,19 @@ def metric_rows(texts: Sequence[str], axes: Axes) -> tuple[list[MetricRow], list
 
     Raises
     ------
-    ProtocolError : a row outside the language
+    ProtocolError : a row outside the language; two rows of one name
     """
     rows: list[MetricRow] = []
     left_out: list[str] = []
+    named: dict[str, MetricRow] = {}
     for text in _spelled_out(texts, axes):
         for row in _rows_of(text, axes):
+            if named.setdefault(row.name, row) != row:
+                raise ProtocolError(
+                    "metrics",
+                    f"two numbers would be called {row.name}",
+                    "call one otherwise, NAME: ROW, or give the subset another name",
+                )
             known = row.iou is None or axes.threshold(row.iou) is not None
             if not known or row.max_dets not in axes.limits:
                 left_out.append(row.name)

@@ -8,7 +8,7 @@ for, and judged by the same kernels. Under a protocol that both know the verdict
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,12 @@ from detmap.orders import number_of, ranked_number, sort_lists
 from detmap.preparing import prepare
 from detmap.protocol import Protocol
 from detmap.regions import judge_regions, regions
-from detmap.roles import Roles, read_roles
-from detmap.rows import by_image, group, places_in_cells, runs
+from detmap.roles import Roles, missing_roles, read_roles
+from detmap.rows import by_image, group, places_of, runs
+from detmap.scope import scope_notes
 from detmap.signature import image_digests
 from detmap.tables import Detections, Note, Truth
-from detmap.taken import Taken
+from detmap.taken import gathered
 from detmap.verdicts import effective_thresholds, word_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,22 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int32]
 Offsets = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    """The orders in which detections are cut and judged.
+
+    Parameters
+    ----------
+    turn : (D,) what the detections of an image and class take objects in the order of
+    rank : (D,) int32, what the limit counts
+    n_undecided : detections that an unstable sort placed among equals
+    """
+
+    turn: NDArray[np.int64]
+    rank: Rows
+    n_undecided: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +75,16 @@ class Order:
 def match_in_order(
     truth: Truth, detections: Detections, protocol: Protocol, *, taken: bool = False
 ) -> Matches:
-    """As `detmap.matching.match`, for any protocol that compares boxes."""
+    """As `detmap.matching.match`, for any protocol."""
     ready = prepare(truth, detections, protocol)
-    unlimited = replace(protocol, limits=replace(protocol.limits, scope="class", order="score"))
-    roles = read_roles(ready.truth, ready.detections, unlimited)
-    order = _order(ready.detections, protocol, roles.detections)
-    matches, n_chosen, late = _judge(ready.truth, ready.detections, protocol, roles, order, taken)
+    turns = _turns(ready.detections, protocol)
+    roles = read_roles(ready.truth, ready.detections, protocol, rank=turns.rank)
+    order = _order(ready.detections, protocol, turns, roles.detections)
+    places = None
+    if taken:
+        places = places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
+        places = places if ready.objects is None else places[ready.objects]
+    matches, n_chosen, late = _judge(ready.truth, ready.detections, protocol, roles, order, places)
     n_undecided = order.n_undecided
     if protocol.ranking.ignored == "leave":
         matches, n_undecided = _ranked_without_ignored(
@@ -95,16 +116,22 @@ def match_in_order(
         digest=image_digests(truth, detections),
         position=position,
         beyond=beyond.astype(np.int32),
-        notes=distinct(truth.notes, detections.notes, notes),
+        notes=distinct(
+            truth.notes,
+            detections.notes,
+            scope_notes(truth, protocol),
+            missing_roles(truth, protocol),
+            notes,
+        ),
     )
 
 
-def _order(detections: Detections, protocol: Protocol, some: Rows | None) -> Order:
-    """The orders in which detections are cut, ranked and judged."""
+def _turns(detections: Detections, protocol: Protocol) -> Turns:
+    """The orders in which detections are cut and judged, before any is left out."""
     image, label = detections.image, detections.label
     n_images, n_classes = len(detections.images), len(detections.categories)
     score = detections.score.astype(number_of(protocol))
-    matching, ranking, limits = protocol.matching, protocol.ranking, protocol.limits
+    matching, limits = protocol.matching, protocol.limits
     own = matching.order in ("class", "image")
     sort = matching.sort if own else "stable"
     n_undecided = 0
@@ -132,10 +159,14 @@ def _order(detections: Detections, protocol: Protocol, some: Rows | None) -> Ord
     else:
         placed, off, _ = in_lists(limits.scope == "image")
     rank[placed] = np.arange(len(image)) - np.repeat(off[:-1], np.diff(off))
-    kept = rank < protocol.max_dets()[-1]
-    if some is not None:
-        kept &= np.isin(np.arange(len(image)), some)
+    return Turns(turn, rank, n_undecided)
 
+
+def _order(detections: Detections, protocol: Protocol, turns: Turns, some: Rows | None) -> Order:
+    """Where the detections `some` stand."""
+    image, label, turn = detections.image, detections.label, turns.turn
+    matching, ranking = protocol.matching, protocol.ranking
+    n_images = len(detections.images)
     first: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
     if ranking.ties == "matched":
         first = turn
@@ -146,12 +177,13 @@ def _order(detections: Detections, protocol: Protocol, some: Rows | None) -> Ord
         cell = label.astype(np.int64) * n_images + image
         _, begins, inverse = np.unique(cell, return_index=True, return_inverse=True)
         by = begins[inverse]
-    listed = np.flatnonzero(kept).astype(np.int32)
+    listed = np.arange(len(image), dtype=np.int32) if some is None else some
     listed = listed[np.lexsort((first[listed], by[listed]))]
     rows, off, n = _ranked(detections, listed, protocol)
     if matching.order == "ranking":
+        turn = turn.copy()
         turn[rows] = np.arange(len(rows))
-    return Order(rows, off, listed, turn, rank, max(n, n_undecided))
+    return Order(rows, off, listed, turn, turns.rank, max(n, turns.n_undecided))
 
 
 def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[Rows, Offsets, int]:
@@ -197,10 +229,11 @@ def _judge(
     protocol: Protocol,
     roles: Roles,
     order: Order,
-    taken: bool,
+    places: Rows | None,
 ) -> tuple[Matches, int, Rows]:
     """The verdicts, how many choices an unstable sort of pairs made, and (D,) the regions that
-    detections found, from 1.
+    detections found, from 1. Who took what is told where there are `places` (G,) of the objects
+    among those of their image and class.
     """
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
@@ -208,15 +241,16 @@ def _judge(
     n_images, n_classes, n_subsets = len(truth.images), len(truth.categories), roles.n_subsets
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes, roles.objects)
-    place = places_in_cells(obj_off, truth.image[obj_rows])
+    counted = roles.find[obj_rows]
     if protocol.matching.equal == "first_to_find":
         neutral = roles.find[obj_rows] == 0
         again = np.lexsort((neutral, truth.image[obj_rows], truth.label[obj_rows]))
-        obj_rows, place = obj_rows[again], place[again]
+        obj_rows = obj_rows[again]
     find, absorb = roles.find[obj_rows], roles.absorb[obj_rows]
     flags = find != 0
     if protocol.matching.flags == "repeated":
         find = np.full_like(find, np.uint64(2**64 - 1))
+        counted = find
     enough = roles.enough[obj_rows]
     rows = order.rows
     tp, ignored = (np.zeros((len(rows), n_subsets), dtype=word) for _ in range(2))
@@ -234,8 +268,10 @@ def _judge(
         tp,
         ignored,
     )
-    of_objects = (obj_rows, find, absorb, np.minimum(enough, thresholds[0]))
-    pairs = candidates(truth, detections, protocol, (order.rows, order.turn), of_objects)
+    of_objects = layout.ObjectColumns(
+        obj_off, obj_rows, truth.image[obj_rows], find, absorb, enough
+    )
+    pairs = candidates(truth, detections, protocol, (rows, order.turn), of_objects)
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     equal = protocol.matching.equal
     one_by_one = protocol.matching.prefer == "to_find" or equal.startswith("sorted")
@@ -254,8 +290,11 @@ def _judge(
         mine, part = pairs, verdicts
         if one_by_one:
             t = ts[0]
-            mine = pairs.take(pairs.overlap >= np.minimum(enough[pairs.object], thresholds[t]))
-            of_regions, mine = mine.take(regional[mine.object]), mine.take(~regional[mine.object])
+            needed = np.minimum(enough, thresholds[t])
+            of_region, reached = regional[pairs.object], pairs.reach(needed)
+            of_regions = pairs.take(of_region & reached)
+            best_first = protocol.iou.tolerance > 0 and protocol.matching.prefer == "overlap"
+            mine = pairs.take(~of_region & (reached | best_first))
             if protocol.matching.prefer == "to_find":
                 mine = to_find_first(mine, find)
             if equal == "sorted":
@@ -265,6 +304,7 @@ def _judge(
             if equal == "sorted_own":
                 mine, n = sorted_own(mine, (truth, detections, protocol), rows, obj_rows)
                 n_chosen = max(n_chosen, n)
+            mine = mine.take(mine.reach(needed))
             blank = np.zeros((2, len(rows), n_subsets), dtype=np.uint16)
             part = verdicts._replace(tp=blank[0], ignored=blank[1])
             part.ignored[:] = (ignored >> word(t)) & word(1)
@@ -284,7 +324,8 @@ def _judge(
         )
         n, buffer = mine.buffer()
         most = int(np.diff(buffer.off).max(initial=0))
-        takings = kernels.empty_takings(len(mine.object) if taken else 0, n_subsets, part.tp.dtype)
+        n_asked = 0 if places is None else len(mine.object)
+        takings = kernels.empty_takings(n_asked, n_subsets, part.tp.dtype)
         walk = kernels.walk(n_subsets, most)
         n_taken = rule(n, buffer, judging, part, takings, walk)
         if one_by_one:
@@ -294,8 +335,9 @@ def _judge(
             ignored |= part.ignored.astype(word) << word(t)
         shift = word(ts[0] if one_by_one else 0)
         filled = kernels.Takings._make(column[:n_taken] for column in takings)
-        kept.append(filled._replace(words=filled.words.astype(word) << shift))
-        if taken and one_by_one:
+        filled = filled._replace(words=filled.words.astype(word) << shift)
+        kept.append(_as_compared(filled, absorb, protocol))
+        if places is not None and one_by_one:
             kept.append(in_region._replace(words=in_region.words.astype(word) << shift))
     matches = Matches(
         protocol,
@@ -312,24 +354,22 @@ def _judge(
         ignored,
         obj_off,
         truth.image[obj_rows],
-        np.stack([(find >> np.uint64(a)) & np.uint64(1) for a in range(n_subsets)], 1).astype(bool),
+        (counted[:, None] & (np.uint64(1) << np.arange(n_subsets, dtype=np.uint64))) != 0,
         roles.unjudged,
-        taken=_taken(kept, place, tp) if taken else None,
+        taken=None if places is None else gathered(kept, places[obj_rows], tp),
     )
     return matches, n_chosen, late
 
 
-def _taken(kept: list[Takings], place: Rows, tp: NDArray[np.unsignedinteger[Any]]) -> Taken:
-    """Who took what, each pair of a detection and an object once."""
-    detection = np.concatenate([piece.detection for piece in kept])
-    objects = place[np.concatenate([piece.object for piece in kept])]
-    overlap = np.concatenate([piece.overlap for piece in kept])
-    words = np.concatenate([piece.words for piece in kept])
-    order = np.lexsort((objects, detection))
-    off = runs(detection[order], objects[order])
-    first = order[off[:-1]]
-    if len(first):
-        words = np.bitwise_or.reduceat(words[order], off[:-1], axis=0)
-    n_taken = np.bincount(detection[first], minlength=len(tp))
-    begins = np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64)
-    return Taken(begins, objects[first], overlap[first], words)
+def _as_compared(takings: Takings, absorb: NDArray[np.uint64], protocol: Protocol) -> Takings:
+    """The takings with the overlaps of objects that absorb as they were before `Candidates.buffer`
+    made them smaller.
+    """
+    if protocol.iou.absorb != ">" or protocol.iou.comparison == ">":
+        return takings
+    words = absorb[takings.object]
+    subsets = np.uint64(1) << np.arange(takings.words.shape[1], dtype=np.uint64)
+    absorbs = (words[:, None] & subsets) != 0
+    absorbed = ((takings.words != 0) & absorbs).any(axis=1)
+    larger = np.nextafter(takings.overlap, np.inf)
+    return takings._replace(overlap=np.where(absorbed, larger, takings.overlap))

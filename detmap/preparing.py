@@ -21,12 +21,14 @@ class Prepared:
     Parameters
     ----------
     truth, detections : without what does not take part
-    rows : (n,) int32, the row of the given detections that each one was; None for all
+    objects, rows : (n,) int32, the row of the given objects and detections that each one was; None
+        for all
     notes : what was left out
     """
 
     truth: Truth
     detections: Detections
+    objects: NDArray[np.int32] | None
     rows: NDArray[np.int32] | None
     notes: tuple[Note, ...]
 
@@ -38,15 +40,18 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
         if what == "absent":
             absent |= truth.role(role)
     notes = []
+    objects = None
     if absent.any():
-        truth = truth.take(np.flatnonzero(~absent))
+        objects = np.flatnonzero(~absent).astype(np.int32)
+        truth = truth.take(objects)
         text = "objects with a role that the protocol treats as absent were taken out of the truth"
         notes.append(Note("object-absent", text, int(absent.sum())))
     score = detections.score
     if protocol.detections.score_decimals >= 0:
         score = as_text(score, protocol.detections.score_decimals)
     if protocol.detections.score_precision == "float32":
-        score = score.astype(np.float32).astype(np.float64)
+        with np.errstate(over="ignore"):  # what is too large for float32 is infinite there
+            score = score.astype(np.float32).astype(np.float64)
     keep = np.ones(len(detections), dtype=bool)
     for floor in protocol.detections.above:
         keep = score > (
@@ -68,6 +73,6 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
     if score is not detections.score:
         detections = replace(detections, score=score)
     if keep.all():
-        return Prepared(truth, detections, None, tuple(notes))
+        return Prepared(truth, detections, objects, None, tuple(notes))
     rows = np.flatnonzero(keep).astype(np.int32)
-    return Prepared(truth, detections.take(rows), rows, tuple(notes))
+    return Prepared(truth, detections.take(rows), objects, rows, tuple(notes))

@@ -49,16 +49,20 @@ class Roles:
 
 
 def read_roles(
-    truth: Truth, detections: Detections, protocol: Protocol, threads: int | None = None
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    threads: int | None = None,
+    rank: NDArray[np.int32] | None = None,
 ) -> Roles:
-    """The protocol applied to both tables.
+    """The protocol applied to both tables; `rank` is what the limit counts, where that is known.
 
     Raises
     ------
     DataError : an attribute that a subset asks for and the truth lacks
     """
     objects = objects_that_take_part(truth, protocol)
-    looked = look(truth, objects, detections, protocol, threads)
+    looked = look(truth, objects, detections, protocol, threads, rank)
     of_objects = object_words(truth, protocol)
     of_detections = detection_words(detections, protocol, truth.box_format, threads)
     if len(looked.lenient):

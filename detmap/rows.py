@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,11 @@ def ranked(
     image: NDArray[np.int32],
     label: NDArray[np.int32],
     score: NDArray[np.float64],
-    first: NDArray[np.int32] | None,
+    first: Sequence[NDArray[Any]],
     sizes: tuple[int, int],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, best score first, of equal scores by `first` if there is such a column, then
-    image, then as given.
+    """Rows by class, best score first, of equal scores by the columns `first` (the most important
+    one first), then image, then as given.
 
     sizes: I images and K classes. Also where each class begins.
     """
@@ -61,10 +62,10 @@ def ranked(
     from detmap.kernels.ranked import rank_lists
 
     n_images, n_classes = sizes
-    if first is None:
+    if not first:
         order, off = group(image, label, n_images, n_classes)
     else:
-        start = np.lexsort((image, first)).astype(np.int32)
+        start = np.lexsort((image, *reversed(first))).astype(np.int32)
         order, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
         grouping.group(label, start, order, off)
     rank_lists(score.view(np.uint64), off, order, grouping.sorter(int(np.diff(off).max(initial=0))))
@@ -90,7 +91,7 @@ def rows_of(
     return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
 
 
-def runs(*keys: NDArray[np.int32]) -> NDArray[np.int64]:
+def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
     """Where runs of equal keys begin, and the end."""
     new = np.ones(len(keys[0]), dtype=bool)
     if len(new):
@@ -121,6 +122,16 @@ def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray
     begins[off[:-1][np.diff(off) > 0]] = True
     rows = np.arange(len(image))
     return (rows - np.maximum.accumulate(np.where(begins, rows, 0))).astype(np.int32)
+
+
+def places_of(
+    image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
+) -> NDArray[np.int32]:
+    """(n,) the place of each row among those of its image and class, as they came."""
+    rows, off = group(image, label, n_images, n_classes)
+    places = np.empty(len(rows), dtype=np.int32)
+    places[rows] = places_in_cells(off, image[rows])
+    return places
 
 
 class Positions:

@@ -12,7 +12,7 @@ from detmap.parallel import each_batch
 from detmap.protocol import Protocol
 from detmap.rows import by_image
 from detmap.subsets import measure
-from detmap.tables import Detections, Images, Scope, Truth, boxes_as
+from detmap.tables import Detections, Images, Note, Scope, Truth, boxes_as
 
 NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
@@ -38,9 +38,13 @@ class Looked:
 
 def objects_that_take_part(truth: Truth, protocol: Protocol) -> NDArray[np.int32] | None:
     """(n,) int32 rows of the truth; None for all."""
-    if protocol.boxes.empty == "keep":
+    absent = [role for role, what in protocol.matching.neutral if what == "absent"]
+    if protocol.boxes.empty != "drop" and not any(role in truth.roles for role in absent):
         return None
-    return np.flatnonzero(truth.area > 0).astype(np.int32)
+    part = truth.area > 0 if protocol.boxes.empty == "drop" else np.ones(len(truth), dtype=bool)
+    for role in absent:
+        part &= ~truth.role(role)
+    return np.flatnonzero(part).astype(np.int32)
 
 
 def look(
@@ -49,18 +53,19 @@ def look(
     detections: Detections,
     protocol: Protocol,
     threads: int | None = None,
+    rank: NDArray[np.int32] | None = None,
 ) -> Looked:
     """Cut the detections to the limit, then leave out those of pairs that are not judged and those
     without an area.
 
-    `objects` are the rows of `objects_that_take_part`. Source: lvis/results.py,
-    limit_dets_per_image; lvis/eval.py, _prepare.
+    `objects` are the rows of `objects_that_take_part`; `rank` is what the limit counts, where that
+    is known. Source: lvis/results.py, limit_dets_per_image; lvis/eval.py, _prepare.
     """
     n_images = len(truth.images)
     unjudged = np.zeros(n_images, dtype=np.int32)
     drops = protocol.scope.unlisted == "drop" and truth.scope is not None
     lenient = protocol.scope.not_exhaustive == "neutral" and truth.scope is not None
-    cut = protocol.limits.scope == "image" or protocol.limits.order == "input"
+    cut = protocol.limits.scope == "image" or protocol.limits.order == "input" or rank is not None
     empty = protocol.boxes.empty == "drop"
     if not (drops or lenient or cut or empty):
         return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
@@ -71,7 +76,8 @@ def look(
     soft = kinds & LENIENT != 0 if lenient else NO_FLAGS.astype(bool)
     if not (drops or cut or empty):
         return Looked(None, NO_RANK, soft, unjudged)
-    rank = _rank(detections, len(truth.categories), protocol, (order, off), threads)
+    if rank is None:
+        rank = _rank(detections, len(truth.categories), protocol, (order, off), threads)
     within = rank < protocol.max_dets()[-1]
     keep = within
     if drops:
@@ -138,6 +144,21 @@ def _kinds(
     return kinds
 
 
+def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
+    """What is odd about this protocol on a truth that is, or is not, annotated everywhere."""
+    judges = protocol.scope.unlisted == "judge"
+    if truth.scope is not None and judges:
+        text = (
+            "images are annotated for some classes only (LVIS), and this protocol judges every "
+            "class on every image: for the benchmark's own number use -p lvis"
+        )
+        return [Note("scope-unused", text, len(truth.images))]
+    if truth.scope is None and not judges:
+        text = "images do not say which classes are annotated: every class is judged on them"
+        return [Note("scope-missing", text, len(truth.images))]
+    return []
+
+
 def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
     """The tables with their boxes cut to their images, where the protocol says so.
 
@@ -152,7 +173,8 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
     if unknown.any():
         raise DataError(
             truth.source,
-            f"image {images.ids[np.argmax(unknown)]!r} has no size, to which boxes.clip cuts",
+            f"image {images.ids[np.argmax(unknown)].item()!r} has no size, to which boxes.clip "
+            "cuts",
             "give width and height, or set boxes.clip=no",
         )
     return (

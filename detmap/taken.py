@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from detmap import checks
 from detmap.immutable import Immutable, keep, own
 from detmap.outlines import outlined
-from detmap.rows import rows_of
+from detmap.rows import rows_of, runs
+
+if TYPE_CHECKING:
+    from detmap.kernels.match import Takings
 
 
 @outlined
@@ -20,8 +23,9 @@ from detmap.rows import rows_of
 class Taken(Immutable):
     """N rows, a detection and an object each, in the order of D detections and then of objects.
 
-    An object is named by its place among those of its image and class, in the order of the truth:
-    a name that neither merging nor selecting changes.
+    An object is named by its place among those of its image and class, in the order of the truth,
+    with those that take no part: a name that neither merging nor selecting changes. An object that
+    absorbs in some subsets only may have two rows, one for each overlap.
 
     Parameters
     ----------
@@ -61,10 +65,10 @@ class Taken(Immutable):
         self,
         tp: NDArray[np.unsignedinteger[Any]],
         ignored: NDArray[np.unsignedinteger[Any]],
-        n_of_cell: NDArray[np.int64],
+        n_of_cell: NDArray[np.int64] | None,
     ) -> str:
         """What contradicts the verdicts (D, A) and the number of objects in each detection's image
-        and class (D,); "" for nothing.
+        and class (D,), None where some may take no part; "" for nothing.
         """
         n = len(self)
         kinds = [column.dtype for column in (self.off, self.object, self.overlap, self.words)]
@@ -80,7 +84,8 @@ class Taken(Immutable):
         if self.overlap.shape != (n,) or self.words.shape != (n, tp.shape[1]):
             return "columns of different lengths"
         detection = self.detection()
-        if (self.object < 0).any() or (self.object >= n_of_cell[detection]).any():
+        beyond = n_of_cell is not None and (self.object >= n_of_cell[detection]).any()
+        if (self.object < 0).any() or beyond:
             return "an object that is not there"
         if np.isnan(self.overlap).any():
             return "an overlap that is no number"
@@ -92,6 +97,32 @@ class Taken(Immutable):
         if (tp & ~union).any() or (union & ~(tp | ignored)).any():
             return "objects taken that are not in the verdicts, or the reverse"
         return ""
+
+
+def gathered(
+    pieces: Sequence[Takings], place: NDArray[np.int32], tp: NDArray[np.unsignedinteger[Any]]
+) -> Taken:
+    """Who took what, from the pieces that the rules wrote, in whatever order.
+
+    Parameters
+    ----------
+    pieces : with objects by their places in the matching's order
+    place : (G,) of each of those, the place among the objects of its image and class
+    tp : (D, A) the verdicts that they belong to
+    """
+    detection = np.concatenate([np.zeros(0, np.int32), *(piece.detection for piece in pieces)])
+    objects = place[np.concatenate([np.zeros(0, np.int32), *(piece.object for piece in pieces)])]
+    overlap = np.concatenate([np.zeros(0), *(piece.overlap for piece in pieces)])
+    words = np.concatenate([tp[:0], *(piece.words for piece in pieces)])
+    order = np.lexsort((overlap, objects, detection))
+    off = runs(detection[order], objects[order], overlap[order])
+    first = order[off[:-1]]
+    words = words[order]
+    if len(first) < len(order):  # taken at one threshold after another
+        words = np.bitwise_or.reduceat(words, off[:-1], axis=0)
+    n_taken = np.bincount(detection[first], minlength=len(tp))
+    begins = np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64)
+    return Taken(begins, objects[first], overlap[first], words)
 
 
 ARRAYS = [field.name for field in fields(Taken)]

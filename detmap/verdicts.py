@@ -31,6 +31,16 @@ def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
     return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
+def least_overlap(protocol: Protocol) -> float:
+    """The overlap from which on a pair is looked at: the lowest threshold; under ``best_any`` with
+    a tolerance any above 0, since the best object of all need not be one that is reached.
+    """
+    lowest = float(effective_thresholds(protocol)[0])
+    if protocol.matching.rule == "best_any" and protocol.iou.tolerance:
+        return min(lowest, float(np.nextafter(0, 1)))
+    return lowest
+
+
 def check(matches: Any) -> None:
     """Look at every column once, and keep it where nobody can change it.
 
@@ -93,7 +103,10 @@ def _check_taken(matches: Any) -> None:
     cell = labels(matches.off).astype(np.int64) * n_images + matches.image
     obj_cell = labels(matches.obj_off).astype(np.int64) * n_images + matches.obj_image
     n_met = np.searchsorted(obj_cell, cell, "right") - np.searchsorted(obj_cell, cell, "left")
-    fault = matches.taken.fault(matches.tp, matches.ignored, n_met)
+    protocol = matches.protocol
+    absent = "absent" in dict(protocol.matching.neutral).values()
+    some = absent or protocol.boxes.empty == "drop"  # and the place counts those left out
+    fault = matches.taken.fault(matches.tp, matches.ignored, None if some else n_met)
     if fault:
         checks.refuse("Matches.taken", fault)
 

@@ -15,17 +15,19 @@ import detmap
 from detmap.tables import Categories, Detections, Images, Truth
 from tests.drawing import VocDetections, VocObjects
 
+Tables = tuple[Truth, Detections]
+
 
 def read_coco(
-    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
-) -> tuple[Truth, Detections]:
+    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], shapes: str = "boxes"
+) -> Tables:
     """The dicts written as JSON files and read back; detections of classes that the truth lacks are
     dropped without a note, as pycocotools does."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "instances.json"), Path(folder, "results.json")
         for file, content in zip(files, (instances, results), strict=True):
             file.write_text(json.dumps(content))
-        truth = detmap.read_truth(files[0])
+        truth = detmap.read_truth(files[0], shapes=shapes)
         detections = detmap.read_detections(files[1], truth, unknown="drop")
         notes = tuple(note for note in detections.notes if note.code != "class-unknown")
         return truth, replace(detections, notes=notes)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pycocotools.cocoeval import Params
 
 import detmap
@@ -17,6 +19,7 @@ from detmap import protocol, signature
 from detmap.errors import ProtocolError
 from detmap.protocol import Grid, Subset
 from detmap.resources import folder
+from tests.tier import drawn
 
 COCO = protocol.load("coco-bbox")
 
@@ -431,3 +434,65 @@ def test_grids_as_tools_write_them() -> None:
     plain = np.linspace(0, 1, 101).astype(np.float32)
     assert int((single != plain).sum()) == 20  # torch.linspace(0, 1, 101)
     assert (Grid("float32 0.5:0.05:0.95").values() == np.linspace(0.5, 0.95, 10, dtype="f4")).all()
+
+
+ROWS = ("AP", "AP50", "AP75", "mAP", "AR@subset@max_dets", "AR@max_dets", "AR10", "AP@subset")
+ROWS += ("AP50: AP75", "AP: AP50", "AR10: AR", "AR@10", "AR-s110: AP", "APs: AP")
+
+CLASHES: dict[str, dict[str, Any]] = {
+    "AP50": {"metrics": ["AP50", "AP50: AP75"]},
+    "AP": {"metrics": ["AP: AP50", "AP"]},
+    "AR-s110": {
+        "subsets": {"all": {}, "s": {"area": [0, 9]}, "s1": {"area": [0, 1]}},
+        "limits.max_dets": [10, 110],
+        "metrics": ["AR@subset@max_dets"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CLASHES)
+def test_two_rows_of_one_name_are_refused(name: str) -> None:
+    with pytest.raises(ProtocolError, match=f"two numbers would be called {name} "):
+        COCO.override(CLASHES[name])
+
+
+@settings(deadline=None, max_examples=drawn(100))
+@given(st.lists(st.sampled_from(ROWS), min_size=1, max_size=6), st.sampled_from(["s", "s1", "t"]))
+def test_drawn_rows_have_names_of_their_own_or_are_refused(rows: list[str], subset: str) -> None:
+    changes = {"subsets": {"all": {}, "s": {"area": [0, 9]}, subset: {"area": [0, 1]}}}
+    try:
+        rules = COCO.override(changes | {"limits.max_dets": [10, 110], "metrics": rows})
+    except ProtocolError:
+        return
+    found, _ = rules.rows()
+    assert len({row.name for row in found}) == len(found)
+
+
+def test_a_row_that_is_asked_for_twice_is_one_row() -> None:
+    assert len(COCO.override({"metrics": ["AP50", "AP50", "mAP"]}).rows()[0]) == 3
+
+
+def test_a_setting_with_a_line_end_is_one_setting() -> None:
+    with pytest.raises(ProtocolError, match="is not legal"):
+        COCO.override({"limits.max_dets": "[5]\niou.cap=0.1"})
+    assert COCO.override({"limits.max_dets": "[\n5]"}).max_dets() == (5,)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('based_on = "voc2012"\nname = "own"\n', encoding="utf-8-sig")
+    assert detmap.load_protocol(path).name == "own"
+
+
+def test_a_version_that_is_no_whole_number_is_shown_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('based_on = "voc2012"\nversion = 2.0\n')
+    with pytest.raises(ProtocolError, match=r"2\.0 is not legal"):
+        detmap.load_protocol(path)
+
+
+def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('based_on = "voc2012"\nname = "a|b"\n')
+    with pytest.raises(ProtocolError, match=r"text without \|"):
+        detmap.load_protocol(path)

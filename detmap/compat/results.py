@@ -209,7 +209,7 @@ def parts_of_results(
     d_image, d_label = (np.repeat(column, n_found)[within] for column in each)
     g_image, g_label = (np.repeat(column, n_objects) for column in each)
     size = (n_images, len(lists))
-    order, off = ranked(d_image, d_label, score[within], None, size)
+    order, off = ranked(d_image, d_label, score[within], (), size)
     rows = within[order]
     hit, ignored = hit[:, rows] != 0, ignored[:, rows]
     g_order, g_off = group(g_image, g_label, *size)

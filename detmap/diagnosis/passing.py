@@ -360,7 +360,7 @@ def _judged(truth: Truth, detections: Detections, verdicts: Matches) -> _Judged:
     mine = np.flatnonzero(taken.words[:, 0] & 1)
     by = taken.detection()[mine]
     label = np.repeat(np.arange(len(verdicts.off) - 1), np.diff(verdicts.off))[by]
-    rows = _objects(truth, verdicts.protocol)
+    rows = grouped(truth.image, truth.label, len(truth.images), len(truth.categories))[0]
     cell = label.astype(np.int64) * len(truth.images) + verdicts.image[by]
     key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
     begins = np.searchsorted(key, cell)

@@ -193,6 +193,7 @@ def _objects(side: Side) -> Judged | None:
     mine = matches.taken.words[:, a] & bit != 0
     by = matches.taken.detection()[mine]
     cell = labels(matches.off)[by].astype(np.int64) * len(truth.images) + matches.image[by]
+    rows, _ = group(truth.image, truth.label, len(truth.images), len(truth.categories))
     key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
     took = rows[np.searchsorted(key, cell) + matches.taken.object[mine]]
     overlap[took] = matches.taken.overlap[mine]

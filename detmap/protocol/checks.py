@@ -237,7 +237,14 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _title(value: Any) -> str:
+    if "|" in _text(value):
+        raise ValueError  # it parts the fields of a signature
+    return _text(value)
+
+
 TEXT = Check(_text, "text")
+TITLE = Check(_title, "text without |")
 VERSION = Check(lambda value: _whole(value, 2**31), "a whole number from 1")
 WHOLE = Check(lambda value: _whole(value, 1_000_000), "a whole number from 1 to 1,000,000")
 LIMITS = Check(_limits, "a list of positive whole numbers; [] for no limit")

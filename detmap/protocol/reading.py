@@ -92,7 +92,7 @@ def load(name_or_path: str | Path) -> Protocol:
 def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
     """The plain values of a protocol's file, over those of the one that it is `based_on`."""
     try:
-        text = opening.read_bytes(path).decode()
+        text = opening.read_bytes(path).decode("utf-8-sig")
     except (DataError, UnicodeDecodeError) as error:
         what = error.what if isinstance(error, DataError) else str(error)
         what = what.removeprefix("cannot be read: ")
@@ -147,6 +147,12 @@ def check(protocol: Protocol) -> None:
             "limits.order",
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
+        )
+    if protocol.iou.of != "boxes" and protocol.of_boxes():
+        raise ProtocolError(
+            "iou.of",
+            f"compares {protocol.iou.of}, and {', '.join(protocol.of_boxes())} is of boxes alone",
+            "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
         )
     protocol.rows()  # a metric that does not exist is refused before any work is done
 
@@ -309,7 +315,8 @@ def _from_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return tomllib.loads(f"value = {value}")["value"]
+        tree = tomllib.loads(f"value = {value}")
+        return tree["value"] if len(tree) == 1 else value  # a line end may begin another key
     except (ValueError, RecursionError):  # ValueError: not TOML, or an integer of 5,000 digits
         return value
 
@@ -334,7 +341,7 @@ def canonical(value: Any) -> str:
 def _shown(value: Any) -> str:
     """A bad value for a message, in few characters."""
     try:
-        text = canonical(value)
+        text = repr(value) if isinstance(value, float) else canonical(value)
     except (ValueError, RecursionError):  # an integer of 5,000 digits, a list in itself
         return "a value of absurd size"
     return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

@@ -22,6 +22,7 @@ from detmap.protocol.checks import (
     REGIONS,
     SUBSETS,
     TEXT,
+    TITLE,
     VERSION,
     Group,
     Key,
@@ -55,6 +56,20 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.of": ("class",),
 }
 """Values that the fast path of matching knows; any other takes `detmap.ordered`."""
+OF_BOXES: dict[str, tuple[Any, ...]] = {
+    "boxes.extent": ("continuous", "inclusive"),
+    "boxes.clip": ("no",),
+    "boxes.first_pixel": ("one",),
+    "boxes.form": ("edges",),
+    "boxes.precision": ("float64",),
+    "boxes.object_shift": (0.0,),
+    "iou.epsilon": (0.0,),
+    "iou.least_union": (0.0,),
+    "iou.arithmetic": ("float64",),
+    "detections.box_decimals": (-1,),
+}
+"""Keys that say how boxes are compared, and the values that masks and keypoints know: these are
+compared as pycocotools does, whatever the extent of a box."""
 GROUPED = ("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating")
 """Tables with keys by which tools differ."""
 
@@ -73,7 +88,7 @@ class Protocol(Immutable):
     ProtocolError : a value that no file could give, whoever made the protocol
     """
 
-    name: Annotated[str, Key("its name", TEXT, "detmap")]
+    name: Annotated[str, Key("its name", TITLE, "detmap")]
     version: Annotated[int, Key("rises with every change of the file", VERSION, "detmap")]
     summary: Annotated[str, Key("one line for people", TEXT, "detmap")]
     source: Annotated[str, Key("the reference that it restates", TEXT, "detmap")]
@@ -155,11 +170,26 @@ class Protocol(Immutable):
         what = set(dict(self.matching.neutral).values())
         return known and not what & {"absent", *REGIONS}
 
+    def of_boxes(self) -> list[str]:
+        """The keys with values that only a comparison of boxes can honour, as KEY=VALUE."""
+        tree = self.as_dict()
+        values = {key: tree[key.split(".")[0]][key.split(".")[1]] for key in OF_BOXES}
+        found = [f"{key}={value}" for key, value in values.items() if value not in OF_BOXES[key]]
+        if self.matching.equal == "sorted_own":  # sorts all overlaps, those of no match too
+            found.append("matching.equal=sorted_own")
+        return found
+
     def image_by_image(self) -> bool:
         """Whether parts that were matched alone make the whole: the order of all detections does
-        not come from a sort that is not stable, nor from where a class is seen first.
+        not come from a sort that is not stable, nor from where a class is seen first. The order of
+        an image's own detections may come from any sort: a part has all of them.
         """
-        return self.ranking.sort == "stable" and self.ranking.ties != "first_seen"
+        ranking = self.ranking
+        if ranking.sort != "stable" or ranking.ties == "first_seen":
+            return False
+        # One that found a region anywhere puts all of a list in the order of images.
+        late = "region_to_find" in dict(self.matching.neutral).values()
+        return not (late and ranking.ignored == "leave" and ranking.ties == "input")
 
     def require_stock(self, what: str) -> None:
         """Refuse what knows the rules of benchmarks alone.
