@@ -185,7 +185,8 @@ def _objects(side: Side) -> Judged | None:
         len(truth.categories),
         objects_that_take_part(truth, matches.protocol),
     )
-    if matches.taken is None or len(rows) != len(matches.counted):
+    taken_out = "absent" in dict(matches.protocol.matching.neutral).values()
+    if matches.taken is None or taken_out or len(rows) != len(matches.counted):
         return None
     verdict, overlap = np.full(len(truth), ABSENT, dtype="U16"), np.full(len(truth), np.nan)
     a, bit = matches.protocol.subset(), _bit(matches)
