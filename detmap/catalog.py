@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import checks
-from detmap.errors import DataError, few
+from detmap.errors import DataError, few, of_one
 from detmap.immutable import Immutable, keep
 from detmap.outlines import outlined
 from detmap.report.text import shown
@@ -38,7 +38,8 @@ class Note:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.count} {shown(self.text)}"
+        text = of_one(self.text) if self.count == 1 else self.text
+        return f"{self.count} {shown(text)}"
 
 
 DROPPED = ("class-unknown", "image-unknown")

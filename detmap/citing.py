@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from detmap.errors import counted
 from detmap.version import __version__
 
 BENCHMARKS = {
@@ -46,10 +47,14 @@ def sentence(receipt: Mapping[str, Any]) -> str:
     name, value = _headline(receipt)
     counts = receipt["counts"]
     shown = "undefined" if value is None else f"{100 * value:.2f}"
+    images, objects, classes = (
+        counted(counts[key], noun)
+        for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
+    )
     return (
-        f"{name} is {shown} on {counts['images']:,} images with {counts['objects']:,} objects of "
-        f"{counts['classes']:,} classes, under the protocol {receipt['protocol']['name']} as "
-        f"computed by detmap {receipt['environment'].get('detmap', __version__)}."
+        f"{name} is {shown} on {images} with {objects} of {classes}, under the protocol "
+        f"{receipt['protocol']['name']} as computed by detmap "
+        f"{receipt['environment'].get('detmap', __version__)}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -74,3 +75,27 @@ def few(names: Iterable[Any]) -> str:
     names = list(names)
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(map(str, names[:MOST_NAMED])) + more
+
+
+def counted(n: float, noun: str) -> str:
+    """A number of things: 1 class, 2 classes."""
+    many = f"{noun}es" if noun.endswith(("s", "x", "ch")) else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else many}"
+
+
+SINGULAR = {"have": "has", "are": "is", "were": "was", "do": "does", "they": "it", "their": "its"}
+VERBS = ("share", "lie", "name", "lack", "meet", "give", "say", "show", "touch")
+
+
+def of_one(text: str) -> str:
+    """What is said of several things, said of one: "classes have no object" as "class has no
+    object". The first word is the thing.
+    """
+    words = re.split(r"( )", text)
+    noun = words[0]
+    words[0] = noun[:-2] if noun in ("classes", "boxes") else noun.removesuffix("s")
+    if len(words) > 2 and words[2] in VERBS:
+        words[2] += "s"
+    subject, colon, rest = "".join(words).partition(":")
+    subject = re.sub(r"\b\w+\b", lambda word: SINGULAR.get(word[0], word[0]), subject)
+    return subject + colon + re.sub(r"\btheir\b", "its", rest)

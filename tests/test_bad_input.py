@@ -251,7 +251,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "image ids that are strings": (
         [make.detection(image_id="a")],
         "[0].image_id",
-        "no image 'a' in gt.json; in all 1 detections are on 1 images that it lacks: 'a'",
+        "no image 'a' in gt.json; in all 1 detection is on 1 image that it lacks: 'a'",
         "such as 1",
     ),
     "wrapped ids that are strings": (

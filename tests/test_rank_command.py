@@ -90,7 +90,7 @@ def test_table_of_a_csv_pair(files: tuple[Path, Path]) -> None:
     assert lines[10] == "4 samples, 3 classes, 7 positive labels"
     assert lines[11].startswith("rank:plain.1|stock|proto:")
     assert done.err.splitlines() == [
-        "note: 1 classes have no negative sample: their AUC is left out of the mean: dog",
+        "note: 1 class has no negative sample: its AUC is left out of the mean: dog",
         "note: 4 scores are shared with another sample of their class: ranked together",
     ]
 
@@ -173,7 +173,7 @@ def test_settings_are_in_the_signature(files: tuple[Path, Path]) -> None:
     )
     assert done.out.startswith("plain: all-point AP, equal scores in the order of the truth\n")
     assert "rank:plain.1|ties=input;undefined=zero;integrator=all_points|proto:" in done.out
-    assert "their AUC is counted as 0: dog" in done.err
+    assert "its AUC is counted as 0: dog" in done.err
     stock = run("rank", *files).out.splitlines()[-1].split("|")
     changed = done.out.splitlines()[-1].split("|")
     assert stock[2] != changed[2]
@@ -275,12 +275,12 @@ def test_undefined_classes_are_named(files: tuple[Path, Path]) -> None:
         "image,cat,dog,bird\na,.1,-inf,.3\nb,.9,-inf,.5\nc,.2,-inf,.9\nd,.1,-inf,.6\n"
     )
     done = run("rank", *files, "--average", "samples")
-    assert "1 classes have no positive sample and are left out of the mean: bird" in done.err
-    assert "1 classes have no prediction and are left out of the mean: dog" in done.err
+    assert "1 class has no positive sample and is left out of the mean: bird" in done.err
+    assert "1 class has no prediction and is left out of the mean: dog" in done.err
     assert done.out.splitlines()[8].split() == ["dog", "4", "4", "-", "-", "-", "-"]
     files[0].write_text(TRUTH.replace("b,1,1,0", "b,0,0,0"))
     assert (
-        "1 samples show no class: their recall and AP are left out"
+        "1 sample shows no class: its recall and AP are left out"
         in run("rank", *files, "--k", "1").err
     )
 

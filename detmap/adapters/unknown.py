@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 from detmap.opening import shown
 from detmap.tables import Categories, Truth
 
@@ -204,14 +204,13 @@ def refusal(
     things : "on" or "of"
     """
     names = list(dict.fromkeys(strange))
-    plural = {"image": "images", "class": "classes"}[kind]
     table: Sequence[Any] = truth.categories.names
     if kind == "image":
         table = truth.images.ids.tolist()
     elif not isinstance(names[0], str):
         table = truth.categories.ids.tolist()
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
-    has = f"the truth has {len(table)} {plural}"
+    has = f"the truth has {counted(len(table), kind)}"
     if kind == "image":
         why = "probably they are of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
@@ -220,8 +219,9 @@ def refusal(
     example = f" such as {table[0]!r}" if len(table) else ""
     return DataError(
         where,
-        f"no {kind} {short(names[0])} in {truth.source}; in all {count} detections are {things} "
-        f"{len(names)} {plural} that it lacks: {few(map(short, names))}",
+        f"no {kind} {short(names[0])} in {truth.source}; in all {counted(count, 'detection')} "
+        f"{'is' if count == 1 else 'are'} {things} {counted(len(names), kind)} "
+        f"that it lacks: {few(map(short, names))}",
         f"{hint}{has}{example}; {FLAG}",
     )
 

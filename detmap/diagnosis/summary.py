@@ -16,7 +16,7 @@ from detmap.diagnosis.operating import Point, operating_points
 from detmap.diagnosis.passing import Diagnosis
 from detmap.diagnosis.slices import Slice, slices
 from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
-from detmap.errors import DataError
+from detmap.errors import DataError, counted
 
 MEANING = {
     "Cls": "right place, wrong class",
@@ -145,7 +145,7 @@ def sentences(known: Parts) -> list[str]:
         true, predicted, n = pairs[0]
         score = known.confusion.confidence
         where = "at that score" if score == micro.score else f"from score {score:.4g} on"
-        found.append(f"Most confused: {true} taken for {predicted}, {n} times {where}.")
+        found.append(f"Most confused: {true} taken for {predicted}, {counted(n, 'time')} {where}.")
     counts = {kind: sum(each.kind == kind for each in known.suspects) for kind in SUSPECTS}
     some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
     if some:
@@ -159,7 +159,8 @@ def _of_tide(costs: Tide) -> str:
         return "No class has an object to find: nothing is defined."
     return (
         f"AP at IoU {costs.iou:g} is {costs.ap:.2f}; what costs most is {worst} "
-        f"({MEANING[worst]}): {costs.gain[worst]:.2f} points, {costs.counts[worst]} cases."
+        f"({MEANING[worst]}): {costs.gain[worst]:.2f} points, "
+        f"{counted(costs.counts[worst], 'case')}."
     )
 
 

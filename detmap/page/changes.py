@@ -10,7 +10,7 @@ import numpy as np
 
 from detmap.comparing import compare
 from detmap.diagnosis.tide import ERRORS
-from detmap.errors import DetmapError
+from detmap.errors import DetmapError, counted
 from detmap.page.cells import Number, moved
 from detmap.page.content import Run
 from detmap.statistics.comparison import ClassPair, Comparison
@@ -74,15 +74,11 @@ def _classes(a: Run, b: Run) -> list[str]:
     worse, better = [each for each in both if each[0] < 0], [each for each in both if each[0] > 0]
     if better:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in better[::-1][:3])
-        text.append(f"{_classes_of(better)} better, most: {shown}.")
+        text.append(f"{counted(len(better), 'class')} better, most: {shown}.")
     if worse:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in worse[:3])
-        text.append(f"{_classes_of(worse)} worse, most: {shown}.")
+        text.append(f"{counted(len(worse), 'class')} worse, most: {shown}.")
     return text
-
-
-def _classes_of(some: list[tuple[float, str]]) -> str:
-    return "1 class" if len(some) == 1 else f"{len(some)} classes"
 
 
 def _objects(a: Run, b: Run) -> tuple[int, int]:

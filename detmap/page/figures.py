@@ -55,7 +55,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
     """Name, small curve and AP of each class: of all, or the worst and the best."""
     t = threshold(runs[0])
     names = runs[0].diagnosis.truth.categories.names
-    area = np.array([np.nan_to_num(run.precision[t].mean(axis=0)) for run in runs])
+    area = np.array([[np.nan_to_num(run.tide.per_class[name]) for name in names] for run in runs])
     has = ~np.isnan(runs[0].precision[t]).all(axis=0)
     order = [k for k in np.argsort(area[0], kind="stable").tolist() if has[k]]
     if len(order) > 2 * MULTIPLES:
@@ -66,7 +66,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
             charts.Line(GRID, run.precision[t][:, k], "", style)
             for (style, _), run in zip(letters(runs), runs, strict=True)
         ]
-        text = " / ".join(f"{100 * each[k]:.1f}" for each in area)
+        text = " / ".join(f"{each[k]:.1f}" for each in area)
         found.append((names[k], charts.spark(f"{names[k]}: {text}", drawn), text))
     return found
 
@@ -93,11 +93,10 @@ def mean(runs: Sequence[Run]) -> Markup:
 
 
 def over_iou(runs: Sequence[Run]) -> Markup:
-    """AP over the threshold of overlap."""
+    """AP over the threshold of overlap; nothing of a single one."""
     thresholds = runs[0].result.protocol.thresholds()
     if len(thresholds) == 1:
-        text = "This protocol has one IoU threshold."
-        return Markup('<p class="small">{}</p>').format(text)
+        return Markup()
     drawn = []
     for (style, name), run in zip(letters(runs), runs, strict=True):
         mean = np.array([nanmean(each, axis=None) for each in run.precision])

@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from detmap.errors import counted
 from detmap.page import figures, sheets
 from detmap.page.changes import changed
 from detmap.page.content import Run
@@ -67,8 +68,10 @@ def html(
         script=Markup(script),
         protocol=first.result.protocol.name,
         summary=first.result.protocol.summary,
-        counts=f"{counts['images']:,} images, {counts['objects']:,} objects, "
-        f"{counts['classes']:,} classes.",
+        counts=", ".join(
+            counted(counts[key], noun)
+            for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
+        ),
         two=len(runs) == 2,
         runs=runs,
         sections=SECTIONS,

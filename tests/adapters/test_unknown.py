@@ -44,11 +44,11 @@ def numbers(result: detmap.Result) -> Any:
 
 GOOD = ({"score": 0.9}, {"category_id": 2, "bbox": [0, 0, 5, 5]})
 STRANGERS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "image id": ({"image_id": 9}, "image-unknown", "2 detections are on 1 images that it lacks: 9"),
+    "image id": ({"image_id": 9}, "image-unknown", "2 detections are on 1 image that it lacks: 9"),
     "class id": (
         {"category_id": 7},
         "class-unknown",
-        "2 detections are of 1 classes that it lacks: 7",
+        "2 detections are of 1 class that it lacks: 7",
     ),
 }
 
