@@ -311,6 +311,7 @@ def method(
             (f"receipt, {name}", str(known["short"])),
             *((f"SHA-256 of {role}", one["sha256"]) for role, one in known["inputs"].items()),
         ]
+    found = list(dict.fromkeys(found))  # both are of one truth
     if receipts:
         known = next(iter(receipts.values())).content
         found.append(("command", " ".join(shlex.quote(word) for word in known["command"])))
