@@ -134,10 +134,9 @@ def judge(
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
 
     digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
-    beyond = -roles.unjudged
-    if n_rows < len(detections):
-        beyond += np.bincount(detections.image, minlength=n_images)
-        beyond -= np.bincount(image, minlength=n_images)
+    cut = np.ones(len(detections), dtype=bool)
+    cut[position] = False
+    beyond = np.bincount(detections.image[cut], minlength=n_images) - roles.unjudged
     return vouched(
         Matches,
         protocol=protocol,

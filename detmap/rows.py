@@ -158,11 +158,11 @@ class Positions:
         """(m,) int32 positions of (m,) ids."""
         if not len(self.known) or not len(wanted):
             return np.full(len(wanted), -1, dtype=np.int32)
-        if self.table is not None and wanted.dtype.kind in "iu":
+        if self.table is not None and wanted.dtype == np.int64:
+            from detmap.kernels.grouping import look_up
+
             place = blank(len(wanted), np.int32)  # tables take it over as it is
-            self.table.take(wanted - self.low, mode="clip", out=place)
-            if wanted.min() < self.low or wanted.max() > self.known[-1]:
-                place[(wanted < self.low) | (wanted > self.known[-1])] = -1
+            look_up(np.ascontiguousarray(wanted), self.low, self.table, place)
             return place
         nearest = np.minimum(np.searchsorted(self.known, wanted), len(self.known) - 1)
         return np.where(self.known[nearest] == wanted, nearest, -1).astype(np.int32)

@@ -14,6 +14,7 @@ from detmap.adapters import joining, sheets
 from detmap.adapters.unknown import ClassNames, policy
 from detmap.errors import DataError
 from detmap.immutable import blank
+from detmap.parallel import of_chunks
 from detmap.rows import positions
 from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth
 
@@ -266,7 +267,12 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
     xywh = blank(array.shape, np.float64)
-    row = copy_boxes(array, joining.MAX_PIXEL, xywh)
+
+    def copy(rows: slice) -> int:
+        row = copy_boxes(array[rows], joining.MAX_PIXEL, xywh[rows])
+        return row if row < 0 else row + int(rows.start)
+
+    row = next((row for row in of_chunks(copy, n_rows) if row >= 0), -1)
     if row >= 0:
         raise DataError(
             f"{where}: boxes[{row}]",

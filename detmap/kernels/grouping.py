@@ -45,6 +45,20 @@ def group(
     off[0] = 0
 
 
+@kernel
+def look_up(
+    wanted: NDArray[np.int64], low: int, table: NDArray[np.int32], place: NDArray[np.int32]
+) -> None:
+    """What a table says of whole numbers; -1 of those that are not in it.
+
+    wanted (n,) int64; table (m,) int32, of the numbers from `low` on; out: place (n,) int32.
+    Source: none.
+    """
+    for i in range(wanted.size):
+        at = np.uint64(wanted[i] - low)  # of a number below, far above
+        place[i] = table[at] if at < np.uint64(table.size) else -1
+
+
 SHORT = 64  # rows
 
 
