@@ -197,6 +197,9 @@ def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy)
 
 def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
     rows = file.annotations
+    sides = np.array(
+        [coco_decode.field(file.image_records, name) for name in ("width", "height")], np.float64
+    )
     notes = [
         (
             "area-missing",
@@ -221,14 +224,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         (
             "image-size-odd",
             "images give a width or height that is not above 0: taken as not given",
-            sum(
-                (width is not None and not width > 0) or (height is not None and not height > 0)
-                for width, height in zip(
-                    coco_decode.field(file.image_records, "width"),
-                    coco_decode.field(file.image_records, "height"),
-                    strict=True,
-                )
-            ),
+            int((sides <= 0).any(axis=0).sum()),
         ),
         (
             "image-unlisted",

@@ -25,6 +25,7 @@ from detmap.parallel import in_order
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
 PIECE = 4 << 20
+SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
@@ -103,7 +104,7 @@ class JsonFile:
         """The position after the value that begins at `at`."""
         from detmap.kernels.json_skip import skip_value
 
-        size = PIECE
+        size = SMALL_PIECE
         while True:
             piece = self.read(at, size)
             end: int = skip_value(piece, 0)
