@@ -75,8 +75,8 @@ def find_in_extreme_orders(k: Any, ranked: Any, score: Any, best: Any, worst: An
     while first < end:
         last = end_of_group(first, end, score)
         alone = last == first + 1 or not has_hits(first, last, ranked.tp)  # any order will do
-        for turn in range(1 if alone else 3):
-            early, false_ones, late = alone or turn == 0, alone or turn == 1, alone or turn == 2
+        for turn in range(1 if alone else 2):
+            early, false_ones = alone or turn == 0, alone or turn == 1
             for r in range(first, last):
                 for a in range(n_areas):
                     hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
@@ -92,11 +92,18 @@ def find_in_extreme_orders(k: Any, ranked: Any, score: Any, best: Any, worst: An
                             if early:
                                 best.false_before[a, t, best.n_tp[a, t]] = n_false
                                 best.n_tp[a, t] += 1
-                            if late:
+                            if alone:
                                 worst.false_before[a, t, worst.n_tp[a, t]] = n_false
                                 worst.n_tp[a, t] += 1
                         elif false_ones and not ignored & bit:
                             best.n_fp[a, t] += 1
+        if not alone:  # in the worst order all false ones of the group are before its true ones
+            for a in range(n_areas):
+                for t in range(n_thresholds):
+                    n_false = best.n_always_fp[a] + best.n_fp[a, t]
+                    for i in range(worst.n_tp[a, t], best.n_tp[a, t]):
+                        worst.false_before[a, t, i] = n_false
+                    worst.n_tp[a, t] = best.n_tp[a, t]
         first = last
 
 
@@ -127,14 +134,12 @@ def score_extreme_orders(
         find_in_extreme_orders(k, ranked, score, best, worst)
         for a in range(n_objects.shape[1]):
             for t in range(best.n_tp.shape[1]):
-                n, positives = best.n_tp[a, t], n_objects[k, a]
-                if positives > 0:
+                n, sought = best.n_tp[a, t], n_objects[k, a]
+                if sought > 0:
                     for is_best in range(2):
                         before = best.false_before[a, t] if is_best else worst.false_before[a, t]
                         terms = high[place[k], a, t] if is_best else low[place[k], a, t]
-                        curve_at_true_positives(
-                            before, n, positives, rule.epsilon, recall, precision
-                        )
+                        curve_at_true_positives(before, n, sought, rule.epsilon, recall, precision)
                         integrate(rule.code, recall[:n], precision[:n], rule.points, terms)
 
 
