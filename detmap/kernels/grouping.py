@@ -52,7 +52,7 @@ def look_up(
     """What a table says of whole numbers; -1 of those that are not in it.
 
     wanted (n,) int64; table (m,) int32, of the numbers from `low` on; out: place (n,) int32.
-    Source: none.
+    Source: none; a look into a table.
     """
     for i in range(wanted.size):
         at = np.uint64(wanted[i] - low)  # of a number below, far above
