@@ -143,13 +143,22 @@ def test_it_is_what_it_says(key: tuple[str, str]) -> None:
     assert digests[0] == digests[1]
 
 
+def few_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other inputs under the benchmark's rules and the seven that come closest."""
+    rows = {"input": 1, "input and change": 50_000_000}
+    monkeypatch.setattr(sys.modules["detmap.reproduce"], "MOST_ROWS", rows)
+
+
 def search(tables: Tables, number: float, depth: int = 1) -> Search:
     return reproduce(f"{100 * number:.5f}", *tables, metric="mAP", depth=depth)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [*BY_HAND][::4])
-def test_it_is_found_from_the_number_alone(key: tuple[str, str]) -> None:
+def test_it_is_found_from_the_number_alone(
+    key: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_rules(monkeypatch)
     number = detmap.evaluate(*BY_HAND[key](*TABLES), "voc-devkit-07").metrics["mAP"]
     found = search(TABLES, number)
     told = {(each.input, each.rules) for each in found.found if not each.changes}
@@ -160,7 +169,10 @@ def test_it_is_found_from_the_number_alone(key: tuple[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is() -> None:
+def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few_rules(monkeypatch)
     truth, found = cut(*TABLES)
     stock = detmap.evaluate(truth, found, settings={"iou.thresholds": [0.6]})
     outcome = search(TABLES, stock.metrics["mAP"], depth=2)
