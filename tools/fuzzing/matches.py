@@ -23,10 +23,9 @@ from detmap.errors import DetmapError
 Arrays = dict[str, Any]
 COUNTS = {"accepted": 0, "refused": 0, "recomputed": 0}
 VALUES = (0, 1, -1, 2, 3, 7, 10**6, 2**31 - 1, -(2**31), 2**40, math.nan, math.inf, 1e300, 0.5)
-WORDS: tuple[Any, ...] = (
-    None, True, -1, 0, 1, 2, 1e99, math.nan, "", "x", "all", [], [1], ["a", "b"], {}, [[]],
-    [["a", 1]], [["a", "b", 1, "c"]], 10**30, {"a": 1},
-)  # fmt: skip
+NUMBERS: tuple[Any, ...] = (None, True, -1, 0, 1, 2, 1e99, math.nan, 10**30)
+LISTS: tuple[Any, ...] = ([], [1], ["a", "b"], [[]], [["a", 1]], [["a", "b", 1, "c"]])
+WORDS: tuple[Any, ...] = (*NUMBERS, *LISTS, "", "x", "all", {}, {"a": 1})
 
 
 @cache
