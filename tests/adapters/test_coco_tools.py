@@ -109,7 +109,7 @@ def numbers(result: detmap.Result) -> Any:
     return [shown[part] for part in ("metrics", "per_class", "counts")], result.signature
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.slow)])
 def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of any size are large for the fast lane, or small."""
     if request.param == "large":

@@ -35,6 +35,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", WAYS)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_numbers_are_those_of_the_files_it_was_made_of(

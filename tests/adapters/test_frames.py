@@ -32,6 +32,7 @@ def frame(request: pytest.FixtureRequest) -> Callable[[dict[str, list[Any]]], An
     return library.table if request.param == "pyarrow" else library.DataFrame
 
 
+@pytest.mark.slow
 def test_tables_give_the_numbers_of_the_files_they_were_made_of(
     sample: Tables, frame: Callable[[dict[str, list[Any]]], Any]
 ) -> None:

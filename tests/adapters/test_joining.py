@@ -266,6 +266,7 @@ def numbers(result: detmap.Result) -> dict[str, Any]:
 BOXES = [name for name in protocols.names() if protocols.load(name).iou.of == "boxes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", BOXES)
 @pytest.mark.parametrize("detector", ["contours", "template"])
 def test_the_sample_gives_the_same_numbers_in_all_four_mixtures(

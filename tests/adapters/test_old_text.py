@@ -29,6 +29,7 @@ def test_cartucho_gives_the_numbers_of_the_files_it_was_made_of(
     assert sample[0].difficult.sum() == read_truth(files[0]).difficult.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box_format", ["voc", "voc xywh", "xywh", "normalized cxcywh"])
 def test_rafaelpadilla_gives_the_numbers_of_the_files_it_was_made_of(
     sample: tuple[detmap.Truth, detmap.Detections], tmp_path: Path, box_format: str

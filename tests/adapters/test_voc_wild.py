@@ -135,6 +135,7 @@ FILES: dict[str, tuple[Callable[[str], str], set[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_files_by_other_names_have_the_same_number(tmp_path: Path, lane: None, name: str) -> None:
     rename, codes = FILES[name]

@@ -97,6 +97,7 @@ def goldens(data: Path) -> dict[str, Any]:
     return dict(json.loads((data / "diagnosis" / "goldens.json").read_text())["data"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["contours", "template"])
 @pytest.mark.parametrize("title", MATRICES)
 def test_confusion_by_the_rule_of_each_code(name: str, title: str, goldens: dict[str, Any]) -> None:
