@@ -200,6 +200,16 @@ def _of_shapes(
         yield d, pairs.object[:size].copy(), overlap, absorbing
 
 
+def equally_near(pairs: Candidates) -> int:
+    """How many detections have two objects that they overlap most."""
+    if not len(pairs.detection):
+        return 0
+    off = runs(pairs.detection)
+    best = np.maximum.reduceat(pairs.overlap, off[:-1])
+    is_best = pairs.overlap == np.repeat(best, np.diff(off))
+    return int((np.add.reduceat(is_best.astype(np.int64), off[:-1]) > 1).sum())
+
+
 def to_find_first(pairs: Candidates, find: NDArray[np.uint64]) -> Candidates:
     """Without the neutral objects of detections that reach one to find."""
     counts = find[pairs.object] != 0

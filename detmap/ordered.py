@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.candidates import candidates, excused_by, sorted_choice, sorted_own, to_find_first
+from detmap.candidates import (
+    candidates,
+    equally_near,
+    excused_by,
+    sorted_choice,
+    sorted_own,
+    to_find_first,
+)
 from detmap.matches import Matches, distinct
 from detmap.orders import number_of, ranked_number, sort_lists
 from detmap.preparing import prepare
@@ -106,6 +113,12 @@ def match_in_order(
             "detections overlap two objects alike, and NumPy's sort, which is not stable, chose "
             "one: another version or processor may give another number"
         )
+        if protocol.matching.equal == "index":
+            text = (
+                "detections overlap two objects alike, and the reference takes the last in the "
+                "order of an index of its own, here the last of the truth: its number may be "
+                "another"
+            )
         notes.append(Note("choice-undecided", text, n_chosen))
     if ready.rows is not None:
         left_out = np.bincount(detections.image, minlength=n_images)
@@ -284,7 +297,7 @@ def _judge(
         off = runs(truth.label[obj_rows], truth.image[obj_rows])
         cell = np.repeat(np.stack([off[:-1], off[1:]], axis=1), np.diff(off), axis=0)
     kept = []
-    n_chosen = 0
+    n_chosen = equally_near(pairs) if equal == "index" else 0
     passes = [[t] for t in range(len(thresholds))] if one_by_one else [list(range(len(thresholds)))]
     for ts in passes:
         mine, part = pairs, verdicts
@@ -314,7 +327,7 @@ def _judge(
                 mine = mine.take(~excused)
         judging = kernels.Judging(
             thresholds[ts],
-            int(equal != "last"),
+            int(equal not in ("last", "index")),
             find,
             absorb,
             enough,

@@ -113,7 +113,14 @@ def _listed(
     listed = np.flatnonzero(ignored & bit == 0)
     if not true_first:
         return listed
-    return listed[np.lexsort((tp[listed] & bit == 0, -score[listed]))]
+    of_list = score[listed]  # descending: only runs of equal scores move
+    tied = np.zeros(len(listed), dtype=bool)
+    same = of_list[1:] == of_list[:-1]
+    tied[1:] |= same
+    tied[:-1] |= same
+    some = listed[tied]
+    listed[tied] = some[np.lexsort((tp[some] & bit == 0, -score[some]))]
+    return listed
 
 
 def integrate(

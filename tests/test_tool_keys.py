@@ -542,6 +542,16 @@ def test_operating_points_have_no_interval_and_no_ties() -> None:
         found.ties()
 
 
+def test_the_choice_of_an_index_that_nobody_sees_is_told_in_a_note() -> None:
+    found = result(data([A, A, B], [A, B]), {"matching.equal": "index"})
+    (note,) = (note for note in found.notes if note.code == "choice-undecided")
+    assert (note.count, found.counts()["tp"]) == (1, 2)
+    assert "order of an index of its own" in note.text
+    alone = result(data([A, B], [A, B]), {"matching.equal": "index"})
+    assert "choice-undecided" not in [note.code for note in alone.notes]
+    assert result(data([], [A]), {"matching.equal": "index"}).metrics.keys()
+
+
 KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS, *POINTS} | {
     "boxes.extent",
     "iou.least_union",

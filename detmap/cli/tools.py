@@ -51,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     output.write_tables([table], arguments)
     remarks = {
-        "ties": "ties: NumPy's sort, which is not stable, decided among equals; the number is that "
-        "of this NumPy on this processor",
+        "ties": "ties: NumPy's sort, which is not stable, decided among equals, and the number is "
+        "that of this NumPy on this processor; or (fiftyone) an index of the tool's own",
         "stops": "stops: the tool itself stops with an error on such input",
     }
     seen = {word for row in found for word in row.remark.split(", ")}

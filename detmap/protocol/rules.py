@@ -219,11 +219,14 @@ class Matching:
             "which of two objects with the same overlap is the better one: the `last` or the "
             "`first` of the truth; `first_to_find`: the first, neutral ones standing behind the "
             "others; `sorted`: the first after NumPy's unstable sort of all pairs of the image, "
-            "backwards; `sorted_own`: the same of the detection's own overlaps",
-            choice("last", "first", "first_to_find", "sorted", "sorted_own"),
+            "backwards; `sorted_own`: the same of the detection's own overlaps; `index`: the last "
+            "in an index of the reference's own, for which the last of the truth stands, with a "
+            "note",
+            choice("last", "first", "first_to_find", "sorted", "sorted_own", "index"),
             "last: cocoeval.py, evaluateImg; first: VOCevaldet.m, CrowdDet, eval_detection.m; "
             "first_to_find: mmdet mean_ap.py, tpfp_default; sorted: yolov5 val.py, process_batch; "
-            "sorted_own: mean_average_precision utils.py, row_to_vars",
+            "sorted_own: mean_average_precision utils.py, row_to_vars; index: fiftyone "
+            "utils/iou.py, rtree",
         ),
     ]
     prefer: Annotated[
