@@ -1,4 +1,4 @@
-"""The tables of a protocol from the ranked list to the number: limits, order, AP and means."""
+"""The tables of a protocol from the ranked list to the number: scope, limits, order, AP, means."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,6 +9,32 @@ from numpy.typing import NDArray
 from detmap.grids import Grid
 from detmap.integrators import INTEGRATORS, Integrator, integrator
 from detmap.protocol.checks import LIMITS, STOPS, WHOLE, Key, choice, grid, number
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRules:
+    """Which pairs of image and class are judged, where the truth is not annotated everywhere."""
+
+    unlisted: Annotated[
+        str,
+        Key(
+            "detections of a class on an image where the truth neither has an object of it nor "
+            "says that there is none: `judge` them as any other, or `drop` them",
+            choice("judge", "drop"),
+            "drop: lvis/eval.py, _prepare",
+            "judge",
+        ),
+    ]
+    not_exhaustive: Annotated[
+        str,
+        Key(
+            "detections of a class on an image where the truth says that not all objects are "
+            "annotated: `judge` them as any other, or ignore those that took no object (`neutral`)",
+            choice("judge", "neutral"),
+            "neutral: lvis/eval.py, evaluate_img (img_nel)",
+            "judge",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

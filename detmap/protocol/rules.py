@@ -374,29 +374,3 @@ class DetectionRules:
             -1,
         ),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeRules:
-    """Which pairs of image and class are judged, where the truth is not annotated everywhere."""
-
-    unlisted: Annotated[
-        str,
-        Key(
-            "detections of a class on an image where the truth neither has an object of it nor "
-            "says that there is none: `judge` them as any other, or `drop` them",
-            choice("judge", "drop"),
-            "drop: lvis/eval.py, _prepare",
-            "judge",
-        ),
-    ]
-    not_exhaustive: Annotated[
-        str,
-        Key(
-            "detections of a class on an image where the truth says that not all objects are "
-            "annotated: `judge` them as any other, or ignore those that took no object (`neutral`)",
-            choice("judge", "neutral"),
-            "neutral: lvis/eval.py, evaluate_img (img_nel)",
-            "judge",
-        ),
-    ]

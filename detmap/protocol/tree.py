@@ -14,7 +14,14 @@ from detmap.grids import Grid
 from detmap.immutable import Immutable
 from detmap.metrics import NO_LIMIT, Axes, MetricRow
 from detmap.outlines import outline
-from detmap.protocol.averages import AveragePrecision, Limits, Mean, OperatingPoint, Ranking
+from detmap.protocol.averages import (
+    AveragePrecision,
+    Limits,
+    Mean,
+    OperatingPoint,
+    Ranking,
+    ScopeRules,
+)
 from detmap.protocol.checks import (
     GROUPS,
     LABELLED,
@@ -28,7 +35,7 @@ from detmap.protocol.checks import (
     Key,
     Subset,
 )
-from detmap.protocol.rules import Boxes, DetectionRules, Iou, Matching, ScopeRules
+from detmap.protocol.rules import Boxes, DetectionRules, Iou, Matching
 
 STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
