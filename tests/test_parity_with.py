@@ -26,6 +26,7 @@ from tests.test_cli import AWKWARD, small
 
 pytestmark = pytest.mark.slow
 
+DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SAMPLE = folder("datasets") / "shapes"
 COCO = SAMPLE / "instances_test.json", SAMPLE / "detections" / "template.json"
 VOC = SAMPLE, SAMPLE / "detections" / "contours"
@@ -59,6 +60,18 @@ def test_a_tool_gives_the_numbers_of_its_protocol(
     assert all(row["detmap"] is not None for row in found["numbers"])
     assert len({row["class"] for row in found["classes"]}) in (0, 6)
     assert content["failed"] == []
+
+
+@pytest.mark.slow
+def test_the_official_demo_of_coco(peer: peers.Peer) -> None:
+    """Crowds, areas of segmentations, boxes that are no whole pixels."""
+    place = DATA / "coco-val2014-100"
+    if not place.is_dir():
+        pytest.skip("real data is absent: set DETMAP_DATA to its folder")
+    names = ("instances_val2014_100", "instances_val2014_fakebbox100_results")
+    found = parity.compare(*(place / f"{name}.json" for name in names), tool=peer.name)
+    assert found.equal, found.verdict
+    assert found.remarks == []
 
 
 def known(data: Any, peer: peers.Peer, place: Path) -> parity.Parity:
