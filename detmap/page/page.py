@@ -16,6 +16,7 @@ from detmap.page.changes import changed
 from detmap.page.content import Run
 from detmap.page.gallery import Pictures, gallery
 from detmap.receipt import Receipt
+from detmap.report import tiles
 from detmap.version import __version__
 
 HERE = Path(__file__).parent
@@ -77,8 +78,9 @@ def html(
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
         iou=f"{first.diagnosis.iou:g}",
-        tiles=sheets.tiles(runs),
-        changed=changed(*runs) if len(runs) == 2 else [],
+        tiles=Markup(tiles.tiles(sheets.tiles(runs), pair=len(runs) == 2)),
+        changed=Markup(tiles.sentences(changed(*runs))) if len(runs) == 2 else "",
+        sentences=lambda texts: Markup(tiles.sentences(texts)),
         interval_text=sheets.interval_text(runs),
         charts={
             "costs": figures.costs(runs),

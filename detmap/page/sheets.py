@@ -16,6 +16,7 @@ from detmap.page.changes import difference, of_classes
 from detmap.page.content import Run
 from detmap.page.figures import titled
 from detmap.receipt import Receipt
+from detmap.report.tiles import Written, tile
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.intervals import Interval
 from detmap.statistics.sampled import Sampled, differences, joined
@@ -24,23 +25,21 @@ TILES, SUSPECTS_SHOWN, IMAGES_SHOWN = 12, 15, 25
 F1 = 2  # place in precision, recall, F1
 
 
-def tiles(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def tiles(runs: Sequence[Run]) -> list[str]:
     """The numbers at the top: metrics with intervals, and the best F1."""
-    names = list(runs[0].result.metrics)[:TILES]
-    found = [
-        {
-            "name": name,
-            "each": [run.metric(name) for run in runs],
-            "difference": difference(runs[0], runs[1], name) if len(runs) == 2 else None,
-        }
-        for name in names
-    ]
+    found = []
+    for name in list(runs[0].result.metrics)[:TILES]:
+        change = difference(runs[0], runs[1], name) if len(runs) == 2 else None
+        found.append(_tile(name, [run.metric(name) for run in runs], change))
     each, apart = best_points(runs)
     change = apart[F1] if apart else None
-    found.append(
-        {"name": "best F1 (micro)", "each": [one[F1] for one in each], "difference": change}
-    )
+    found.append(_tile("best F1 (micro)", [one[F1] for one in each], change))
     return found
+
+
+def _tile(name: str, each: Sequence[Number], change: Number | None) -> str:
+    written = [Written(one.text, one.under) for one in each]
+    return tile(name, written, None if change is None else Written(change.text, change.under))
 
 
 def interval_text(runs: Sequence[Run]) -> str:

@@ -156,7 +156,9 @@ def test_json_is_what_it_always_is(tmp_path: Path, option: str, value: str) -> N
 def test_a_notebook_gets_a_table() -> None:
     pytest.importorskip("pandas")
     result = detmap.evaluate(COCO, RESULTS)
-    assert result._repr_html_().count("<tr>") == 1 + len(result.metrics)
+    shown = result._repr_html_()
+    assert shown.count("<tr>") == 1 + len(result.metrics)
+    assert '<div class="tile"><span>AP50</span><b>60.60</b></div>' in shown
     assert result.to_frame().attrs["signature"] == result.signature
     with pytest.raises(errors.DetmapError, match="no table 'x'"):
         result.to_frame("x")
