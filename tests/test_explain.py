@@ -238,6 +238,20 @@ def test_no_more_than_five_are_named_and_the_classes_that_moved_most_come_first(
     assert scores == sorted(scores, reverse=True)
 
 
+def test_parts_of_two_inputs_are_averaged_over_their_orders_too() -> None:
+    others, parts = OTHERS["both"]
+    found = detmap.explain(TRUTH, FOUND, "voc2012", shapley=True, **others)
+    assert [step.name for step in found.steps] == parts
+    assert sum(step.shapley or Fraction(0) for step in found.steps) == found.total
+    other = {name: others[name] for name in ("other_detections",)}
+    alone = detmap.explain(TRUTH, FOUND, "voc2012", **other).total
+    last = (
+        found.total
+        - detmap.explain(TRUTH, FOUND, "voc2012", other_truth=others["other_truth"]).total
+    )
+    assert found.steps[1].shapley == (alone + last) / 2
+
+
 def test_the_same_input_explains_nothing() -> None:
     assert detmap.explain(TRUTH, FOUND, "voc2012", other_detections=FOUND).steps == ()
 
