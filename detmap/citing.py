@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from detmap.errors import counted
+from detmap.receipt import Receipt
 from detmap.version import __version__
 
 BENCHMARKS = {
@@ -42,38 +40,42 @@ DETMAP = """@software{{detmap,
 }}"""
 
 
-def sentence(receipt: Mapping[str, Any]) -> str:
+def sentence(receipt: Receipt) -> str:
     """What was measured, in one sentence."""
     name, value = _headline(receipt)
-    counts = receipt["counts"]
+    counts, rules = receipt.content["counts"], receipt.protocol
+    under = rules.title if rules.changes else rules.name
     shown = "undefined" if value is None else f"{100 * value:.2f}"
     images, objects, classes = (
         counted(counts[key], noun)
         for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
     )
     return (
-        f"{name} is {shown} on {images} with {objects} of {classes}, under the protocol "
-        f"{receipt['protocol']['name']} as computed by detmap "
-        f"{receipt['environment'].get('detmap', __version__)}."
+        f"{name} is {shown} on {images} with {objects} of {classes}, under the protocol {under}, "
+        f"as computed by detmap {_version(receipt)}."
     )
 
 
-def caption(receipt: Mapping[str, Any]) -> str:
+def caption(receipt: Receipt) -> str:
     """A table's caption, with the short signature."""
-    return f"{receipt['protocol']['summary']}. detmap, {receipt['short']}."
+    rules = receipt.protocol
+    told = rules.title if rules.changes else rules.summary
+    return f"{told}. detmap, {receipt.content['short']}."
 
 
-def bibtex(receipt: Mapping[str, Any]) -> list[str]:
+def bibtex(receipt: Receipt) -> list[str]:
     """The references of the benchmark, where it is known, and of detmap."""
-    name = receipt["protocol"]["name"]
-    texts = [text for word, text in BENCHMARKS.items() if word in name]
-    version = receipt["environment"].get("detmap", __version__)
-    return [*texts, DETMAP.format(version=version)]
+    texts = [text for word, text in BENCHMARKS.items() if word in receipt.protocol.name]
+    return [*texts, DETMAP.format(version=_version(receipt))]
 
 
-def _headline(receipt: Mapping[str, Any]) -> tuple[str, float | None]:
+def _version(receipt: Receipt) -> str:
+    return str(receipt.content["environment"].get("detmap", __version__))
+
+
+def _headline(receipt: Receipt) -> tuple[str, float | None]:
     """The first metric that the protocol names, and its value."""
-    metrics = receipt["metrics"]
-    first = str(receipt["protocol"]["metrics"][0])
+    metrics = receipt.content["metrics"]
+    first = receipt.protocol.metrics[0]
     name = first if first in metrics else next(iter(metrics), "")
     return name, metrics.get(name)

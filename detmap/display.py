@@ -29,7 +29,7 @@ def metric_table(
         for row in rows
     )
     header = ("metric", "IoU", "area", "max dets", "value")
-    return Table(f"{protocol.name}: {protocol.summary}", header, cells, name="metrics")
+    return Table(protocol.title, header, cells, name="metrics")
 
 
 def integrator_table(by_rule: Mapping[str, Mapping[str, float]]) -> Table:

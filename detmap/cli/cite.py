@@ -28,8 +28,8 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, print."""
     options.refuse_to_overwrite(arguments.output, [arguments.receipt])
-    content = receipts.read(arguments.receipt).content
-    parts = [citing.sentence(content), citing.caption(content), *citing.bibtex(content)]
+    known = receipts.read(arguments.receipt)
+    parts = [citing.sentence(known), citing.caption(known), *citing.bibtex(known)]
     text = "\n\n".join(parts)
     streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)
     return 0

@@ -52,9 +52,8 @@ def _add_choices(command: argparse.ArgumentParser) -> None:
     add(
         *("--iou", "--pos-threshold"),
         type=options.fraction,
-        default=0.5,
         metavar="T",
-        help="overlap of a match (default: 0.5)",
+        help="overlap of a match, in place of the protocol's thresholds (default: 0.5)",
     )
     add(
         *("--background", "--background-threshold"),
@@ -185,12 +184,13 @@ def run(arguments: argparse.Namespace) -> int:
         options.refuse_to_overwrite(each, inputs)
     chosen = choices(arguments)
     truth, detections, rules = reading.read(arguments)
+    iou = overlap(arguments.iou, rules)
     streams.progress(f"looking at {len(detections)} detections")
     found = diagnose(
         truth,
         detections,
         rules,
-        iou=arguments.iou,
+        iou=iou,
         background=arguments.background,
         threads=arguments.threads,
     )
@@ -211,6 +211,19 @@ def run(arguments: argparse.Namespace) -> int:
         output.write_tables(tables, arguments)
     output.write_notes((*truth.notes, *detections.notes))
     return 0
+
+
+def overlap(given: float | None, rules: Protocol) -> float:
+    """The overlap of a match.
+
+    Raises
+    ------
+    DetmapError : the protocol's thresholds were changed, which no diagnosis reads
+    """
+    if given is None and "iou.thresholds" in dict(rules.changes):
+        what = "is no rule of a diagnosis, which judges at one overlap"
+        raise DetmapError("iou.thresholds", what, "give it as --iou")
+    return 0.5 if given is None else given
 
 
 def write_errors(

@@ -59,7 +59,9 @@ def at(sampled: Sampled | None, q: int) -> Interval | None:
 
 
 def moved(value: float, difference: Difference | Pair | None) -> Number:
-    """B less A in points, with its interval and p-value where they are known."""
+    """B less A in points, with its interval and p-value where they are known; with its standard
+    error where there is no interval.
+    """
     if difference is None or math.isnan(value):
         return Number(points(value, sign=True))
     parts = []
@@ -67,6 +69,8 @@ def moved(value: float, difference: Difference | Pair | None) -> Number:
         parts.append(
             f"{points(difference.low, 1, sign=True)} to {points(difference.high, 1, sign=True)}"
         )
+    elif difference.se > 0:
+        parts.append(f"± {points(difference.se, 1)}")
     if not math.isnan(difference.p):
         parts.append(p_value(difference.p))
     return Number(points(value, sign=True), ", ".join(parts))

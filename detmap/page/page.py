@@ -67,8 +67,7 @@ def html(
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        protocol=first.result.protocol.name,
-        summary=first.result.protocol.summary,
+        protocol=first.result.protocol.title,
         counts=", ".join(
             counted(counts[key], noun)
             for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))

@@ -143,7 +143,17 @@ class Protocol(Immutable):
     def __repr__(self) -> str:
         changes = [f"{key}={value}" for key, value in self.changes]
         state = () if self.stock else ("custom",)
-        return outline(self, f"{self.name}.{self.version}", *state, *changes, self.summary)
+        prose = () if changes else (self.summary,)
+        return outline(self, f"{self.name}.{self.version}", *state, *changes, *prose)
+
+    @property
+    def title(self) -> str:
+        """Its name and summary; where a rule was changed its name and the changes, since the
+        summary speaks of what was there before.
+        """
+        if not self.changes:
+            return f"{self.name}: {self.summary}"
+        return f"{self.name} with {', '.join(f'{key}={value}' for key, value in self.changes)}"
 
     def as_dict(self) -> dict[str, Any]:
         """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""

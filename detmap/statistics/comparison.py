@@ -42,6 +42,7 @@ class Pair:
     low, high : confidence interval of the difference, less its bias
     p, p_adjusted : of no difference; adjusted for the number of comparisons
     mdd : the least true difference that this test would see four times out of five
+    why_not : why there is neither interval nor test; "" where there is one
     """
 
     a: str
@@ -54,10 +55,12 @@ class Pair:
     p: float
     p_adjusted: float
     mdd: float
+    why_not: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, undefined ones as None."""
-        return {key: or_none(value) for key, value in asdict(self).items()}
+        """Plain values, undefined ones and an empty reason as None."""
+        plain = {key: or_none(value) for key, value in asdict(self).items()}
+        return {**plain, "why_not": self.why_not or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +192,11 @@ class Maker:
         own: NDArray[np.float64] = self.paired.values
         return own[self.second] - own[self.first]
 
-    def p_of(self, difference: float, se: float) -> float:
+    def p_of(self, difference: float, se: float, why_not: str) -> float:
         """Two-sided, from z; 1 where nothing differs; none of too few images."""
         if difference == 0 and se == 0:
             return 1.0
-        if not self.trusted or math.isnan(difference) or not se > 0:
+        if not self.trusted or why_not or math.isnan(difference) or not se > 0:
             return math.nan
         return two_sided(difference / se)
 
@@ -218,7 +221,8 @@ class Maker:
         ]
         p = np.array(tests)
         same = (self.difference() == 0) & (own.se == 0)
-        return np.where(same, 1.0, p if self.trusted else np.nan)
+        trusted = np.array([self.trusted and not why for why in own.why_not])
+        return np.where(same, 1.0, np.where(trusted, p, np.nan))
 
     def pairs(self, p: NDArray[np.float64] | None = None) -> list[Pair]:
         """Every pair and metric; p-values adjusted over the pairs of a metric."""
@@ -228,13 +232,14 @@ class Maker:
         if p is None:
             p = np.array(
                 [
-                    [self.p_of(d, s) for d, s in zip(*each, strict=True)]
+                    [self.p_of(*one) for one in zip(*each, own.why_not, strict=True)]
                     for each in zip(difference.tolist(), own.se.tolist(), strict=True)
                 ]
             )
         for q in range(len(self.rows)):
+            why_not = [own.why_not[q]] * len(p)
             adjusted[:, q] = self.adjusted(
-                p[:, q], difference[:, q], own.se[:, q], own.draws[:, :, q]
+                p[:, q], difference[:, q], own.se[:, q], own.draws[:, :, q], why_not
             )
         for i, (a, b) in enumerate(own.pairs):
             for q, row in enumerate(self.rows):
@@ -244,10 +249,10 @@ class Maker:
                         self.names[a],
                         self.names[b],
                         row.name,
-                        *self.numbers(d, se, float(own.bias[i, q])),
+                        *self.numbers(d, se, float(own.bias[i, q]), own.why_not[q]),
                         float(p[i, q]),
                         float(adjusted[i, q]),
-                        self.mdd(se),
+                        *self.seen(d, se, own.why_not[q]),
                     )
                 )
         return pairs
@@ -260,21 +265,29 @@ class Maker:
                 differ = own.class_values[b, c] - own.class_values[a, c]
                 mine = np.flatnonzero(~np.isnan(differ))
                 se = own.class_se[i, c]
-                p = np.array([self.p_of(float(differ[k]), float(se[k])) for k in mine])
-                adjusted = self.adjusted(
-                    p, differ[mine], se[mine], own.class_draws[:, i, c][:, mine]
+                why_not = [own.class_why_not[c][k] for k in mine]
+                p = np.array(
+                    [
+                        self.p_of(float(differ[k]), float(se[k]), why)
+                        for k, why in zip(mine, why_not, strict=True)
+                    ]
                 )
-                for k, raw, fixed in zip(mine.tolist(), p.tolist(), adjusted, strict=True):
+                adjusted = self.adjusted(
+                    p, differ[mine], se[mine], own.class_draws[:, i, c][:, mine], why_not
+                )
+                for k, raw, fixed, why in zip(
+                    mine.tolist(), p.tolist(), adjusted, why_not, strict=True
+                ):
                     d, s = float(differ[k]), float(se[k])
                     rows.append(
                         ClassPair(
                             self.names[a],
                             self.names[b],
                             row.name,
-                            *self.numbers(d, s, float(own.class_bias[i, c, k])),
+                            *self.numbers(d, s, float(own.class_bias[i, c, k]), why),
                             raw,
                             fixed,
-                            self.mdd(s),
+                            *self.seen(d, s, why),
                             own.plans[0].matches.categories.names[k],
                         )
                     )
@@ -290,23 +303,34 @@ class Maker:
         difference: NDArray[np.float64],
         se: NDArray[np.float64],
         draws: NDArray[np.float64],
+        why_not: Sequence[str],
     ) -> list[float]:
-        """p-values for all together."""
+        """p-values for all together; those that have none do not count."""
         if self.adjust == "maxt":
-            adjusted = multiple.maxt(difference, se, draws)
+            untested = np.array([bool(why) for why in why_not], dtype=bool) & (se != 0)
+            adjusted = multiple.maxt(difference, np.where(untested, np.nan, se), draws)
             return [x if self.trusted or x == 1.0 else math.nan for x in adjusted]
         if self.adjust == "none":
             return [float(x) for x in p]
         return multiple.holm(p.tolist()) if self.adjust == "holm" else multiple.bh(p.tolist())
 
-    def numbers(self, d: float, se: float, bias: float) -> tuple[float, float, float, float]:
+    def numbers(
+        self, d: float, se: float, bias: float, why_not: str
+    ) -> tuple[float, float, float, float]:
         """Difference, standard error, low, high."""
+        if _untested(d, se, why_not):
+            return d, se, math.nan, math.nan
         half = normal(1 - self.alpha / 2) * se
         return d, se, d - bias - half, d - bias + half
 
-    def mdd(self, se: float) -> float:
-        """Source: the power of a two-sided z-test."""
-        return (normal(1 - self.alpha / 2) + normal(POWER)) * se
+    def seen(self, d: float, se: float, why_not: str) -> tuple[float, str]:
+        """The minimum detectable difference, or why there is none.
+
+        Source: the power of a two-sided z-test.
+        """
+        if why := _untested(d, se, why_not):
+            return math.nan, why
+        return (normal(1 - self.alpha / 2) + normal(POWER)) * se, ""
 
     def images(self) -> list[tuple[str, str, str, float]]:
         """The units that moved the first metric most, of each pair."""
@@ -330,7 +354,8 @@ class Maker:
                 low, high = sorted((place[pair.a], place[pair.b]))
                 apart.add((low, high))
         letters = [""] * len(order)
-        together = multiple.groups(len(order), apart) if self.trusted else []
+        tested = self.trusted and not any(p.why_not for p in pairs if p.metric == metric)
+        together = multiple.groups(len(order), apart) if tested else []
         for number, members in enumerate(together):
             for at in members:
                 letters[at] += _letter(number)
@@ -354,6 +379,11 @@ class Maker:
         """Rules and data, with the method."""
         test = f"{self.test}+{self.adjust}"
         return f"{common}|{drawing_signature(test, n, seed, self.paired.units)}"
+
+
+def _untested(d: float, se: float, why_not: str) -> str:
+    """The reason, where it stands: two that do not differ in anything need no test."""
+    return "" if d == 0 and se == 0 else why_not
 
 
 def _letter(number: int) -> str:

@@ -71,10 +71,17 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
     drop = gate.points / 100
     told = (
-        f"{of} {100 * pair.difference:+.2f} points (standard error {100 * pair.se:.2f}; "
-        f"allowed drop {gate.points:g}; this split of {comparison.units.n:,} "
-        f"{comparison.units.noun} sees {100 * pair.mdd:.2f}"
+        f"{of} {100 * pair.difference:+.2f} points (standard error "
+        f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
+        f"allowed drop {gate.points:g}; "
     )
+    if pair.why_not:
+        told += f"no test of it holds its level: {pair.why_not}"
+    else:
+        told += (
+            f"this split of {comparison.units.n:,} {comparison.units.noun} sees "
+            f"{100 * pair.mdd:.2f}"
+        )
     if pair.mdd > drop > 0:
         told += (
             f", it cannot see a drop of {gate.points:g}: that needs about "
@@ -89,7 +96,8 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         ratio = margin / pair.se
         passed = ratio >= -z if gate.kind == "fail-if-drop" else ratio > z
     else:
-        passed = margin >= 0
+        unknown = math.isnan(pair.se) and gate.kind == "require-within"
+        passed = margin >= 0 and not unknown
     verdict = "PASS" if passed else "FAIL"
     asked = "no drop of more than" if gate.kind == "fail-if-drop" else "shown to be within"
     return Verdict(passed, f"{verdict} ({asked} {gate.points:g} points, alpha {alpha:g}): {told}")

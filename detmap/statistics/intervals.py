@@ -22,6 +22,7 @@ from detmap.errors import DataError
 from detmap.matches import Matches
 from detmap.metrics import MetricRow
 from detmap.statistics import replicates as drawing
+from detmap.statistics import support
 from detmap.statistics.influence import Influence, influence
 from detmap.statistics.quantiles import student
 from detmap.statistics.readings import Plan, plan
@@ -29,9 +30,7 @@ from detmap.statistics.units import Units, units
 from detmap.tables import Note
 
 METHODS = ("influence", "percentile")
-LEAST_UNITS = 81  # of a single class: with fewer an interval of a strong detector holds too rarely
 FEW_UNITS = 3
-MOST_LOST = 0.05  # of the replicates, in which a number may be undefined
 CLIP = 1e-3  # from 0 and 1, on the logit scale
 
 
@@ -270,17 +269,14 @@ class Maker:
                 se = spread(defined) * ratio
             if self.method == "percentile":
                 se = spread(defined)
-            if lost > MOST_LOST * len(sampled):
+            if lost > support.MOST_LOST * len(sampled):
                 why = f"undefined in {lost} of {len(sampled)} replicates"
         if not why and self.method == "percentile":
             tail = (1 - self.level) / 2
             low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
             return Interval(value, se, low, high, bias, self.level)
-        if not why and single is not None and single < LEAST_UNITS:
-            why = (
-                f"a single class on {single} {self.units.noun}: an interval does not hold what it "
-                f"promises below {LEAST_UNITS}"
-            )
+        if not why and single is not None:
+            why = support.of_class(single, self.units)
         if why:
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         if single is not None and value in (0.0, 1.0):

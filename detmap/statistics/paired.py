@@ -16,6 +16,7 @@ from detmap import aggregation
 from detmap.curves import Scores
 from detmap.matches import Matches
 from detmap.statistics import replicates as drawing
+from detmap.statistics import support
 from detmap.statistics.influence import Mixer, each_class, variance
 from detmap.statistics.intervals import spread
 from detmap.statistics.readings import Plan, plan
@@ -34,6 +35,8 @@ class Paired:
     moved : (m, Q, U) influence on the metrics, with the leverage correction
     se, bias : (P, Q); class_se, class_bias : (P, C, K)
     draws : (B, P, Q) the differences in the replicates; class_draws : (B, P, C, K)
+    why_not : (Q,) why the differences of a metric have no interval, "" for none; class_why_not :
+        (C, K)
     """
 
     plans: list[Plan]
@@ -48,6 +51,8 @@ class Paired:
     class_bias: NDArray[np.float64]
     draws: NDArray[np.float64]
     class_draws: NDArray[np.float64]
+    why_not: list[str]
+    class_why_not: list[list[str]]
 
 
 def pair_up(
@@ -82,7 +87,7 @@ def pair_up(
             for _, scores in results
         ]
     )
-    moved, class_se = _influence(plans, units, pairs, threads)
+    moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
     of_all = len(plans)
     sampled = [
@@ -106,6 +111,16 @@ def pair_up(
             if row.kind == "AP":
                 flat = class_draws[:, :, c].reshape(n, -1)
                 class_se[:, c] = _spreads(flat).reshape(class_se[:, c].shape)
+    why_not = [_why_not(plans[0], q, n_units, units) for q in range(len(rows))]
+    for q, why in enumerate(why_not):
+        if why:  # the replicates see that other samples have other classes
+            se[:, q] = _spreads(draws[:, :, q])
+    class_why_not = [
+        [support.of_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
+    ]
+    for c, s in enumerate(plans[0].of_class):
+        alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
+        class_se[:, c, alone] = np.nan  # one unit says nothing of the others
     first, second = (list(side) for side in zip(*pairs, strict=True))
     return Paired(
         plans,
@@ -120,24 +135,37 @@ def pair_up(
         _mean(class_draws) - (class_values[second] - class_values[first]),
         draws,
         class_draws,
+        why_not,
+        class_why_not,
     )
+
+
+def _why_not(first: Plan, q: int, n_units: NDArray[np.int64], units: Units) -> str:
+    """Why the differences of a metric have no interval."""
+    here = n_units[first.of_metric[q]]
+    alone = np.flatnonzero(first.has_objects()[q])
+    if len(alone) == 1 and first.protocol.mean.undefined == "skip":
+        return support.of_class(int(here[alone[0]]), units)
+    return support.of_mean(first.shares()[q], here, units)
 
 
 def _influence(
     plans: list[Plan], units: Units, pairs: list[tuple[int, int]], threads: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(m, Q, U) influence on metrics and (P, C, K) standard errors of the differences of
-    classes.
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """(m, Q, U) influence on metrics, (P, C, K) standard errors of the differences of classes, and
+    (S, K) units with an object to find.
     """
     first = plans[0]
     n_metrics, n_classes = len(first.metrics), len(first.positives)
     uncorrected, moved = np.zeros((2, len(plans), n_metrics, units.n))
     class_se = np.full((len(pairs), len(first.of_class), n_classes), np.nan)
+    n_units = np.zeros((len(first.readings.area), n_classes), np.int64)
     mixers = [Mixer(each) for each in plans]
     streams = zip(*(each_class(each, units, threads) for each in plans), strict=True)
     for k, each in enumerate(streams):
         for i, mixer in enumerate(mixers):
             mixer.add(k, each[i], uncorrected[i], moved[i])
+        n_units[:, k] = each[0].n_units
         fixed = [one.corrected for one in each]
         for p, (a, b) in enumerate(pairs):
             for c, s in enumerate(first.of_class):
@@ -145,7 +173,7 @@ def _influence(
                     class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
     for i, mixer in enumerate(mixers):
         mixer.finish(uncorrected[i], moved[i])
-    return moved, class_se
+    return moved, class_se, n_units
 
 
 def _spreads(draws: NDArray[np.float64]) -> NDArray[np.float64]:

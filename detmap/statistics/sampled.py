@@ -20,9 +20,10 @@ from detmap.matches import Matches
 from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.parallel import in_order
 from detmap.statistics import replicates as drawing
+from detmap.statistics import support
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.influence import influence, variance
-from detmap.statistics.intervals import MOST_LOST, Interval, Maker, logit_interval, spread
+from detmap.statistics.intervals import Interval, Maker, logit_interval, spread
 from detmap.statistics.multiple import holm
 from detmap.statistics.quantiles import normal, student, two_sided
 from detmap.statistics.readings import plan
@@ -44,6 +45,8 @@ class Sampled:
     units : what was drawn
     intervals : one a number
     moved : (Q, U) influence of each unit, with the leverage correction; None where it is not known
+    rare : (Q,) why a difference of the number has no interval, though it has one itself; "" for
+        nothing; empty where that holds of all
     """
 
     values: Floats
@@ -51,13 +54,15 @@ class Sampled:
     units: Units
     intervals: tuple[Interval, ...]
     moved: Floats | None = None
+    rare: tuple[str, ...] = ()
 
     def some(self, places: Sequence[int]) -> Sampled:
         """Some of the numbers."""
         at = np.array(places, dtype=np.int64)
         moved = None if self.moved is None else self.moved[at]
         intervals = tuple(self.intervals[q] for q in places)
-        return Sampled(self.values[at], self.draws[:, at], self.units, intervals, moved)
+        rare = tuple(self.rare[q] for q in places) if self.rare else ()
+        return Sampled(self.values[at], self.draws[:, at], self.units, intervals, moved, rare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,8 @@ def of_ap(
     interval = Maker(planned, moved, sample, units, LEVEL, "influence").of_metric(0, value)
     by_draws = protocol.ap.integrator == "eleven_point"
     known = None if by_draws else moved.corrected
-    return Sampled(np.array([value]), sample.metrics, units, (interval,), known)
+    rare = support.of_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
+    return Sampled(np.array([value]), sample.metrics, units, (interval,), known, (rare,))
 
 
 def of_parts(
@@ -148,7 +154,7 @@ def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interva
     se = spread(known)
     bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else nan
     why = ""
-    if lost > MOST_LOST * len(draws):
+    if lost > support.MOST_LOST * len(draws):
         why = f"undefined in {lost} of {len(draws)} replicates"
     elif n_units < FEW:
         why = f"on {n_units} {units.noun}, fewer than {FEW}"
@@ -173,14 +179,22 @@ def less(after: Sampled, before: Sampled) -> Sampled:
     moved = None
     if after.moved is not None and before.moved is not None:
         moved = after.moved - before.moved
+    rare = after.rare or before.rare
     intervals = []
     for q, value in enumerate(values.tolist()):
         known = draws[:, q][~np.isnan(draws[:, q])]
         se = spread(known) if moved is None else math.sqrt(variance(moved[q]))
         bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else math.nan
+        lost = rare[q] if rare else ""
+        why = lost or after.intervals[q].why_not or before.intervals[q].why_not
+        if lost:  # the replicates see that other samples have other classes
+            se = spread(known)
+        if why and (value != 0 or se != 0):
+            intervals.append(Interval(value, se, math.nan, math.nan, bias, LEVEL, why))
+            continue
         half = normal((1 + LEVEL) / 2) * se
         intervals.append(Interval(value, se, value - bias - half, value - bias + half, bias, LEVEL))
-    return Sampled(values, draws, after.units, tuple(intervals), moved)
+    return Sampled(values, draws, after.units, tuple(intervals), moved, rare)
 
 
 def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:
@@ -204,7 +218,7 @@ def _p(apart: Interval, units: Units) -> float:
     """As in a comparison of detectors: from z; none of too few units."""
     if apart.value == 0 and apart.se == 0:
         return 1.0
-    if units.n < LEAST_UNITS or math.isnan(apart.value) or not apart.se > 0:
+    if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
         return math.nan
     return two_sided(apart.value / apart.se)
 
@@ -218,4 +232,5 @@ def joined(each: Sequence[Sampled]) -> Sampled:
         each[0].units,
         tuple(interval for one in each for interval in one.intervals),
         np.concatenate(known) if len(known) == len(each) else None,
+        tuple(why for one in each for why in one.rare or ("",) * len(one.values)),
     )

@@ -13,6 +13,7 @@ from detmap.statistics.ties import Tied
 
 HEADER = ("value", "SE", "low", "high", "bias")
 MARK = "*"
+MDD = "the least true difference that this test would see four times out of five"
 
 
 def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
@@ -78,11 +79,11 @@ def _cells(one: Interval) -> tuple[float, ...]:
     return one.value, one.se, one.low, one.high, one.bias
 
 
-def _marked(name: str, one: Interval) -> str:
+def _marked(name: str, one: Interval | Pair) -> str:
     return name + MARK if one.why_not else name
 
 
-def _reasons(intervals: Mapping[Any, Interval]) -> tuple[str, ...]:
+def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
     """Why some have none: the first reason, and how many more there are."""
     reasons = [one.why_not for one in intervals.values() if one.why_not]
     if not reasons:
@@ -97,19 +98,20 @@ def of_comparison(comparison: Comparison) -> list[Table]:
     several = len(comparison.names) > 2
     metric = comparison.pairs[0].metric
     level = f"{100 * (1 - comparison.alpha):g} %"
+    letters = any(letters for *_, letters in comparison.leaderboard)
     tables.append(
         Table(
             f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
             ("detector", metric, "group"),
             comparison.leaderboard,
-            ("who shares a letter cannot be told apart",),
+            ("who shares a letter cannot be told apart",) if letters else (),
             name="leaderboard",
         )
     )
     names = ("a", "b") if several else ()
     header = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
     rows = tuple(
-        (*((one.a, one.b) if several else ()), one.metric, *_differences(one))
+        (*((one.a, one.b) if several else ()), _marked(one.metric, one), *_differences(one))
         for one in comparison.pairs
     )
     title = (
@@ -123,8 +125,9 @@ def of_comparison(comparison: Comparison) -> list[Table]:
             (*names, "metric", *header),
             rows,
             (
-                "MDD: the least true difference that this test would see four times out of five",
+                *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
                 *_needed(comparison),
+                *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
             ),
             name="pairs",
         )
@@ -135,9 +138,15 @@ def of_comparison(comparison: Comparison) -> list[Table]:
             f"classes that moved most, adjusted by {comparison.adjust}",
             (*names, "class", "metric", *header),
             tuple(
-                (*((one.a, one.b) if several else ()), one.name, one.metric, *_differences(one))
+                (
+                    *((one.a, one.b) if several else ()),
+                    one.name,
+                    _marked(one.metric, one),
+                    *_differences(one),
+                )
                 for one in moved
             ),
+            _reasons({(one.a, one.b, one.name, one.metric): one for one in moved}),
             name="classes",
         )
     )

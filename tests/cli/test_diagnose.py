@@ -24,6 +24,14 @@ def test_the_summary_says_what_costs_most() -> None:
     assert max(map(len, outcome.out.splitlines())) <= 80
 
 
+def test_thresholds_that_it_would_not_read_are_refused() -> None:
+    changed = ("--set", "iou.thresholds=[0.6]")
+    outcome = run("diagnose", COCO, RESULTS, *changed)
+    assert outcome.code == 2
+    assert "give it as --iou" in outcome.err
+    assert "AP at IoU 0.6 is" in run("diagnose", COCO, RESULTS, *changed, "--iou", 0.6).out
+
+
 def test_json_has_every_part() -> None:
     content = json.loads(run("diagnose", COCO, RESULTS, "--format", "json").out)
     assert content["tide"]["AP50"] == pytest.approx(60.59881102688345, abs=1e-12)

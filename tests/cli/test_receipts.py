@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,24 @@ def test_words_for_a_paper(known: Path, tmp_path: Path) -> None:
     assert "coco-bbox.2 " in outcome.out
     assert [text.count(kind) for text in [outcome.out] for kind in ("@inpro", "@soft")] == [1, 1]
     assert run("cite", known, "-o", known).code == 2
+
+
+@pytest.mark.slow
+def test_a_changed_rule_takes_the_place_of_the_summary(tmp_path: Path) -> None:
+    """The summary of voc2007 says "11-point AP at IoU 0.5", which neither is then."""
+    file, page = tmp_path / "run.json", tmp_path / "page.html"
+    for change in ("iou.thresholds=[0.6]", "ap.integrator=all_points"):
+        changed = ("-p", "voc2007", "--set", change)
+        told = run("eval", VOC, TEXT, *changed, "--receipt", file)
+        cited = run("cite", file).out
+        assert run("report", VOC, TEXT, *changed, "-o", page).code == 0
+        lead = page.read_text().split('class="lead">')[1].split("</p>")[0]
+        shown = change if "[" in change else 'ap.integrator="all_points"'
+        for text in (told.out.split("images")[0], cited.split("@")[0], unescape(lead)):
+            assert f"voc2007 with {shown}" in text
+            assert "IoU 0.5" not in text
+            assert "11-point" not in text
+    assert "PASCAL VOC 2007: 11-point" in run("eval", VOC, TEXT, "-p", "voc2007").out
 
 
 def test_a_short_signature() -> None:

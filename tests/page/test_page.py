@@ -121,15 +121,15 @@ def test_an_interval_stands_beside_every_number(sample: bytes, table: str) -> No
 
 
 def test_p_values_stand_beside_differences(tmp_path: Path) -> None:
-    """The sample twice, so that there are enough images."""
+    """The sample four times, so that there are enough images, of each class too."""
     content = json.loads(COCO.read_text())
     found = [json.loads(path.read_text()) for path in BOTH]
-    shift = 1000
-    for rows in (content["annotations"], *found):
-        rows += [{**row, "image_id": row["image_id"] + shift} for row in rows]
-    for row in content["annotations"][len(content["annotations"]) // 2 :]:
-        row["id"] += 10**6
-    content["images"] += [{**row, "id": row["id"] + shift} for row in content["images"]]
+    for shift in (1000, 2000):
+        for rows in (content["annotations"], *found):
+            rows += [{**row, "image_id": row["image_id"] + shift} for row in rows]
+        for row in content["annotations"][len(content["annotations"]) // 2 :]:
+            row["id"] += 1000 * shift
+        content["images"] += [{**row, "id": row["id"] + shift} for row in content["images"]]
     truth = detmap.read_truth(make.write(tmp_path / "truth.json", content))
     tables = {
         name: detmap.read_detections(make.write(tmp_path / f"{name}.json", rows), truth)

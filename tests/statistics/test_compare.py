@@ -15,6 +15,7 @@ import detmap
 from detmap.statistics import gate as gates
 from detmap.statistics import multiple, permutation
 from detmap.statistics import replicates as drawing
+from detmap.statistics.sampled import differences, of_ap
 from detmap.statistics.units import units
 from tests import builders as make
 from tests.real.conftest import DATA
@@ -100,6 +101,72 @@ def test_a_brute_force_paired_test(integrator: str) -> None:
     assert one.high - one.low == pytest.approx(2 * 1.9599640 * one.se, rel=1e-6)
     assert one.difference < 0
     assert one.p < 0.05
+
+
+def with_rare_classes() -> list[detmap.Matches]:
+    """A class that is on all of 120 images, and three that are on one image each, of which the
+    second detector misses two."""
+    ids, box = list(range(120)), [0.0, 0.0, 10.0, 10.0]
+    objects = [(i, 0) for i in ids] + [(7, 1), (40, 2), (90, 3)]
+    truth = detmap.truth_from_arrays(
+        [i for i, _ in objects],
+        [k for _, k in objects],
+        [box] * len(objects),
+        images=ids,
+        categories={0: "common", 1: "x", 2: "y", 3: "z"},
+    )
+    made = []
+    for missed in ([], [(7, 1), (90, 3)]):
+        rows = [each for each in objects if each not in missed and (each[0] % 5 or each[1])]
+        scores = [1 - n / 1000 for n in range(len(rows))]
+        images, labels = (list(column) for column in zip(*rows, strict=True))
+        found = detmap.detections_from_arrays(truth, images, labels, [box] * len(rows), scores)
+        made.append(detmap.match(truth, found, "voc2012"))
+    return made
+
+
+@pytest.mark.parametrize("test", ["z", "plain-permutation"])
+def test_rare_classes_have_no_interval_and_the_error_of_a_naive_bootstrap(test: str) -> None:
+    """Standard errors that knew nothing of lost classes were a third of what resampling gives, and
+    the interval did not hold its own estimate."""
+    first, second = with_rare_classes()
+    found = detmap.compare(first, second, replicates=300, test=test)
+    one = found.pairs[0]
+    assert one.difference == pytest.approx(-0.5)
+    rng = np.random.default_rng(1)
+    naive = []
+    for _ in range(200):
+        w = np.bincount(rng.integers(0, 120, 120), minlength=120).astype(float)
+        a, b = (detmap.summarize(each, weights=w).metrics["mAP"] for each in (first, second))
+        naive.append(b - a)
+    assert one.se == pytest.approx(np.std(naive), rel=0.1)
+    assert "3 of 4 classes are on one or two images: a replicate loses 2" in one.why_not
+    assert all(map(math.isnan, (one.low, one.high, one.p, one.p_adjusted, one.mdd)))
+    assert [letters for *_, letters in found.leaderboard] == ["", ""]
+    lost = next(each for each in found.classes if each.name == "x")
+    assert (lost.difference, "a single class on 1 image:" in lost.why_not) == (-1, True)
+    assert all(map(math.isnan, (lost.se, lost.low, lost.high, lost.p, lost.p_adjusted)))
+    common = next(each for each in found.classes if each.name == "common")
+    assert (common.difference, common.p, common.why_not) == (0, 1, "")
+    for kind, drop, passed in (
+        ("fail-if-drop", 99.0, False),
+        ("fail-if-drop", 100.0, True),
+        ("require-within", 100.0, False),
+    ):
+        verdict = gates.judge(found, gates.Gate(kind, drop, "AP", "x"), 0.05)
+        assert verdict.passed is passed
+        assert "standard error unknown" in verdict.line
+        assert "no test of it holds its level" in verdict.line
+
+
+def test_a_difference_of_a_difference_keeps_to_the_same_rule() -> None:
+    first, second = with_rare_classes()
+    drawn = units(first.image_ids)
+    after, before = (of_ap(each, drawn, 100, 0) for each in (second, first))
+    own = differences(after, before)[0]
+    assert own.value == pytest.approx(-0.5)
+    assert own.se > 0.1
+    assert all(map(math.isnan, (own.low, own.high, own.p)))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS.values())
@@ -200,7 +267,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     assert told.code == 0
     content = json.loads(told.out)
     keys = ["a", "b", "metric", "difference", "se", "low", "high", "p", "p_adjusted", "mdd"]
-    assert [list(pair) for pair in content["pairs"]] == [keys]
+    assert [list(pair) for pair in content["pairs"]] == [[*keys, "why_not"]]
     assert (content["pairs"][0]["a"], content["pairs"][0]["b"]) == ("old", "new")
     values = [detmap.evaluate(SHAPES, each).metrics["mAP"] for each in (A, B)]
     assert content["pairs"][0]["difference"] == values[1] - values[0]

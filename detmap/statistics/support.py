@@ -1,0 +1,51 @@
+"""Whether the images at hand can bear an interval or a test, and why not.
+
+A sample of other images would have other rare classes: what a class on one image is worth, and
+whether it is in the mean at all, is not to be seen in how much each image moves the number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.statistics.units import Units
+
+LEAST_UNITS = 81  # of a single class: with fewer an interval of a strong detector holds too rarely
+MOST_LOST = 0.05  # of the replicates, or of the classes of a mean in them, that may be undefined
+
+
+def of_class(n_units: int, units: Units) -> str:
+    """Why a number of a single class has no interval; "" where nothing speaks against one.
+
+    Parameters
+    ----------
+    n_units : with an object of the class
+    """
+    if n_units >= LEAST_UNITS:
+        return ""
+    noun = units.noun if n_units != 1 else units.noun[:-1]
+    return (
+        f"a single class on {n_units} {noun}: an interval does not hold what it promises below "
+        f"{LEAST_UNITS}"
+    )
+
+
+def of_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
+    """Why a difference of means over classes has no interval: replicates lose too many of them.
+
+    Parameters
+    ----------
+    shares : (K,) the weight of each class in the mean
+    n_units : (K,) units with an object of the class; a class without any is none of the mean
+    """
+    there = n_units > 0
+    lost = float((shares[there] * (1 - n_units[there] / units.n) ** units.n).sum())
+    total = float(shares[there].sum())
+    if lost <= MOST_LOST * total:
+        return ""
+    rare = int((n_units[there] <= 2).sum())
+    return (
+        f"{rare} of {int(there.sum())} classes are on one or two {units.noun}: a replicate loses "
+        f"{lost / total:.0%} of the mean"
+    )
