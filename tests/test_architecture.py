@@ -48,8 +48,8 @@ LAYERS = (
     ("pictures",),
     ("statistics",),
     ("result", "ranking"),
-    ("evaluate", "receipt", "citing"),
-    ("comparing",),
+    ("evaluate", "receipt"),
+    ("comparing", "citing"),
     ("diagnosis",),
     ("tools", "evaluator", "distributed"),
     ("explaining",),
@@ -115,6 +115,7 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
     """
     by_method = {
         "protocol.metrics": "protocol.rows",
+        "protocol.summary": "protocol.title",
         "ap.integrator": "ap.rule",
         "ap.grid": "ap.points",
         "ap.eleven": "ap.points",
