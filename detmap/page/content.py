@@ -34,7 +34,7 @@ GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
 MANY = 200_000  # detections from which on there are fewer replicates
 REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
-OF_SUMS, OF_LISTS = (496, 208), (96, 48)  # whole batches
+OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
 
