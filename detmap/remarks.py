@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from detmap.catalog import distinct
 from detmap.errors import few
 from detmap.matches import Matches
 from detmap.overview import Overview
@@ -78,3 +81,15 @@ def stops(verdicts: Matches | Overview) -> list[Note]:
         for stop, (count, text) in conditions.items()
         if count and stop in verdicts.protocol.ranking.stops_at
     ]
+
+
+def of_slice(matches: Matches) -> Matches:
+    """Matches on some images, with a note where the order of equal scores is that of all images."""
+    n_tied = 0 if matches.protocol.image_by_image() else matches.n_tied()
+    if not n_tied:
+        return matches
+    text = (
+        "detections of a slice share their score with another, and stand there as the order of all "
+        "images has them: an evaluation of these images alone may give another number"
+    )
+    return replace(matches, notes=distinct(matches.notes, [Note("order-of-whole", text, n_tied)]))

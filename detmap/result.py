@@ -235,14 +235,15 @@ class Result:
 
     def select(self, image_ids: ArrayLike) -> Result:
         """The result of some of the images alone, given by their ids: in every bit that of an
-        evaluation of truth and detections restricted to them.
+        evaluation of truth and detections restricted to them, unless a note says that the
+        protocol's order of equal scores is that of all images.
 
         Raises
         ------
         DetmapError : an image that was not evaluated, or the rows lie elsewhere
         """
         whole, weights = self.matches, self.weights
-        matches = whole.select(image_ids)
+        matches = remarks.of_slice(whole.select(image_ids))
         if weights is not None:
             weights = weights[np.isin(whole.image_ids, matches.image_ids)]
         return Result(matches, curves.scores(matches, weights=weights), weights)

@@ -89,6 +89,7 @@ def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
     """
     changed = {key for key, _ in protocol.changes}
     either = {"crowd", "difficult"} if truth.roles.keys() & {"crowd", "difficult"} else set()
+    either -= {role for role in either if f"matching.neutral.{role}" in changed}
     notes = []
     for role, what in protocol.matching.neutral:
         stock = protocol.stock and f"matching.neutral.{role}" not in changed

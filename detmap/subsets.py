@@ -64,6 +64,19 @@ def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
     )
 
 
+def named_flags(protocol: Protocol) -> list[str]:
+    """The flags of other formats that a protocol asks for by name, where a record may have one as
+    a key of its own: ``difficult``, under VOC's rule or where somebody gave it a meaning.
+
+    COCO's own evaluators read no such key, so its stock protocols do not: their ``difficult`` is
+    VOC's files' alone.
+    """
+    told = not protocol.stock or "matching.neutral.difficult" in dict(protocol.changes)
+    what = dict(protocol.matching.neutral).get("difficult", "count")
+    asked = told or protocol.matching.rule == "best_any"
+    return ["difficult"] if asked and what != "count" else []
+
+
 def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
     """Roles and subsets of the objects.
 

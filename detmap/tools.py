@@ -23,7 +23,13 @@ from detmap.protocol import Protocol, load, tools
 from detmap.result import Result
 from detmap.tables import Detections, Note, Truth
 
+SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
+"""Protocols that restate a tool where it compares something else than boxes."""
+BOXES_ALONE = Note(
+    "tool-boxes", "what this tool does with masks and keypoints is not restated: no number", 1
+)
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
+REMARKS |= {BOXES_ALONE.code: "boxes"}
 """Notes that say how far a tool's number can be had at all, in a word."""
 
 
@@ -67,7 +73,8 @@ def numbers(
 ) -> list[ToolNumber]:
     """What each tool gives, in the order of their names.
 
-    Where two tools match by the same rules, they are matched once.
+    Where two tools match by the same rules, they are matched once. Where the stock protocol
+    compares masks or keypoints, a tool that is restated for boxes alone has no number.
 
     Parameters
     ----------
@@ -87,7 +94,14 @@ def numbers(
     _, base = headline(known.result(stock))
     found = []
     for name in tools() if names is None else names:
-        result = known.result(load(name))
+        rules = load(name)
+        if rules.iou.of != stock.iou.of:
+            if (name, stock.iou.of) not in SHAPED:
+                nothing = float("nan")
+                found.append(ToolNumber(name, "", nothing, nothing, (BOXES_ALONE,)))
+                continue
+            rules = load(SHAPED[name, stock.iou.of])
+        result = known.result(rules)
         metric, value = headline(result)
         notes = tuple(note for note in result.notes if note.code in REMARKS)
         found.append(ToolNumber(name, metric, value, value - base, notes))

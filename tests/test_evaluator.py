@@ -730,3 +730,11 @@ def test_what_is_done_to_the_metrics_stays_with_the_caller() -> None:
     stream.update(*one(1))
     stream.compute().metrics["AP"] = 9
     assert stream.compute().metrics["AP"] < 1.1
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_names_without_an_order_are_refused(kind: type) -> None:
+    with pytest.raises(DataError, match="which has no order"):
+        Evaluator("coco-bbox", classes=kind(["cat", "dog"]))
+    assert len(Evaluator("coco-bbox", classes=kind([1, 2])).categories) == 2
+    assert Evaluator("coco-bbox", classes={"b": 1, "a": 2}.keys()).categories.names == ("b", "a")

@@ -200,3 +200,49 @@ def test_the_flag_of_lvis_comes_in_batches_too() -> None:
     found = {"boxes": BOXES[:1], "labels": [1], "scores": [0.5]}
     stream.update([found], [{"boxes": BOXES[:2], "labels": [1, 1], "ignore": [0, 1]}])
     assert stream.matches.n_objects()[0, 0] == 1
+
+
+# ---- VOC's flag as a key of COCO's records
+
+DIFFICULT = [{"difficult": int(o)} for o in OCCLUDED]
+OWN = {"matching.neutral.difficult": "ignore"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "to_find"),
+    [
+        ("voc2012", {}, 2),
+        ("voc2007-python", {}, 2),
+        ("coco-bbox", OWN, 2),
+        ("coco-bbox", {}, 4),  # as pycocotools, which reads no such key
+        ("voc2012", {"matching.neutral.difficult": "count"}, 4),
+    ],
+)
+def test_a_flag_of_voc_in_records_of_coco(
+    protocol: str, settings: dict[str, str], to_find: int, tmp_path: Path
+) -> None:
+    result = detmap.evaluate(*write(tmp_path, *DIFFICULT), protocol, settings=settings)
+    assert result.counts()["objects"] == to_find
+
+
+@pytest.mark.parametrize("protocol", ["voc2012", "coco-bbox"])
+def test_records_without_that_flag_are_read_as_ever(protocol: str, tmp_path: Path) -> None:
+    files = write(tmp_path, {}, {}, {}, {})
+    result = detmap.evaluate(*files, protocol)
+    tables = detmap.read_truth(files[0]), detmap.read_truth(files[0], roles=["difficult"])
+    assert [list(truth.roles) for truth in tables] == [["crowd"], ["crowd"]]
+    found = detmap.read_detections(files[1], tables[0])
+    assert detmap.evaluate(tables[0], found, protocol).signature == result.signature
+
+
+def test_a_flag_that_was_asked_for_and_is_nowhere_is_told(tmp_path: Path) -> None:
+    result = detmap.evaluate(*write(tmp_path, {}, {}, {}, {}), "coco-bbox", settings=OWN)
+    assert "role-missing" in {note.code for note in result.notes}
+
+
+def test_the_targets_of_a_stream_need_no_such_flag() -> None:
+    stream = Evaluator("voc2012", classes=["cat"])
+    box = np.array([[0.0, 0, 9, 9]])
+    target = {"boxes": box, "labels": np.array([0])}
+    stream.update([target | {"scores": np.array([0.9])}], [target])
+    assert stream.compute().metrics["mAP"] == 1

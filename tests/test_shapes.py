@@ -19,6 +19,7 @@ from detmap.kernels.runs import count_runs, read_runs
 from detmap.matching import match
 from detmap.overlaps.masks import Masks
 from detmap.overlaps.polygons import _check_polygons
+from tests import builders as make
 from tests.drawing import SEEDS, CocoData
 from tests.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
 from tests.shapes import difference
@@ -330,3 +331,47 @@ def test_packed_runs_are_read_as_pycocotools_writes_them(seed: int) -> None:
     assert counts[1::2].sum() == image.sum()
     for pixels_ in (height * width + 1, height * width - 1):
         assert read_runs(text, off, np.array([pixels_]), run_off, counts) == 0
+
+
+# ---- messages
+
+SQUARE = [[0, 0, 4, 0, 4, 4, 0, 4]]
+
+
+def files_of(folder: Path, kind: str, objects: dict[str, Any], found: dict[str, Any]) -> list[Path]:
+    """One object and one detection, with masks or keypoints."""
+    shape = {"segmentation": SQUARE} if kind == "masks" else {"keypoints": [1, 1, 2] * 17}
+    truth = make.instances(annotations=[make.annotation(**shape, num_keypoints=17) | objects])
+    results = [make.without(make.detection(**shape), "bbox") | found]
+    return [make.write(folder / "gt.json", truth), make.write(folder / "dt.json", results)]
+
+
+@pytest.mark.parametrize("score", ["0.5", True, None])
+@pytest.mark.parametrize("kind", ["masks", "keypoints"])
+def test_a_score_that_is_no_number_is_what_is_wrong(kind: str, score: Any, tmp_path: Path) -> None:
+    protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}[kind]
+    with pytest.raises(DataError, match=r"\[0\]\.score: .* is not a number"):
+        detmap.evaluate(*files_of(tmp_path, kind, {}, {"score": score}), protocol)
+
+
+def test_an_area_that_is_missing_is_that_of_the_pixels(tmp_path: Path) -> None:
+    truth, _ = files_of(tmp_path, "masks", {"area": None}, {})
+    table = detmap.read_truth(truth, shapes="masks")
+    assert table.area.tolist() == [16]
+    assert [str(note) for note in table.notes if note.code == "area-missing"] == [
+        "1 annotations give no area: the number of pixels of their mask is used"
+    ]
+
+
+def test_a_mask_on_an_image_without_a_size_says_which_is_unknown(tmp_path: Path) -> None:
+    files = files_of(tmp_path, "masks", {}, {})
+    files[0].write_text(files[0].read_text().replace('"height": 80', '"height": 0'))
+    with pytest.raises(DataError, match="height unknown and width 100"):
+        detmap.evaluate(*files, "coco-segm")
+
+
+def test_an_image_without_a_size_is_named_as_in_the_file(tmp_path: Path) -> None:
+    files = files_of(tmp_path, "masks", {}, {"bbox": [0, 0, 5, 5]})
+    files[0].write_text(files[0].read_text().replace('"height": 80', '"height": 0'))
+    with pytest.raises(DataError, match="image 1 has no size"):
+        detmap.evaluate(*files, "coco-bbox", settings={"boxes.clip": "crowdhuman"})

@@ -264,3 +264,17 @@ def test_the_file_of_images_adds_up(tmp_path: Path, suffix: str) -> None:
         assert frame[name].sum() == content["counts"][name]
     assert "is an input" in run("eval", RESULTS, RESULTS, "--per-image", RESULTS).err
     assert "asked for twice" in run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
+
+
+def test_a_slice_under_a_sort_of_the_whole_says_so() -> None:
+    data = make.instances(annotations=[make.annotation(), make.annotation(id=2, image_id=2)])
+    results = [make.detection(image_id=i) for i in (1, 1, 2)]
+    tables = read_coco(data, results)
+    for protocol, codes in (("tfod-ava", {"a"}), ("voc2012", set())):
+        slices = detmap.evaluate(*tables, protocol).slices({"a": [1], "b": [2]})
+        told = {
+            name
+            for name, result in slices.items()
+            if any(note.code == "order-of-whole" for note in result.notes)
+        }
+        assert told == codes

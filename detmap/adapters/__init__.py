@@ -17,7 +17,7 @@ from detmap.adapters.unknown import policy as unknown_policy
 from detmap.errors import DataError
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
-from detmap.subsets import named_columns
+from detmap.subsets import named_columns, named_flags
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
@@ -94,6 +94,7 @@ def read_truth_for(
     path = registry.as_path(path)
     row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
+    names["roles"] += named_flags(protocol)
     options |= {name: names[name] for name in names if name in row.options}
     of = protocol.iou.of
     shapes = "boxes" if kind_of(of).reader is None else of

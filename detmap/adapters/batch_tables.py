@@ -32,6 +32,8 @@ def read_classes(classes: Any) -> Categories:
     if isinstance(classes, Mapping):
         names = {key: str(name) for key, name in classes.items()}
     elif given and all(isinstance(each, str) for each in given):
+        if isinstance(classes, set | frozenset):
+            raise DataError("classes", "names in a set, which has no order", "give a list")
         names = dict(enumerate(given))
     else:
         names = {each: str(each) for each in given}

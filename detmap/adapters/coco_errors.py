@@ -152,6 +152,11 @@ RESULTS: Expected = (
     "a results file is a list of records with image_id, category_id, bbox and score",
     {"annotations": DETECTION},
 )
+SHAPED: Expected = (
+    "a results file is a list of records with image_id, category_id, score and what is compared",
+    {"annotations": {**DETECTION, "bbox": (_is_box, False, _BOX_FIX)}},
+)
+"""A results file whose detections may be without boxes."""
 
 
 def record_error(where: str, record: Any, fields: Fields) -> DataError:

@@ -109,7 +109,7 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
     fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
-    file: Any = _decoded(path, data, list[row] | kind, coco_errors.RESULTS)  # type: ignore[valid-type]
+    file: Any = _decoded(path, data, list[row] | kind, coco_errors.SHAPED)  # type: ignore[valid-type]
     annotations, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
     values = _values(annotations, names)
     least = {
@@ -117,7 +117,7 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
         **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
     }
     least |= {name: sum(x is not None for x in of) for name, of in values.items()}
-    coco_errors.require_once(path, data, coco_errors.RESULTS, least)
+    coco_errors.require_once(path, data, coco_errors.SHAPED, least)
     records = Records(path, group, range(len(annotations)), values)
     image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in annotations])
     category_ids = coco_ids.read(

@@ -49,6 +49,10 @@ class Origin(NamedTuple):
     class_place: Callable[[int], str] | None = None
 
 
+EXACT = 2.0**53
+"""Below it every whole number is one in double precision."""
+
+
 def joined(
     truth: Truth,
     image: NDArray[np.int32],
@@ -78,6 +82,7 @@ def joined(
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     notes += dropped
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
+    notes += _vast(score, origin.source)
     return Detections(
         truth.images,
         truth.categories,
@@ -89,6 +94,19 @@ def joined(
         source=origin.source,
         notes=notes,
     )
+
+
+def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
+    """A note on scores that share a number that two whole numbers of a file may have become."""
+    vast = np.sort(score[np.abs(score) >= EXACT])
+    n_shared = int((vast[1:] == vast[:-1]).sum())
+    if not n_shared:
+        return ()
+    text = (
+        "scores from 2^53 on equal another: scores are held in double precision, which tells whole "
+        "numbers of that size apart no more"
+    )
+    return (Note("score-vast", text, n_shared, source),)
 
 
 def _require_sides(boxes: NDArray[np.float64], box_format: BoxFormat, origin: Origin) -> None:

@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     remarks = {
         "ties": "ties: NumPy's sort, which is not stable, decided among equals, and the number is "
         "that of this NumPy on this processor; or (fiftyone) an index of the tool's own",
+        "boxes": "boxes: what the tool does with masks and keypoints is not restated",
         "stops": "stops: the tool itself stops with an error on such input",
     }
     seen = {word for row in found for word in row.remark.split(", ")}

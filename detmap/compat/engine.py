@@ -68,7 +68,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         limits = sorted(params.maxDets)
         thresholds = np.asarray(params.iouThrs)
         hash(tuple(category_ids))
-        sigmas = tuple(map(float, params.kpt_oks_sigmas)) if kind == "keypoints" else ()
+        sigmas = tuple(map(float, params.kpt_oks_sigmas * 1.0)) if kind == "keypoints" else ()
     except (AttributeError, TypeError, ValueError, IndexError):
         raise Unusual from None
     usual = (

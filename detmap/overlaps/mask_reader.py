@@ -45,4 +45,10 @@ class MaskReader(ShapeReader):
         """The truth with its masks; an area that is missing is their pixels."""
         missing = np.array([area is None for area in given["area"]], dtype=bool)
         area = np.where(missing, shapes.area, truth.area)
-        return replace(truth, attributes=Columns({**truth.attributes, "area": area}), shapes=shapes)
+        text = "annotations give no area: the number of pixels of their mask is used"
+        notes = tuple(
+            replace(note, text=text) if note.code == "area-missing" else note
+            for note in truth.notes
+        )
+        attributes = Columns({**truth.attributes, "area": area})
+        return replace(truth, attributes=attributes, shapes=shapes, notes=notes)

@@ -267,8 +267,9 @@ def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
     if wrong:
         height, width = sizes[wrong[0]].tolist()
         if not legal[wrong[0]].all():
-            what = f"on an image of height {height:g} and width {width:g}"
-            fix = "masks need the height and width of their images"
+            sides = ("unknown" if np.isnan(side) else f"{side:g}" for side in (height, width))
+            what = "on an image of height {} and width {}".format(*sides)
+            fix = "masks need the height and width of their images, whole numbers from 1"
             raise DataError(place(wrong[0]), what, fix)
         what = f"on an image of {height * width:g} pixels"
         raise DataError(place(wrong[0]), what, "use smaller images")

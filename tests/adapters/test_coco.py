@@ -396,3 +396,14 @@ def test_a_key_that_nothing_reads_may_be_there_twice(key: str, tmp_path: Path) -
     make.write(tmp_path / "gt.json", again(json.dumps(instances), key, "2"))
     make.write(tmp_path / "dt.json", [make.detection()])
     assert detmap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json").metrics["AP"] >= 0
+
+
+@pytest.mark.parametrize(("first", "n"), [(2**53, 1), (2**53 - 1, 0), (0.5, 0)])
+def test_whole_scores_that_double_precision_holds_as_one_are_counted(
+    first: float, n: int, tmp_path: Path
+) -> None:
+    truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
+    scores = [first, first + 1 if first > 1 else first]
+    results = [make.detection(score=score) for score in scores]
+    found = detmap.read_detections(make.write(tmp_path / "dt.json", results), truth)
+    assert [note.count for note in found.notes if note.code == "score-vast"] == [n] * (n > 0)

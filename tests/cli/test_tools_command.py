@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import detmap
 from detmap import protocol
 from detmap.resources import folder
+from tests.drawing_rules import PROTOCOLS, draw_data
 from tests.running import run
 
 SAMPLE = folder("datasets") / "shapes"
@@ -72,3 +75,22 @@ def test_what_is_no_table_is_refused() -> None:
 @pytest.mark.parametrize("name", protocol.tools())
 def test_show_prints_the_rule_of_a_tool(name: str) -> None:
     assert f'name = "{name}"' in run("show", name).out
+
+
+@pytest.mark.parametrize("kind", ["masks", "keypoints"])
+def test_a_tool_that_is_restated_for_boxes_has_no_number_of_shapes(
+    kind: str, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("gt.json", "dt.json")]
+    for file, content in zip(files, draw_data(np.random.default_rng(2), kind), strict=True):
+        file.write_text(json.dumps(content))
+    protocol = PROTOCOLS[kind]
+    only = "pycocotools,yolov5,tide"
+    table = json.loads(
+        run("tools", *files, "-p", protocol, "--only", only, "--format", "json").out
+    )["tools"]
+    stock, *rows = (row if isinstance(row, list) else list(row.values()) for row in table)
+    assert stock[0] == protocol
+    assert rows[0][:3] == ["pycocotools", *stock[1:3]]
+    assert [row[2] for row in rows[1:]] == [None, None]
+    assert [row[-1] for row in rows[1:]] == ["boxes", "boxes"]

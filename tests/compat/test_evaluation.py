@@ -739,3 +739,11 @@ def test_without_detections_the_error_is_that_of_pycocotools() -> None:
 
     run_both(script)
     assert run(script, OURS).error.startswith("AttributeError")
+
+
+def test_sigmas_that_are_no_array_stop_both() -> None:
+    data = draw_keypoints(np.random.default_rng(3))
+    for classes in (OFFICIAL, OURS):
+        pair = load(classes, *data)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            evaluation(classes, pair, {"kpt_oks_sigmas": [0.1] * 17}, "keypoints")
