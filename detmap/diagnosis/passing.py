@@ -373,7 +373,7 @@ def _judged(truth: Truth, detections: Detections, verdicts: Matches) -> _Judged:
     begins = np.searchsorted(key, cell)
     took[position[by]] = rows[begins + taken.object[mine]]
     to_find = np.zeros(len(truth), dtype=bool)
-    to_find[rows] = verdicts.counted[:, 0]
+    to_find[_objects(truth, verdicts.protocol)] = verdicts.counted[:, 0]
     return _Judged(took, right, ignored, listed, to_find)
 
 

@@ -14,6 +14,7 @@ from detmap.diagnosis.tide import ERRORS, tide, tidecv
 from detmap.errors import DataError, MergeError
 from tests.diagnosis.drawing import tables
 from tests.diagnosis.twin import iou, tide_counts
+from tests.test_keys import A, B, data
 from tests.tier import drawn
 
 SEEDS = range(drawn(60))
@@ -187,3 +188,13 @@ def test_a_diagnosis_of_no_detections_misses_everything() -> None:
     empty = truth.take(np.zeros(0, dtype=np.int64))
     assert np.isnan(tide(diagnose(empty, detections, "coco-bbox")).ap)
     assert np.isnan(tidecv(empty, none).ap)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"boxes.empty": "drop"}, {"matching.neutral.crowd": "absent"}]
+)
+def test_an_object_that_takes_no_part_moves_no_other(settings: dict[str, str]) -> None:
+    truth, found = data([(5, 5, 0, 0), A, B], [A], roles={"crowd": [True, False, False]})
+    diagnosis = diagnose(truth, found, "coco-bbox", settings=settings)
+    assert diagnosis.took.tolist() == [1]
+    assert diagnosis.to_find.tolist() == [False, True, True]
