@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.diagnosis.naming import told_apart
 from detmap.diagnosis.operating import best_f1
 from detmap.diagnosis.pairs import pairs
 from detmap.diagnosis.passing import BEYOND, Diagnosis
@@ -160,7 +161,7 @@ def confusion(
     matrix = np.zeros((n + 1, n + 1), dtype=np.int64)
     np.add.at(matrix, (true, predicted), 1)
     cases = (true, predicted.astype(np.int32), image)
-    return Confusion(matrix, truth.categories.names, rule, float(chosen), float(least), cases)
+    return Confusion(matrix, told_apart(truth.categories), rule, float(chosen), float(least), cases)
 
 
 def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:

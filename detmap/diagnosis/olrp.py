@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.diagnosis.naming import told_apart
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.grids import Grid
 from detmap.overlaps.rowwise import edges, ious
@@ -45,7 +46,7 @@ class Lrp:
 
 
 def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
-    """OLRP of each class with objects by its name, and their mean as ``""``.
+    """OLRP of each class with objects by its name (`told_apart`), and their mean as ``""``.
 
     Parameters
     ----------
@@ -63,10 +64,11 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
     listed = listed[np.argsort(label, kind="stable")]
     ends = np.cumsum(np.bincount(label, minlength=n_classes))
     points = None if grid is None else grid.values()
+    names = told_apart(truth.categories)
     found: dict[str, Lrp] = {}
     for k, rows in enumerate(np.split(listed, ends[:-1])):
         if n_objects[k]:
-            found[truth.categories.names[k]] = _least(
+            found[names[k]] = _least(
                 detections.score[rows],
                 diagnosis.kind[rows] == TP,
                 error[rows],

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import operating
+from detmap.diagnosis.naming import told_apart
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.operating import Points
 from detmap.report.cells import or_none
@@ -74,7 +75,7 @@ def best_f1(diagnosis: Diagnosis) -> Point:
 
 def operating_points(diagnosis: Diagnosis) -> list[Point]:
     """Those of the best F1: `OVERALL`, then of every class."""
-    names, every = diagnosis.truth.categories.names, sweeps(diagnosis)
+    names, every = told_apart(diagnosis.truth.categories), sweeps(diagnosis)
     classes = [point(*each, each[1].best()) for each in zip(names, every, strict=True)]
     mean = operating.macro_points(every)
     macro = point("macro", mean, mean.best())

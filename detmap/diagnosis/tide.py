@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.diagnosis.lists import Ranked, in_order_of_ties, ranked
+from detmap.diagnosis.naming import told_apart
 from detmap.diagnosis.passing import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.errors import DataError
 from detmap.protocol import load
@@ -41,7 +42,7 @@ class Tide:
     ap : AP as it is
     gain : what mending each kind of `ERRORS` and `SPECIAL` adds; below 0 where ties decide
     counts : errors of each kind
-    per_class : AP of each class by its name, NaN where nothing is defined
+    per_class : AP of each class by its name (`told_apart`), NaN where nothing is defined
     """
 
     rule: str
@@ -123,7 +124,8 @@ def tide(diagnosis: Diagnosis, *, rule: str = "protocol", mean: str = "occurring
         other. ``tidecv``: 101 points, errors rank before true positives of the same score
         once something is mended, and ignored detections count as errors though not in AP.
     mean : of ``tidecv``. ``occurring``: over the classes with an object or a detection, which is 0
-        for a class without objects, as tidecv has it; ``objects``: over the classes with an object
+        for a class without objects; a class that mending empties is out of the mean then, as
+        tidecv has it. ``objects``: over the classes with an object
 
     Raises
     ------
@@ -167,19 +169,21 @@ class _Mending:
     def all(self) -> Tide:
         """AP as it is and with each kind mended."""
         diagnosis = self.diagnosis
-        base = self.integrated(self.as_it_is())
-        ap = self.mean(base, self.plain)
+        as_it_is = self.as_it_is()
+        base = self.integrated(as_it_is)
+        ap = self.mean(base, self.plain, as_it_is)
         gain = {}
         for name in (*ERRORS, *SPECIAL):
             mended = self.mended(name)
-            gain[name] = self.mean(self.integrated(mended), mended) - ap
+            left = as_it_is if name == "FalsePos" else mended  # tidecv ranks them last there
+            gain[name] = self.mean(self.integrated(mended), mended, left) - ap
         errors = diagnosis.kind[self.rows]
         errors = errors if self.as_tidecv else errors[~diagnosis.ignored[self.rows]]
         counts = {
             name: int((errors == KINDS.index(name)).sum()) for name in ERRORS if name != "Miss"
         }
         counts["Miss"] = int(self.missed().sum())
-        names = diagnosis.truth.categories.names
+        names = told_apart(diagnosis.truth.categories)
         per_class = dict(zip(names, (100 * base).tolist(), strict=True))
         rule = "tidecv" if self.as_tidecv else "protocol"
         scaled = {name: 100 * value for name, value in gain.items()}
@@ -220,12 +224,12 @@ class _Mending:
         """(K,) AP; NaN where a class has no object."""
         return ranks.average_precision(self.ap.rule, self.points, self.ap.epsilon)
 
-    def mean(self, ap: NDArray[np.float64], ranks: Ranked) -> float:
-        """Over the classes that the rule looks at."""
+    def mean(self, ap: NDArray[np.float64], ranks: Ranked, left: Ranked) -> float:
+        """Over the classes that the rule looks at; `left`: what is left of the detections."""
         if self.as_tidecv:
-            some = self.plain.n_objects() > 0
+            some = (self.plain if self.of_classes == "objects" else ranks).n_objects() > 0
             if self.of_classes == "occurring":
-                some |= np.diff(self.as_it_is().off) > 0
+                some |= np.diff(left.off) > 0
             return float(np.nan_to_num(ap[some]).mean()) if some.any() else float("nan")
         rules = self.diagnosis.protocol.mean
         undefined = {"skip": np.nan, "zero": 0.0, "one": 1.0}[rules.undefined]

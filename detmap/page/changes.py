@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
 
@@ -24,10 +25,14 @@ def difference(a: Run, b: Run, metric: str) -> Number:
 
 
 def of_classes(a: Run, b: Run, metric: str) -> dict[str, ClassPair]:
-    """The differences of a number of each class, by its name; p-values adjusted for all classes."""
+    """The differences of a number of each class, by its name; p-values adjusted for all classes.
+    A name that several classes share tells none of them, and is not there.
+    """
     found = _compared(a, b)
     every = () if found is None else found.classes
-    return {pair.name: replace(pair, p=pair.p_adjusted) for pair in every if pair.metric == metric}
+    every = tuple(pair for pair in every if pair.metric == metric)
+    counts = Counter(pair.name for pair in every)
+    return {pair.name: replace(pair, p=pair.p_adjusted) for pair in every if counts[pair.name] == 1}
 
 
 @lru_cache(maxsize=4)

@@ -201,4 +201,5 @@ def _overlaps(found: Diagnosis) -> tuple[tuple[NDArray[np.float64], NDArray[np.f
     edges = np.linspace(found.iou, 1, OVERLAP_BINS + 1)
     taken = overlap_taken(found, np.flatnonzero(found.kind == TP))
     mean = float(taken.mean()) if len(taken) else float("nan")
-    return (edges, np.histogram(taken, edges)[0].astype(float)), mean
+    inside = np.clip(taken, found.iou, 1)  # overlaps of equal boxes may be a bit above 1
+    return (edges, np.histogram(inside, edges)[0].astype(float)), mean

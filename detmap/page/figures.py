@@ -55,7 +55,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
     """Name, small curve and AP of each class: of all, or the worst and the best."""
     t = threshold(runs[0])
     names = runs[0].diagnosis.truth.categories.names
-    area = np.array([[np.nan_to_num(run.tide.per_class[name]) for name in names] for run in runs])
+    area = np.array([np.nan_to_num(list(run.tide.per_class.values())) for run in runs])
     has = ~np.isnan(runs[0].precision[t]).all(axis=0)
     order = [k for k in np.argsort(area[0], kind="stable").tolist() if has[k]]
     if len(order) > 2 * MULTIPLES:

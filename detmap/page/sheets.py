@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -141,7 +140,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
         ]
         if apart:
             pair = apart.get(name)
-            row.append(moved(pair.difference if pair else math.nan, pair))
+            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
         rates = [_rates(run, k) for run in runs]
         row += [each[F1] for each in rates]
         points = [run.points[len(OVERALL) + k] for run in runs]
@@ -163,9 +162,10 @@ def _rates(run: Run, k: int) -> list[Number]:
 
 
 def _of_class(run: Run, name: str, value: str) -> Interval | None:
-    """The interval of a class's number."""
-    every = run.intervals.per_class.get(name, {}) if run.intervals is not None else {}
-    return every.get(value)
+    """The interval of a class's number; None where several classes have its name."""
+    if run.intervals is None or run.result.verdicts.categories.names.count(name) > 1:
+        return None
+    return run.intervals.per_class.get(name, {}).get(value)
 
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:

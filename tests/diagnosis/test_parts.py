@@ -15,11 +15,13 @@ from detmap.diagnosis import diagnose
 from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import RULES, confusion
 from detmap.diagnosis.mistakes import errors, images, suspects
-from detmap.diagnosis.olrp import olrp
+from detmap.diagnosis.olrp import olrp, overlap_taken
 from detmap.diagnosis.operating import OVERALL, best_f1, operating_points, sweeps
 from detmap.diagnosis.slices import slices
 from detmap.diagnosis.summary import summary
+from detmap.diagnosis.tide import tide, tidecv
 from detmap.errors import DataError
+from detmap.page import content
 from tests.diagnosis.drawing import tables
 from tests.tier import drawn
 
@@ -192,3 +194,52 @@ def test_a_perfect_detector_has_no_error() -> None:
 def test_a_confusion_that_makes_no_sense(rule: str, confidence: object, words: str) -> None:
     with pytest.raises(DataError, match=words):
         confusion(diagnose(*tables(1)), rule=rule, confidence=confidence)  # type: ignore[arg-type]
+
+
+def test_tidecvs_mean_drops_the_classes_that_mending_empties() -> None:
+    """The numbers are those that tidecv 1.0.1 printed of these boxes."""
+    box, away = [0, 0, 20, 20], [100, 100, 20, 20]
+    truth = detmap.truth_from_arrays(
+        [1, 1, 2],
+        [1, 2, 4],
+        [box, away, box],
+        categories={1: "a", 2: "b", 3: "without objects", 4: "missed"},
+    )
+    detections = detmap.detections_from_arrays(truth, [1, 1], [2, 3], [away, box], [0.9, 0.8])
+    found = tidecv(truth, detections)
+    assert found.ap == pytest.approx(25)
+    assert found.gain == pytest.approx(
+        {
+            **{"Cls": 125 / 3, "Loc": 0, "Both": 0, "Dupe": 0, "Bkg": 0, "Miss": 25 / 3},
+            **{"FalsePos": 0, "FalseNeg": 25},
+        }
+    )
+
+
+def test_classes_that_share_a_name_are_told_apart() -> None:
+    """As a class without a name is from the mean, and one called micro from the row of all."""
+    box, away = [0, 0, 20, 20], [100, 100, 20, 20]
+    names = {1: "a", 2: "a", 3: "", 4: "micro"}
+    truth = detmap.truth_from_arrays(
+        [1, 1, 1, 1], [1, 2, 3, 4], [box, away, box, away], categories=names
+    )
+    detections = detmap.detections_from_arrays(truth, [1], [2], [away], [0.9])
+    found = diagnose(truth, detections, "coco-bbox")
+    told = ("a (id 1)", "a (id 2)", "(id 3)", "micro (id 4)")
+    assert {name: each.olrp for name, each in olrp(found).items()} == {
+        "": 0.75,
+        **dict(zip(told, (1.0, 0.0, 1.0, 1.0), strict=True)),
+    }
+    assert [point.name for point in operating_points(found)] == [*OVERALL, *told]
+    assert tuple(tide(found).per_class) == confusion(found).classes == told
+
+
+def test_every_true_positive_is_in_a_bin_of_overlap() -> None:
+    boxes = np.random.default_rng(0).uniform(1, 90, (200, 4))
+    truth = detmap.truth_from_arrays(list(range(200)), [1] * 200, boxes)
+    detections = detmap.detections_from_arrays(
+        truth, list(range(200)), [1] * 200, boxes, [0.5] * 200
+    )
+    found = diagnose(truth, detections, "coco-bbox")
+    assert overlap_taken(found, np.arange(200)).max() > 1  # the last bit of a quotient
+    assert content._overlaps(found)[0][1].sum() == 200
