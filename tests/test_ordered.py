@@ -312,3 +312,10 @@ def test_one_part_is_not_sorted_anew() -> None:
     whole = detmap.match(*tables, detmap.load_protocol("tfod-ava"), taken=True)
     assert_same(whole.merge(), whole)
     assert_same(whole.merge(whole.select([])), whole)
+
+
+def test_objects_keep_their_order_where_neutral_ones_stand_behind() -> None:
+    tables = data([A, FAR], [A], roles={"crowd": [True, False]})
+    for equal in ("last", "first_to_find"):
+        matches = detmap.match(*tables, protocol_of("voc2012", {"matching.equal": equal}))
+        assert matches.counted[:, 0].tolist() == [False, True]

@@ -1,5 +1,5 @@
 """Drawn rules of matching on boxes, masks and keypoints: both paths give the same bits where both
-know the rules, and parts make the whole or are refused.
+know the rules, at every size of a step, and parts make the whole or are refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from detmap.errors import MergeError
 from detmap.matches import Matches
 from detmap.matching import match_images
 from detmap.ordered import match_in_order
+from detmap.overlaps import boxes, dense, masks
 from detmap.taken import ARRAYS
 from tests.drawing_rules import PROTOCOLS, draw_data, draw_rules
 from tests.tables import Tables, read_coco
@@ -26,7 +27,9 @@ def case(seed: int) -> str | None:
     rng = np.random.default_rng(seed)
     kind = tuple(PROTOCOLS)[seed % len(PROTOCOLS)]
     tables = read_coco(*draw_data(rng, kind), shapes=kind)
-    candidates.AT_ONCE = int(rng.choice([1, 7, 1 << 20]))
+    candidates.AT_ONCE = dense.AT_ONCE = int(rng.choice([1, 7, 1 << 20]))
+    boxes.BUFFER = masks.BUFFER = int(rng.choice([1, 7, 1 << 15]))
+    boxes.CROWDED = int(rng.choice([1, 24, boxes.NEVER]))
     rules = draw_rules(rng, kind, stock=True)
     fast = detmap.match(*tables, rules, taken=True, threads=1)
     wrong = difference(match_in_order(*tables, rules, taken=True), fast)
