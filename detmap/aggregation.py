@@ -253,16 +253,16 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     if not missing:
         return []
     effect = {
-        "skip": "left out of the mean",
-        "zero": "counted as 0",
-        "one": "counted as 1",
-        "no_mean": "make the mean undefined",
-        "detected": "counted as 0 where they have detections, else left out of the mean",
+        "skip": "are left out of the mean",
+        "zero": "are counted as 0",
+        "one": "are counted as 1",
+        "no_mean": "are reason for no mean where they have detections, else are counted as 0",
+        "detected": "are counted as 0 where they have detections, else left out of the mean",
     }[protocol.mean.undefined]
     return [
         Note(
             "class-without-truth",
-            f"classes have no object to find and are {effect}: {few(missing)}",
+            f"classes have no object to find and {effect}: {few(missing)}",
             len(missing),
         )
     ]

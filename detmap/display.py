@@ -14,14 +14,10 @@ def metric_table(
     protocol: Protocol, rows: Sequence[MetricRow], values: Mapping[str, float]
 ) -> Table:
     """A row a metric, and where it is read."""
-    thresholds = protocol.thresholds()
-    span = f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
-    if len(thresholds) == 1:
-        span = f"{thresholds[0]:.2f}"
     cells = tuple(
         (
             row.name,
-            span if row.iou is None else f"{row.iou:.2f}",
+            overlaps(protocol, row),
             row.group or row.subset,
             row.max_dets if row.max_dets < NO_LIMIT else "all",
             values[row.name],
@@ -30,6 +26,14 @@ def metric_table(
     )
     header = ("metric", "IoU", "area", "max dets", "value")
     return Table(protocol.title, header, cells, name="metrics")
+
+
+def overlaps(protocol: Protocol, row: MetricRow) -> str:
+    """The IoU thresholds of a metric: one, or the ends of those that it is a mean over."""
+    thresholds = protocol.thresholds() if row.iou is None else [row.iou]
+    if len(thresholds) == 1:
+        return f"{thresholds[0]:.2f}"
+    return f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
 
 
 def integrator_table(by_rule: Mapping[str, Mapping[str, float]]) -> Table:

@@ -12,13 +12,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
+from detmap.display import overlaps
 from detmap.errors import DataError
 from detmap.evaluate import summarize
 from detmap.matches import Matches
 from detmap.matching import match
+from detmap.metrics import MetricRow
 from detmap.protocol import Protocol, load, tools
 from detmap.result import Result
 from detmap.tables import Detections, Note, Truth
@@ -31,6 +35,8 @@ BOXES_ALONE = Note(
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
 REMARKS |= {BOXES_ALONE.code: "boxes"}
 """Notes that say how far a tool's number can be had at all, in a word."""
+NOTHING = {"class-without-truth": "undefined"}
+"""Notes that say why there is no number, where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +47,27 @@ class ToolNumber:
     ----------
     tool : the name of its protocol
     metric : of its first number, as the tool calls it
+    iou : the thresholds of it, ``0.50`` or ``0.50:0.95``
     value : a fraction; NaN where it has none
-    difference : from the number that all are compared with
-    notes : that an unstable sort decided, or that the tool itself would stop
+    difference : from the number of the compared protocol that is the same quantity; NaN where it
+        has none such
+    against : that number's name; "" for none
+    notes : that an unstable sort decided, that the tool itself would stop, why there is no number
     """
 
     tool: str
     metric: str
+    iou: str
     value: float
     difference: float
+    against: str
     notes: tuple[Note, ...]
 
     @property
     def remark(self) -> str:
         """The notes in a word or two; "" for none."""
-        return ", ".join(sorted({REMARKS[note.code] for note in self.notes}))
+        words = REMARKS if not math.isnan(self.value) else NOTHING
+        return ", ".join(sorted({words[note.code] for note in self.notes if note.code in words}))
 
 
 def headline(result: Result) -> tuple[str, float]:
@@ -91,7 +103,7 @@ def numbers(
     if not isinstance(truth, Truth) or not isinstance(detections, Detections):
         raise DataError("tools", "needs tables", "give what read_truth and read_detections return")
     known = MatchedOnce(truth, detections, threads)
-    _, base = headline(known.result(stock))
+    base = quantities(known.result(stock))
     found = []
     for name in tools() if names is None else names:
         rules = load(name)
@@ -103,8 +115,30 @@ def numbers(
             rules = load(SHAPED[name, stock.iou.of])
         result = known.result(rules)
         metric, value = headline(result)
-        notes = tuple(note for note in result.notes if note.code in REMARKS)
-        found.append(ToolNumber(name, metric, value, value - base, notes))
+        kept = {*REMARKS, *(NOTHING if math.isnan(value) else ())}
+        notes = tuple(note for note in result.notes if note.code in kept)
+        own = quantity(result, result.rows[0])
+        against, number = base.get(own, ("", math.nan))
+        iou = overlaps(result.protocol, result.rows[0])
+        found.append(ToolNumber(name, metric, iou, value, value - number, against, notes))
+    return found
+
+
+def quantity(result: Result, row: MetricRow) -> tuple[Any, ...]:
+    """What a metric is the number of, whatever its name and the rules behind it: AP or another
+    kind, at which thresholds (some tools hold them in float32), of which objects and classes.
+    """
+    rules = result.protocol
+    thresholds = rules.thresholds().tolist() if row.iou is None else [row.iou]
+    subset = "" if row.subset == rules.axes().main else row.subset
+    return row.kind, tuple(round(each, 6) for each in thresholds), subset, row.group
+
+
+def quantities(result: Result) -> dict[tuple[Any, ...], tuple[str, float]]:
+    """The name and value of each quantity that a result has; of recalls the first."""
+    found: dict[tuple[Any, ...], tuple[str, float]] = {}
+    for row in result.rows:
+        found.setdefault(quantity(result, row), (row.name, result.metrics[row.name]))
     return found
 
 

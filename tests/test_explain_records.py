@@ -400,6 +400,16 @@ def test_what_is_no_record(tmp_path: Path, text: str) -> None:
     refused("--receipt", file, "--receipt", file)
 
 
+def test_the_number_of_other_data_is_unknown() -> None:
+    """The number of the files at hand was told as that of the signature."""
+    line = "coco-bbox.2|stock|proto:162e893f053e|data:{}|detmap:0.1.0"
+    told = "its number is unknown; coco-bbox on these files"
+    done = run("explain", COCO, FIRST, "--signature", line.format("0123456789ab"))
+    assert told in " ".join(done.out.split())
+    own = json.loads(run("eval", COCO, FIRST, "--format", "json").out)["signature"]
+    assert told not in " ".join(run("explain", COCO, FIRST, "--signature", own).out.split())
+
+
 def test_a_signature_of_rules_that_are_not_known() -> None:
     assert of_signature("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
     assert of_signature("voc2012.2|custom|proto:0|data:0|detmap:0").rules is None

@@ -34,6 +34,7 @@ def names(text: str) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate under every tool's rules, print."""
     from detmap import tools
+    from detmap.display import overlaps
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
@@ -43,11 +44,19 @@ def run(arguments: argparse.Namespace) -> int:
     stock = known.result(rules)
     metric, value = tools.headline(stock)
     found = tools.numbers(truth, detections, rules, arguments.only, threads=arguments.threads)
-    rows = [(rules.name, metric, value, 0.0, "compared with")]
-    rows += [(row.tool, row.metric, row.value, row.difference, row.remark) for row in found]
-    header = ("tool", "metric", "value", "difference", "remark")
+    iou = overlaps(rules, stock.rows[0])
+    rows = [(rules.name, metric, iou, value, 0.0, "compared with")]
+    rows += [
+        (row.tool, row.metric, row.iou, row.value, row.difference, row.remark) for row in found
+    ]
+    header = ("tool", "metric", "IoU", "value", "difference", "remark")
+    below = f"difference: to the metric of {rules.name} over the same IoU, where it has one"
     table = Table(
-        f"tools, compared with {rules.name}", header, tuple(rows), (stock.signature,), name="tools"
+        f"tools, compared with {rules.name}",
+        header,
+        tuple(rows),
+        (below, stock.signature),
+        name="tools",
     )
     output.write_tables([table], arguments)
     remarks = {
@@ -57,5 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
         "stops": "stops: the tool itself stops with an error on such input",
     }
     seen = {word for row in found for word in row.remark.split(", ")}
-    output.write_notes([text for word, text in remarks.items() if word in seen])
+    undefined: dict[str, list[str]] = {}
+    for row in found:
+        for note in row.notes:
+            if note.code in tools.NOTHING:
+                undefined.setdefault(str(note), []).append(row.tool)
+    told = [f"undefined ({', '.join(names)}): {text}" for text, names in undefined.items()]
+    output.write_notes([*(text for word, text in remarks.items() if word in seen), *told])
     return 0

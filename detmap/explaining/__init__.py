@@ -10,7 +10,7 @@ from detmap.adapters import read_detections
 from detmap.errors import DataError
 from detmap.evaluate import prepare, read_truth_and_protocol, summarize
 from detmap.explaining import inputs
-from detmap.explaining.deciding import Side, classes_moved, decided
+from detmap.explaining.deciding import Side, classes_moved, decided, number
 from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
@@ -83,7 +83,7 @@ def explain(
 
     def value(taken: frozenset[str]) -> float:
         if taken not in values:
-            values[taken] = headline(known.result(between(first, last, taken)))[1]
+            values[taken] = number(known.result(between(first, last, taken)))
         return values[taken]
 
     parts = [(each.switch.name, each.switch.title, str(each)) for each in changed(first, last)]
@@ -148,7 +148,7 @@ def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: 
             whole = [all(name in taken for name, _, _ in each) for each in (objects, found)]
             truth = two[0] if whole[0] else truth_of(chosen[0])
             detections = two[1] if whole[1] else detections_of(chosen[1])
-            values[taken] = headline(summarize(match(truth, detections, rules)))[1]
+            values[taken] = number(summarize(match(truth, detections, rules)))
         return values[taken]
 
     steps, orders = walk(parts, value), 0

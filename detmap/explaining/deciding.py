@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.aggregation import per_class
+from detmap.errors import DataError
 from detmap.explaining.inputs import Alignment
 from detmap.explaining.steps import ClassMove, Decided
 from detmap.matches import Matches
@@ -17,6 +18,7 @@ from detmap.result import Result
 from detmap.rows import group, labels
 from detmap.scope import objects_that_take_part
 from detmap.tables import Detections, Truth
+from detmap.tools import NOTHING, headline
 
 MOST_CLASSES = 5
 MOST_DECIDED = 5
@@ -40,6 +42,25 @@ class Judged(NamedTuple):
 
     verdict: Texts
     overlap: NDArray[np.float64]
+
+
+def number(result: Result) -> float:
+    """The headline of a result.
+
+    Raises
+    ------
+    DataError : it has none, and why
+    """
+    value = headline(result)[1]
+    if math.isnan(value):
+        why = [str(note) for note in result.notes if note.code in NOTHING]
+        raise DataError(
+            "explain",
+            f"{result.protocol.name} has no number for this input: "
+            f"{'; '.join(why) or 'there is nothing to find'}",
+            "give rules and files that have a number each",
+        )
+    return value
 
 
 def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:

@@ -76,12 +76,21 @@ def explained(
         steps, behind = ([replace(s, shapley=s.change) for s in side] for side in (steps, behind))
     return replace(
         found,
-        start=f"{one.name}, {one.rules.name}",
-        end=f"{other.name}, {other.rules.name}",
+        start=_told(one, other),
+        end=_told(other, one),
         before=before,
         after=after,
         steps=(*steps, *found.steps, *behind),
     )
+
+
+def _told(record: Record, other: Record) -> str:
+    """A record and its rules; where its number is not known, whose number stands for it."""
+    rules = "" if record.rules is None else record.rules.name
+    same = record.content["data"] == other.content["data"] and "metrics" in other.content
+    if "metrics" in record.content or same:
+        return f"{record.name}, {rules}"
+    return f"{record.name}: its number is unknown; {rules} on these files"
 
 
 def _value(station: Station, rules: Protocol) -> float:

@@ -21,7 +21,7 @@ FILES = (SAMPLE, SAMPLE / "detections" / "contours")
 @pytest.mark.slow
 def test_a_row_a_tool_and_its_distance() -> None:
     lines = run("tools", *FILES, "-p", "voc2012").out.splitlines()
-    names = [line.split()[0] for line in lines[2:-1]]
+    names = [line.split()[0] for line in lines[2:-2]]
     assert names == ["voc2012", *protocol.tools()]
     assert lines[-1].startswith("voc2012.")
 
@@ -49,7 +49,34 @@ def test_the_number_is_the_headline_of_its_protocol(name: str) -> None:
     result = json.loads(run("eval", *FILES, "-p", name, "--format", "json").out)
     metric, value = next(iter(result["metrics"].items()))
     assert (row["tool"], row["metric"], row["value"]) == (name, metric, value)
-    assert row["difference"] == value - content["tools"][0]["value"]
+    iou = {"ultralytics-8.4": "0.50", "tide": "0.50", "torchmetrics": "0.50:0.95"}[name]
+    assert row["IoU"] == iou
+    same = value - content["tools"][0]["value"] if iou == "0.50" else None
+    assert row["difference"] == same  # the sample's protocol has nothing over 0.50:0.95
+
+
+def test_differences_are_of_the_same_quantity() -> None:
+    """AP over 0.50:0.95 was taken off AP at 0.5."""
+    files = (SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json")
+    only = "torchmetrics,yolov5,darknet-25"
+    rows = json.loads(run("tools", *files, "--only", only, "--format", "json").out)["tools"]
+    stock, mean, yolo, darknet = rows
+    result = json.loads(run("eval", *files, "--format", "json").out)["metrics"]
+    assert [row["IoU"] for row in rows] == ["0.50:0.95", "0.50:0.95", "0.50", "0.50"]
+    assert (stock["value"], stock["difference"]) == (result["AP"], 0)
+    assert mean["difference"] == mean["value"] - result["AP"]
+    assert yolo["difference"] == yolo["value"] - result["AP50"]
+    assert (darknet["metric"], darknet["difference"]) == ("F1", None)
+
+
+def test_no_number_has_its_reason() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "a", 2: "b"})
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 2], [[0, 0, 9, 9]] * 2, [0.5, 0.4])
+    row = detmap.tools.numbers(truth, found, detmap.load_protocol("voc2012"), ["voc-devkit-12"])[0]
+    assert row.remark == "undefined"
+    assert "is reason for no mean where it has detections" in str(row.notes[0])
+    with pytest.raises(detmap.DataError, match=r"voc-devkit-12 has no number .* no mean"):
+        detmap.explain(truth, found, "voc2012", "voc-devkit-12")
 
 
 def test_an_unknown_tool_is_refused() -> None:
