@@ -33,9 +33,8 @@ BOXES_ALONE = Note(
     "tool-boxes", "what this tool does with masks and keypoints is not restated: no number", 1
 )
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
-REMARKS |= {BOXES_ALONE.code: "boxes"}
 """Notes that say how far a tool's number can be had at all, in a word."""
-NOTHING = {"class-without-truth": "undefined"}
+NOTHING = {BOXES_ALONE.code: "boxes", "class-without-truth": "undefined"}
 """Notes that say why there is no number, where there is none."""
 
 
@@ -110,7 +109,7 @@ def numbers(
         if rules.iou.of != stock.iou.of:
             if (name, stock.iou.of) not in SHAPED:
                 nothing = float("nan")
-                found.append(ToolNumber(name, "", nothing, nothing, (BOXES_ALONE,)))
+                found.append(ToolNumber(name, "", "", nothing, nothing, "", (BOXES_ALONE,)))
                 continue
             rules = load(SHAPED[name, stock.iou.of])
         result = known.result(rules)

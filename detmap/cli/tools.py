@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     undefined: dict[str, list[str]] = {}
     for row in found:
         for note in row.notes:
-            if note.code in tools.NOTHING:
+            if row.remark == "undefined":
                 undefined.setdefault(str(note), []).append(row.tool)
     told = [f"undefined ({', '.join(names)}): {text}" for text, names in undefined.items()]
     output.write_notes([*(text for word, text in remarks.items() if word in seen), *told])

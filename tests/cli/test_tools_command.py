@@ -118,6 +118,6 @@ def test_a_tool_that_is_restated_for_boxes_has_no_number_of_shapes(
     )["tools"]
     stock, *rows = (row if isinstance(row, list) else list(row.values()) for row in table)
     assert stock[0] == protocol
-    assert rows[0][:3] == ["pycocotools", *stock[1:3]]
-    assert [row[2] for row in rows[1:]] == [None, None]
+    assert rows[0][:4] == ["pycocotools", *stock[1:4]]
+    assert [row[3] for row in rows[1:]] == [None, None]
     assert [row[-1] for row in rows[1:]] == ["boxes", "boxes"]
