@@ -19,7 +19,8 @@ from detmap.opening import opened, shown
 from detmap.protocol import Protocol
 from detmap.report.cells import or_none
 from detmap.result import Result
-from detmap.signature import environment
+from detmap.signature import environment, signature
+from detmap.version import __version__
 
 PIECE = 1 << 20  # bytes
 FORMAT = 1
@@ -53,6 +54,9 @@ WHOLE = {
 
 LATER: Mapping[str, Any] = {"contents": {}}
 """Parts that the first receipts do not have, and what stands for them."""
+ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
+OF_INPUT = ("name", "files", "bytes", "sha256", "members")
+"""What there are inputs for, and what is told of one."""
 
 
 def _is_input(value: Any) -> bool:
@@ -82,6 +86,7 @@ PARTS: Mapping[str, Callable[[Any], bool]] = {
     "counts": lambda value: type(value) is int and _is_number(value),
     "environment": lambda value: isinstance(value, str),
     "contents": lambda value: isinstance(value, str),
+    "changes": lambda value: _is_texts(value) and len(value) == 2,
     "notes": lambda value: (
         isinstance(value, list) and [type(each) for each in value] == [str, str, int]
     ),
@@ -194,6 +199,36 @@ def parse(data: bytes, where: str) -> Receipt:
     except Exception as error:  # a forged tree fails in many ways
         raise DataError(f"{where}: protocol", str(error)[:100], fix) from None
     return Receipt(content, rules)
+
+
+def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
+    """What a receipt says in two ways, so that it was changed after it was written: the part, what
+    it says, and what follows from its other parts; and parts that no receipt has.
+    """
+    content, rules = receipt.content, receipt.protocol
+    version = content["environment"].get("detmap", "absent")
+    whole = signature(rules, content["data"]).removesuffix(__version__) + version
+    said, follows = content["signature"].split("|"), whole.split("|")
+    parts = ("protocol", "state", "proto", "data", "environment.detmap")
+    if len(said) == len(follows) == len(parts):
+        found = list(zip(parts, follows, said, strict=True))
+    else:
+        found = [("signature", content["signature"], whole)]
+    if len(said) >= len(parts):
+        found.append(("short", content["short"], short(content["signature"])))
+    changes = [list(each) for each in rules.changes]
+    found.append(("changes", str(content["changes"]), str(changes)))
+    if rules.stock and version == __version__:  # others may have said it in other words
+        shipped, changed = protocols.load(rules.name), {key for key, _ in rules.changes}
+        for key in {"summary", "source"} - changed if shipped.version == rules.version else ():
+            found.append((f"protocol.{key}", getattr(rules, key), getattr(shipped, key)))
+    known = {"": {*WHOLE, *LATER}, "inputs": set(ROLES)}
+    known |= {f"inputs.{role}": set(OF_INPUT) for role in content["inputs"]}
+    trees = {"": content, "inputs": content["inputs"]}
+    trees |= {f"inputs.{role}": tree for role, tree in content["inputs"].items()}
+    extra = [f"{at}.{key}".lstrip(".") for at in trees for key in trees[at].keys() - known[at]]
+    found += [(name, "there", "no part of a receipt") for name in extra]
+    return sorted(each for each in found if each[1] != each[2])
 
 
 def _refuse(constant: str) -> None:

@@ -15,6 +15,7 @@ from detmap import explaining, protocol
 from detmap.explaining import shapley
 from detmap.explaining.deciding import GONE
 from detmap.explaining.records import compared, of_signature
+from detmap.overlaps.edges import as_text
 from detmap.resources import folder
 from tests.running import run
 from tests.test_keys import FAR, A, B, data
@@ -238,6 +239,18 @@ def test_no_more_than_five_are_named_and_the_classes_that_moved_most_come_first(
     assert scores == sorted(scores, reverse=True)
 
 
+def test_classes_of_one_name_are_two() -> None:
+    """By name the second's AP stood for both, so that nothing moved."""
+    names = detmap.Categories(np.array([1, 2]), ("a", "a"))
+    truth = replace(TRUTH, categories=names, label=np.array([0, 0, 1], np.int32))
+    found = replace(FOUND, categories=names, label=np.array([0, 1, 0, 0], np.int32))
+    for lost in (0, 1):
+        other = found.take(np.flatnonzero(found.label != lost))
+        why = detmap.explain(truth, found, "voc2012", other_detections=other)
+        assert [(each.label, each.after) for each in why.classes] == [(lost, 0.0)]
+        assert [each["class"] for each in why.as_dict()["classes"]] == ["a"]
+
+
 def test_parts_of_two_inputs_are_averaged_over_their_orders_too() -> None:
     others, parts = OTHERS["both"]
     found = detmap.explain(TRUTH, FOUND, "voc2012", shapley=True, **others)
@@ -323,3 +336,11 @@ def test_the_command_refuses_two_starts() -> None:
     done = run("explain", *FILES, "-p", "voc2012", "--from", "voc2007", "--to", "voc2012")
     assert done.code == 2
     assert "--from says" in done.err
+
+
+def test_scores_too_large_for_their_digits_are_their_text() -> None:
+    """A product beyond the largest number made an infinity of 1e308."""
+    score = np.array([1e308, -1e308, 2.0**53 + 2, 900719925474099.2, 0.25, 0.05])
+    for decimals in (1, 3):
+        want = [float(f"{each:.{decimals}f}") for each in score]
+        assert as_text(score, decimals).tolist() == want

@@ -410,6 +410,16 @@ def test_the_number_of_other_data_is_unknown() -> None:
     assert told not in " ".join(run("explain", COCO, FIRST, "--signature", own).out.split())
 
 
+def test_a_signature_whose_changes_were_changed() -> None:
+    """It was told as "they differ by the same data, rules and versions"."""
+    own = json.loads(run("eval", COCO, FIRST, "--format", "json").out)["signature"]
+    told = run("explain", COCO, FIRST, "--signature", own.replace("|stock|", "|iou.cap=0.5|"))
+    assert told.code == 1
+    assert (
+        "they differ by an edit: of the same data and rules, one of the two was changed" in told.out
+    )
+
+
 def test_a_signature_of_rules_that_are_not_known() -> None:
     assert of_signature("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
     assert of_signature("voc2012.2|custom|proto:0|data:0|detmap:0").rules is None

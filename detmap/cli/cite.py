@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import argparse
 
-from detmap import citing
+from detmap import citing, receipt
 from detmap.cli import options, receipts, streams
+from detmap.errors import DataError, few
 from detmap.report.text import shown
 
 EXAMPLES = (
@@ -29,6 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, print."""
     options.refuse_to_overwrite(arguments.output, [arguments.receipt])
     known = receipts.read(arguments.receipt)
+    odd = [name for name, *_ in receipt.contradictions(known)]
+    if odd:
+        what = f"contradicts itself in {few(odd)}: it was changed after it was written"
+        fix = "`detmap verify` says what each was; write the receipt anew"
+        raise DataError(arguments.receipt, what, fix)
     parts = [citing.sentence(known), citing.caption(known), *citing.bibtex(known)]
     text = "\n\n".join(parts)
     streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)

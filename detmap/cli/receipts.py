@@ -17,7 +17,7 @@ from detmap.result import Result
 from detmap.signature import content_digests
 from detmap.tables import Detections, Truth
 
-FILES = ("image_sizes", "class_names", "images")
+FILES = receipt.ROLES[2:]
 """Options that are files which make a number."""
 
 HOW = (

@@ -57,10 +57,10 @@ def write(text: str, path: Path | None) -> None:
 def inform(text: str) -> None:
     """A line on stdout that no result depends on."""
     with suppress(DetmapError, BrokenPipeError), stdout() as stream:
-        stream.write(_harmless(text))
+        stream.write(harmless(text))
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Lines whose control characters, of the names of files and classes, do nothing."""
     lines = text.split("\n")
     if all(map(str.isprintable, lines)):
@@ -72,7 +72,7 @@ def _harmless(text: str) -> str:
 
 def say(text: str) -> None:
     """A note or an error, on stderr; where nobody listens it is lost."""
-    text = _harmless(text)
+    text = harmless(text)
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(_coloured(text) if has_colours(sys.stderr) else text)
 

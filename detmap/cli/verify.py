@@ -5,6 +5,7 @@ something differs, and what; 2: it cannot be checked, and why.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from detmap import receipt
 from detmap.cli import options, receipts, streams
@@ -49,22 +50,27 @@ def run(arguments: argparse.Namespace) -> int:
     before = records.of_receipt(known, arguments.receipt)
     parts = records.compared(before, records.of_receipt(now, "now"))
     cause = records.cause(parts)
-    if not cause:
-        streams.inform(f"{arguments.receipt}: the same bits: {result.signature}\n")
+    told = [] if cause else [f"the same bits: {result.signature}"]
     for part in parts:
         if part.same:
             continue
         if cause and (part.decides or part.name.endswith(" file")):
-            streams.inform(f"{arguments.receipt}: {_line(part)}\n")
+            told.append(_line(part))
         else:
             streams.say(f"note: {_line(part)}\n")
     if cause:
-        streams.inform(f"{arguments.receipt}: the two differ by {cause}\n")
+        told.append(f"the two differ by {cause}")
+    with suppress(BrokenPipeError), streams.stdout() as stream:
+        stream.write(streams.harmless("".join(f"{arguments.receipt}: {each}\n" for each in told)))
+    if cause:
         streams.say("note: `detmap explain TRUTH DETECTIONS --receipt` says what each is worth\n")
     return int(bool(cause))
 
 
 def _line(part: Part) -> str:
+    if part.name.startswith(records.ITSELF):
+        name = part.name.removeprefix(records.ITSELF)
+        return f"{name}: {part.theirs} as it says, {part.ours} by its other parts"
     role = part.name.removesuffix(" file")
     if role == part.name:
         return str(part)

@@ -65,17 +65,17 @@ def number(result: Result) -> float:
 
 def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:
     """The classes whose AP moved most, largest move first."""
+    values = [_headline_of_classes(result) for result in (before, after)]
     names = before.verdicts.categories.names
-    a, b = (_headline_of_classes(result) for result in (before, after))
-    moves = [ClassMove(name, a[name], b.get(name, math.nan)) for name in names]
+    moves = [ClassMove(*each) for each in zip(range(len(names)), names, *values, strict=True)]
     moved = sorted((each for each in moves if each.change), key=lambda each: -abs(each.change))
     return tuple(moved[:MOST_CLASSES])
 
 
-def _headline_of_classes(result: Result) -> dict[str, float]:
+def _headline_of_classes(result: Result) -> list[float]:
     """The value of each class in the first row of a result."""
-    values = per_class(result.scores, result.rows[0], result.protocol)
-    return dict(zip(result.verdicts.categories.names, values.tolist(), strict=True))
+    values: list[float] = per_class(result.scores, result.rows[0], result.protocol).tolist()
+    return values
 
 
 def decided(
@@ -92,7 +92,7 @@ def decided(
     objects, found : which rows of the two truths and detections are the same; all in their order
         when left out
     """
-    size = {move.name: abs(move.change) for move in moves}
+    size = {move.label: abs(move.change) for move in moves}
     rows = _changed(
         "detection",
         (before.detections, after.detections),
@@ -113,7 +113,7 @@ def _changed(
     tables: tuple[Truth | Detections, Truth | Detections],
     judged: tuple[Judged, Judged],
     alignment: Alignment | None,
-    size: dict[str, float],
+    size: dict[int, float],
 ) -> list[Decided]:
     """The first rows whose verdict is another."""
     if alignment is None:
@@ -133,7 +133,7 @@ def _changed(
     overlap[:n] = np.where(np.isnan(overlap[:n]), one.overlap[a], overlap[:n])
     score = _score(tables, row, other)
     names = tables[0].categories.names
-    of_class = np.array([size.get(name, 0.0) for name in names])
+    of_class = np.array([size.get(k, 0.0) for k in range(len(names))])
     label = np.where(other, _taken(tables[1].label, row), _taken(tables[0].label, row))
     changed = verdicts[0] != verdicts[1]
     if kind == "object":  # of one that was taken the detection tells

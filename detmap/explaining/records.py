@@ -16,9 +16,11 @@ from typing import Any
 from detmap.errors import DataError, ProtocolError, few
 from detmap.explaining.switches import changed
 from detmap.protocol import Protocol, from_dict, load
-from detmap.receipt import Receipt
+from detmap.receipt import Receipt, contradictions
 from detmap.signature import protocol_digest
 
+ITSELF = "itself: "
+"""Begins the name of a part that a receipt says in two ways."""
 OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")
 """Notes on where files are, or on pictures, which the next reader may not have."""
 
@@ -32,11 +34,13 @@ class Record:
     name : for people
     content : parts of a receipt
     rules : the whole protocol; None where it is not known
+    contradictions : of a receipt, as `detmap.receipt.contradictions`
     """
 
     name: str
     content: Mapping[str, Any]
     rules: Protocol | None
+    contradictions: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def number(self) -> float | None:
@@ -110,8 +114,8 @@ class Part:
 
 def of_receipt(receipt: Receipt, name: str) -> Record:
     """What a receipt says."""
-    content = dict(receipt.content)
-    return Record(name, {**content, **_signed(content["signature"], name)}, receipt.protocol)
+    content = {**receipt.content, **_signed(receipt.content["signature"], name)}
+    return Record(name, content, receipt.protocol, tuple(contradictions(receipt)))
 
 
 def of_signature(text: str) -> Record:
@@ -206,7 +210,12 @@ def compared(one: Record, other: Record) -> tuple[Part, ...]:
     """Everything that both records know, and whether it is the same: rules key by key, data, files,
     options, numbers, notes, versions.
     """
-    return (*_of_rules(one, other), *_of_data(one, other), *_of_numbers(one, other))
+    odd = (
+        Part(f"{ITSELF}{name}", said, follows, f"both are said by {record.name}")
+        for record in (one, other)
+        for name, said, follows in record.contradictions
+    )
+    return (*_of_rules(one, other), *_of_data(one, other), *_of_numbers(one, other), *odd)
 
 
 def _of_rules(one: Record, other: Record) -> Iterator[Part]:
@@ -231,7 +240,9 @@ def _of_data(one: Record, other: Record) -> Iterator[Part]:
         yield Part(role, contents[0][role], contents[1][role], f"content of the {role}")
     remark = "" if told or a["data"] == b["data"] else "another truth, other detections or order"
     if a["data"] != b["data"] and told and contents[0] == contents[1]:
-        remark = "the same rows; another order of them, or detections were dropped"
+        odd = any(name == "data" for each in (one, other) for name, *_ in each.contradictions)
+        otherwise = "another order of them, or detections were dropped"
+        remark = f"the same rows; {'a digest was changed' if odd else otherwise}"
     yield Part("data", a["data"], b["data"], remark)
     if "inputs" in a and "inputs" in b:
         for role in sorted({*a["inputs"], *b["inputs"]}):
@@ -355,11 +366,6 @@ def _shown(value: Any) -> str:
     )
 
 
-def is_option(part: Part) -> bool:
-    """Whether a part is an option of how inputs are read."""
-    return part.name.startswith("--")
-
-
 def cause(parts: tuple[Part, ...]) -> str:
     """Why two numbers differ, in one sentence; "" where nothing that decides differs."""
     if all(part.same for part in parts if part.decides):
@@ -377,12 +383,16 @@ def cause(parts: tuple[Part, ...]) -> str:
         found.append("other data")
     if "proto" in differ:
         found.append("other rules")
-    if any(part.decides or "data" in differ for part in differ.values() if is_option(part)):
+    if any(
+        part.decides or "data" in differ for part in differ.values() if part.name.startswith("--")
+    ):
         found.append("inputs that are read otherwise")
+    odd = [name.removeprefix(ITSELF) for name in differ if name.startswith(ITSELF)]
+    found += [f"a receipt that contradicts itself in {few(odd)}"] if odd else []
     if found:
         return ", ".join(found)
     if "detmap" in differ:
         return "another version of detmap, on the same data by the same rules"
     if any(part.remark == "of the environment" for part in differ.values()):
         return "another environment, on the same data by the same rules"
-    return "the same data, rules and versions: one of the two was changed after it was written"
+    return "an edit: of the same data and rules, one of the two was changed after it was written"

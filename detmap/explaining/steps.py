@@ -42,8 +42,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ClassMove:
-    """The AP of a class at both ends."""
+    """The AP of a class at both ends.
 
+    Parameters
+    ----------
+    label, name : which class; two may have one name
+    before, after : fractions; NaN for none
+    """
+
+    label: int
     name: str
     before: float
     after: float

@@ -15,6 +15,9 @@ from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
+MOST_SCALED = 2.0**50
+"""Up to which a product has digits to spare for where it lies between two whole numbers."""
+
 Floats = NDArray[np.floating[Any]]
 
 
@@ -142,12 +145,16 @@ def overlaps(
 def as_text(values: Floats, decimals: int) -> NDArray[np.float64]:
     """The numbers that ``'%.1f' % value`` is read back as.
 
-    Scaling and rounding is right but where it comes near a tie; there the text itself is made.
+    Scaling and rounding is right but where it comes near a tie or has no digit to spare; there the
+    text itself is made.
     """
-    scaled = values.astype(np.float64) * 10.0**decimals
+    with np.errstate(over="ignore"):
+        scaled = values.astype(np.float64) * 10.0**decimals
+    large = ~(np.abs(scaled) < MOST_SCALED)
+    scaled[large] = 0.0
     rounded = np.rint(scaled)
     result = rounded / 10.0**decimals
     near = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < 1e-6
-    for i in np.flatnonzero(near).tolist():
+    for i in np.flatnonzero(near | large).tolist():
         result[i] = float(f"{values[i]:.{decimals}f}")
     return result

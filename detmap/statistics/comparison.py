@@ -194,7 +194,7 @@ class Maker:
 
     def p_of(self, difference: float, se: float, why_not: str) -> float:
         """Two-sided, from z; 1 where nothing differs; none of too few images."""
-        if difference == 0 and se == 0:
+        if self.trusted and difference == 0 and se == 0:
             return 1.0
         if not self.trusted or why_not or math.isnan(difference) or not se > 0:
             return math.nan
@@ -220,7 +220,7 @@ class Maker:
             for (a, b), difference in zip(own.pairs, self.difference(), strict=True)
         ]
         p = np.array(tests)
-        same = (self.difference() == 0) & (own.se == 0)
+        same = self.trusted & (self.difference() == 0) & (own.se == 0)
         trusted = np.array([self.trusted and not why for why in own.why_not])
         return np.where(same, 1.0, np.where(trusted, p, np.nan))
 
@@ -309,7 +309,7 @@ class Maker:
         if self.adjust == "maxt":
             untested = np.array([bool(why) for why in why_not], dtype=bool) & (se != 0)
             adjusted = multiple.maxt(difference, np.where(untested, np.nan, se), draws)
-            return [x if self.trusted or x == 1.0 else math.nan for x in adjusted]
+            return [x if self.trusted else math.nan for x in adjusted]
         if self.adjust == "none":
             return [float(x) for x in p]
         return multiple.holm(p.tolist()) if self.adjust == "holm" else multiple.bh(p.tolist())

@@ -133,6 +133,8 @@ def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
         lambda content: content["protocol"]["iou"].update(thresholds="9:9:9"),
         lambda content: content.update(changes=[["iou.cap", "7"]]),
         lambda content: content.update(changes=[1]),
+        lambda content: content.update(changes=[["a", "b", "c"]]),
+        lambda content: content.update(changes=["abc"]),
         lambda content: content["options"].update(threads=3),
         lambda content: content["options"].update(truth_format="no such"),
         lambda content: content["inputs"].pop("truth"),
@@ -151,6 +153,7 @@ def test_a_forged_receipt_is_refused_in_words(known: Path, tmp_path: Path, chang
         assert outcome.code == 2
         assert "detmap's fault" not in outcome.err
         assert "Traceback" not in outcome.err
+        assert "unpack" not in outcome.err
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"receipt": 1}', "[" * 100_000])
@@ -161,6 +164,56 @@ def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
         outcome = run(*words)
         assert outcome.code == 2
         assert "detmap's fault" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "part, change",
+    {
+        "data": lambda content: content.update(data="deadbeef0000"),
+        "protocol.summary": lambda content: content["protocol"].update(summary="LVIS's winner"),
+        "protocol.source": lambda content: content["protocol"].update(source="nowhere"),
+        "environment.detmap": lambda content: content["environment"].update(detmap="9.9.9"),
+        "proto": lambda content: content["protocol"]["iou"].update(cap=0.5),
+        "state": lambda content: content.update(stock=False),
+        "extra": lambda content: content.update(extra="LVIS's winner"),
+        "inputs.extra": lambda content: content["inputs"].update(extra={"name": "", "sha256": ""}),
+        "inputs.truth.extra": lambda content: content["inputs"]["truth"].update(extra=1),
+        "short": lambda content: content.update(short="lvis.2 000000/000000"),
+        "signature": lambda content: content.update(signature="x"),
+    }.items(),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_receipt_that_contradicts_itself(
+    known: Path, tmp_path: Path, part: str, change: Any
+) -> None:
+    content = json.loads(known.read_text())
+    change(content)
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = verify(file)
+    assert outcome.code in (1, 2)
+    assert "the same bits" not in outcome.out
+    if outcome.code == 1:
+        assert f"{file}: {part}: " in outcome.out
+        assert "a receipt that contradicts itself in " in outcome.out
+    cited = run("cite", file)
+    assert (cited.code, cited.out) == (2, "")
+    assert "contradicts itself in " in cited.err
+    assert part in cited.err
+
+
+def test_a_signature_with_another_digest_of_data(known: Path, tmp_path: Path) -> None:
+    """It was told as "the same rows; another order of them"."""
+    content = json.loads(known.read_text())
+    content["signature"] = content["signature"].replace(
+        f"data:{content['data']}", "data:0123456789ab"
+    )
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = verify(file)
+    assert outcome.code == 1
+    assert "the same rows; a digest was changed" in outcome.out
+    assert "another order" not in outcome.out
 
 
 def test_words_for_a_paper(known: Path, tmp_path: Path) -> None:

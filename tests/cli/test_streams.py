@@ -68,6 +68,13 @@ def test_stdout_that_is_full(tmp_path: Path, command: str) -> None:
 
 
 @pytest.mark.slow
+def test_the_answer_of_verify_is_a_result(tmp_path: Path) -> None:
+    assert run(*EVAL.split(), "--receipt", tmp_path / "run.json").code == 0
+    command = f"detmap verify run.json --truth {COCO} --detections {RESULTS}"
+    assert shell(f"{command} > /dev/full", tmp_path) == (2, "", FULL)
+
+
+@pytest.mark.slow
 def test_stderr_that_is_full(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
     assert outcome == (0, run(*EVAL.split()).out, "")
