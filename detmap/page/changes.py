@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.comparing import compare
 from detmap.diagnosis.tide import ERRORS
 from detmap.errors import DetmapError, counted
 from detmap.page.cells import Number, moved
 from detmap.page.content import Run
-from detmap.statistics.comparison import ClassPair, Comparison
+from detmap.statistics.comparison import LEAST_UNITS, ClassPair, Comparison, Pair
+
+AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def difference(a: Run, b: Run, metric: str) -> Number:
     """B less A in points, with its interval and p-value where they are known."""
     found = _compared(a, b)
-    pairs = {} if found is None else {pair.metric: pair for pair in found.pairs}
-    return moved(b.result.metrics[metric] - a.result.metrics[metric], pairs.get(metric))
+    value = b.result.metrics[metric] - a.result.metrics[metric]
+    if found is None:
+        return moved(value, None)
+    pair = next((pair for pair in found.pairs if pair.metric == metric), None)
+    return moved(value, pair and _tested(pair, pair.p, found))
 
 
-def of_classes(a: Run, b: Run, metric: str) -> dict[str, ClassPair]:
-    """The differences of a number of each class, by its name; p-values adjusted for all classes.
-    A name that several classes share tells none of them, and is not there.
-    """
+def of_classes(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
+    """The differences of a number of each class, by its place; p-values adjusted for all."""
     found = _compared(a, b)
-    every = () if found is None else found.classes
-    every = tuple(pair for pair in every if pair.metric == metric)
-    counts = Counter(pair.name for pair in every)
-    return {pair.name: replace(pair, p=pair.p_adjusted) for pair in every if counts[pair.name] == 1}
+    if found is None:
+        return {}
+    of_metric = [pair for pair in found.classes if pair.metric == metric]
+    return {pair.place: _tested(pair, pair.p_adjusted, found) for pair in of_metric}
+
+
+def _tested(pair: AnyPair, p: float, found: Comparison) -> AnyPair:
+    """The pair with this p-value; with none on too few images, even where nothing differs."""
+    return replace(pair, p=p if found.units.n >= LEAST_UNITS else math.nan)
 
 
 @lru_cache(maxsize=4)
@@ -51,17 +60,23 @@ def changed(a: Run, b: Run) -> list[str]:
     """Headline, error kinds, classes and objects that moved most, in sentences."""
     first = next(iter(a.result.metrics))
     before, after = (100 * run.result.metrics[first] for run in (a, b))
+    if math.isnan(after - before):
+        return [f"{first} is undefined: no class has an object to find."]
     found = [f"{first}: {before:.2f} to {after:.2f} ({after - before:+.2f})."]
     gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
     kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
-    if gained[kind] == gained[kind]:
+    if abs(gained[kind]) >= 0.005:  # as it is printed
         found.append(
             f"Cost of errors: {kind} changed most, {a.tide.gain[kind]:.2f} to "
             f"{b.tide.gain[kind]:.2f} points."
         )
     found += _classes(a, b)
     won, lost = _objects(a, b)
-    found.append(f"Objects: {won} found by B alone, {lost} by A alone.")
+    if len(found) == 1 and after == before and not won + lost:
+        return [f"Nothing changed: {first} is {before:.2f}, and the same objects are found."]
+    found.append(
+        f"Objects, each at its score of the best F1: {won} found by B alone, {lost} by A alone."
+    )
     return found
 
 
@@ -87,5 +102,13 @@ def _classes(a: Run, b: Run) -> list[str]:
 
 
 def _objects(a: Run, b: Run) -> tuple[int, int]:
-    found_a, found_b = ((run.diagnosis.by >= 0) & run.diagnosis.to_find for run in (a, b))
+    found_a, found_b = map(_found, (a, b))
     return int((found_b & ~found_a).sum()), int((found_a & ~found_b).sum())
+
+
+def _found(run: Run) -> NDArray[np.bool_]:
+    """(G,) objects that are found at the score of the best F1."""
+    by, found = run.diagnosis.by, np.zeros(len(run.diagnosis.to_find), dtype=bool)
+    rows = np.flatnonzero((by >= 0) & run.diagnosis.to_find)
+    found[rows] = run.diagnosis.detections.score[by[rows]] >= run.points[0].score
+    return found

@@ -5,6 +5,7 @@ Every chart has a text alternative: its title, and what it shows as one sentence
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -240,16 +241,11 @@ class _Frame:
     size: tuple[int, int]
 
     def x(self, value: float) -> float:
-        low, high = self.x_range
-        return LEFT + (value - low) / max(high - low, 1e-12) * (self.size[0] - LEFT - RIGHT)
+        return LEFT + _share(value, *self.x_range) * (self.size[0] - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
-        low, high = self.y_range
-        return (
-            self.size[1]
-            - BOTTOM
-            - (value - low) / max(high - low, 1e-12) * (self.size[1] - TOP - BOTTOM)
-        )
+        share = _share(value, *self.y_range)
+        return self.size[1] - BOTTOM - share * (self.size[1] - TOP - BOTTOM)
 
     def axes(
         self, x_name: str, y_name: str, y_ticks: Sequence[tuple[float, str]] | None = None
@@ -283,12 +279,19 @@ class _Frame:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers in a range, about five."""
-    span = max(high - low, 1e-12)
-    step = 10.0 ** np.floor(np.log10(span / 4))
-    step *= next(factor for factor in (1, 2, 2.5, 5, 10) if span / (step * factor) <= 5.01)
-    first = np.ceil(low / step - 1e-9) * step
-    return [round(float(v), 10) + 0.0 for v in np.arange(first, high + step * 1e-6, step)]
+    """Round numbers in a range, about five; the lowest alone where they could not be told apart."""
+    half = high / 2 - low / 2  # the whole may be beyond all numbers
+    if half <= max(abs(low), abs(high)) * 1e-9 or half < 1e-12:
+        return [low]
+    step = float(10.0 ** np.floor(np.log10(half / 2)))
+    step *= next(factor for factor in (1, 2, 2.5, 5, 10) if half / (step * factor) <= 2.505)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-6)
+    return [round(k * step, 10) + 0.0 for k in range(first, last + 1)]
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Where a number stands in a range, 0 to 1; halved, as the whole may be beyond all numbers."""
+    return (value / 2 - low / 2) / max(high / 2 - low / 2, 1e-12)
 
 
 def _rect(style: str, x: float, y: float, width: float, height: float) -> Markup:

@@ -189,7 +189,11 @@ def _scores(
     low, high = (float(score.min()), float(score.max())) if len(score) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    edges = np.linspace(low, high if high > low else low + 1, SCORE_BINS + 1)
+    if high == low:
+        low, high = min(low, 0.0), max(high, 1.0)
+    part = np.linspace(0, 1, SCORE_BINS + 1)
+    edges = low * (1 - part) + high * part  # no difference, which may be beyond all numbers
+    edges = np.maximum.accumulate(np.clip(edges, low, high))
     return (
         edges,
         np.histogram(score[right], edges)[0].astype(float),

@@ -11,6 +11,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from detmap import aggregation
 from detmap.diagnosis.operating import point
 from detmap.diagnosis.tide import ERRORS, SPECIAL
 from detmap.page import charts
@@ -55,7 +56,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
     """Name, small curve and AP of each class: of all, or the worst and the best."""
     t = threshold(runs[0])
     names = runs[0].diagnosis.truth.categories.names
-    area = np.array([np.nan_to_num(list(run.tide.per_class.values())) for run in runs])
+    area = np.array([100 * np.nan_to_num(_ap(run, t)) for run in runs])
     has = ~np.isnan(runs[0].precision[t]).all(axis=0)
     order = [k for k in np.argsort(area[0], kind="stable").tolist() if has[k]]
     if len(order) > 2 * MULTIPLES:
@@ -69,6 +70,12 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
         text = " / ".join(f"{each[k]:.1f}" for each in area)
         found.append((names[k], charts.spark(f"{names[k]}: {text}", drawn), text))
     return found
+
+
+def _ap(run: Run, t: int) -> NDArray[np.float64]:
+    """(K,) AP of the classes at a threshold, by the protocol."""
+    rules = run.result.protocol
+    return aggregation.per_class(run.result.scores, at_thresholds(rules)[t], rules)
 
 
 def threshold(run: Run) -> int:
@@ -141,12 +148,16 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         + [p.fp, p.missed]
         for i, p in enumerate(points)
     ]
-    shown = rows[start] if points else ["-"] * 6
-    text = (
-        f"Best F1 {shown[3]} at score {shown[0]}: precision {shown[1]}, recall {shown[2]}; "
-        f"{best.fp} false, {best.missed} missed"
-    )
-    span = (0.0, 1.0) if low >= 0 and high <= 1 else (low, max(high, low + 1e-9))
+    text = f"No detections; {best.missed} missed"
+    if points:
+        shown = rows[start]
+        text = (
+            f"Best F1 {shown[3]} at score {shown[0]}: precision {shown[1]}, recall {shown[2]}; "
+            f"{best.fp} false, {best.missed} missed"
+        )
+    span = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    if span[0] == span[1]:
+        span = (min(low, 0.0), max(high, 1.0))
     chart = charts.lines(
         titled(run, two, "Precision, recall and F1 over score"),
         text,
@@ -160,6 +171,8 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         "chart": chart,
         "text": text,
         "start": start,
+        "span": span,
+        "any": bool(points),
         "points": Markup(json.dumps(rows).replace("<", "\\u003c")),
     }
 
@@ -190,9 +203,11 @@ def calibrated(run: Run, two: bool) -> list[dict[str, Any]]:
     edges = np.array([each.low for each in bins] + [bins[-1].high])
     precision = np.array([each.precision for each in bins])
     text = (
-        f"ECE {100 * run.calibration.ece:.2f}, largest deviation "
-        f"{100 * run.calibration.mce:.2f}, D-ECE {short(100 * run.calibration.d_ece, 2)} points; "
+        f"ECE {short(100 * run.calibration.ece)}, largest deviation "
+        f"{short(100 * run.calibration.mce)}, D-ECE {short(100 * run.calibration.d_ece)} points; "
         f"{run.calibration.n} detections"
+        if run.calibration.n
+        else "no detections"
     )
     found.append(
         {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,17 @@ from detmap.diagnosis.summary import MEANING
 from detmap.errors import DataError
 from detmap.page import charts
 from detmap.page.content import Run
-from detmap.tables import boxes_as
+from detmap.tables import Images, boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
 BUDGET = 900_000  # bytes of all crops
 MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
+MISSING = "images without a picture, drawn as sketches"
+SEVERAL = "images whose picture cannot be told from another of that name, drawn as sketches"
+TURNED = "pictures that EXIF turns, where the truth may speak of either, drawn as sketches"
+OTHER = "pictures of another shape than the truth says, drawn as sketches"
+SCALED = "pictures of another size than the truth says, scaled to its size"
 GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)
 
 
@@ -39,9 +46,10 @@ class Pictures:
     """
 
     folder: Path | None = None
-    missing: list[str] = field(default_factory=list)
     spent: int = 0
-    _index: dict[str, Path] | None = None
+    _odd: dict[str, dict[str, None]] = field(default_factory=dict)
+    _index: dict[str, list[Path]] | None = None
+    _called: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
@@ -49,44 +57,79 @@ class Pictures:
 
     def notes(self) -> list[str]:
         """What a reader should know."""
-        if not self.missing:
-            return []
-        some = ", ".join(self.missing[:5])
-        more = f" and {len(self.missing) - 5} more" if len(self.missing) > 5 else ""
-        return [f"images without a picture, drawn as sketches: {some}{more}"]
+        found = []
+        for what, names in self._odd.items():
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            found.append(f"{what}: {', '.join(list(names)[:5])}{more}")
+        return found
 
     def read(self, diagnosis: Diagnosis, image: int) -> NDArray[np.uint8] | None:
-        """The image at this position of the truth; None, and a note, where it cannot be read."""
+        """The image at this position of the truth, in the pixels that the truth speaks of; None,
+        and a note, where there is none that is surely it.
+        """
         if self.folder is None or self.spent > BUDGET:
             return None
         import cv2
 
         images = diagnosis.truth.images
-        name = images.stems[image] or str(images.ids[image])
-        path = self._path(name)
-        data = None
-        if path is not None and name not in self.missing:
-            try:
-                data = _decoded(path)
-            except (DataError, cv2.error):
-                data = None
-        if data is None and name not in self.missing:
-            self.missing.append(name)
-        return data
+        paths = self._paths(images, image)
+        picture, odd = None, SEVERAL if len(paths) > 1 else MISSING
+        if len(paths) == 1:
+            size = float(images.width[image]), float(images.height[image])
+            with suppress(DataError, cv2.error):
+                picture, odd = _decoded(paths[0], size)
+        if odd:
+            self._odd.setdefault(odd, {})[_name(images, image)] = None
+        return picture
 
-    def _path(self, stem: str) -> Path | None:
+    def _paths(self, images: Images, image: int) -> list[Path]:
+        """The files that may be this image's: those of its stem that share most of its path, and
+        more of it than of any other image's.
+        """
         if self._index is None:
             assert self.folder is not None
-            files = sorted(
-                path for path in self.folder.rglob("*") if path.suffix.lower() in SUFFIXES
-            )
-            self._index = {path.stem: path for path in reversed(files)}
-        return self._index.get(Path(stem).name)
+            self._index = {}
+            for path in sorted(self.folder.rglob("*")):
+                if path.suffix.lower() in SUFFIXES:
+                    self._index.setdefault(path.stem, []).append(path)
+            for k in range(len(images)):
+                self._called.setdefault(_stem(images, k), []).append(k)
+        stem, name = _stem(images, image), _name(images, image)
+        files = self._index.get(stem, [])
+        shared = [_shared(path, name) for path in files]
+        best = [path for path, n in zip(files, shared, strict=True) if n == max(shared)]
+        others = [_name(images, k) for k in self._called[stem] if k != image]
+        if any(_shared(path, other) >= max(shared) for path in best for other in others):
+            return files if len(files) > 1 else []
+        return best
 
 
-def _decoded(path: Path) -> NDArray[np.uint8] | None:
-    """The pixels of an image; None where it has too many, which its header says before anything
-    is unpacked.
+def _name(images: Images, image: int) -> str:
+    """What the truth calls an image: its path, else its stem or id."""
+    given = images.files[image] if images.files else ""
+    called = str(images.ids[image])
+    return given or (called if "/" in called else images.stems[image] or called)
+
+
+def _stem(images: Images, image: int) -> str:
+    return images.stems[image] or PurePosixPath(str(images.ids[image])).name
+
+
+def _shared(path: Path, name: str) -> tuple[int, bool]:
+    """Folders that a file and an image's name share, from the last on; whether the suffix too."""
+    wanted = PurePosixPath(name.replace("\\", "/"))
+    n = 0
+    for own, other in zip(path.parts[-2::-1], wanted.parts[-2::-1], strict=False):
+        if own != other:
+            break
+        n += 1
+    return n, path.suffix.lower() == wanted.suffix.lower()
+
+
+def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] | None, str]:
+    """The pixels of an image of this width and height, and what is odd about it; None where it has
+    too many, which its header says before anything is unpacked, or where it is not as the truth
+    says.
 
     Raises
     ------
@@ -97,9 +140,39 @@ def _decoded(path: Path) -> NDArray[np.uint8] | None:
     data = opening.read_bytes(path, most=MOST_BYTES)
     width, height = image_sizes.from_headers([path])
     if width[0] * height[0] > MOST_PIXELS:
-        return None
-    found = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
-    return None if found is None else np.asarray(found, dtype=np.uint8)
+        return None, MISSING
+    content = np.frombuffer(data, dtype=np.uint8)
+    found = cv2.imdecode(content, cv2.IMREAD_COLOR)
+    stored = found
+    if _is_turned(data):
+        stored = cv2.imdecode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    if found is None or stored is None:
+        return None, MISSING
+    if stored is not found:
+        fits = [each.shape[1::-1] == size for each in (found, stored)]
+        if fits == [True, True] or np.isnan(size).any():
+            return None, TURNED
+        found = stored if fits[1] else found
+    picture: NDArray[np.uint8] = np.asarray(found, dtype=np.uint8)
+    own = picture.shape[1::-1]
+    if own == size or np.isnan(size).any():
+        return picture, ""
+    if abs(own[0] * size[1] - own[1] * size[0]) > max(*own, *size):  # a pixel of rounding
+        return None, OTHER
+    if size[0] * size[1] > MOST_PIXELS:
+        return None, OTHER
+    scaled = cv2.resize(picture, (round(size[0]), round(size[1])), interpolation=cv2.INTER_AREA)
+    return np.asarray(scaled, dtype=np.uint8), SCALED
+
+
+def _is_turned(data: bytes) -> bool:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return image.getexif().get(image_sizes.ORIENTATION, 1) not in (0, 1)
+    except Exception:  # whatever a library does with a broken header
+        return False
 
 
 def gallery(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, str, list[dict[str, Any]]]]:
@@ -118,7 +191,7 @@ def gallery(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, str, lis
 
 
 def _text(each: Mistake) -> str:
-    score = "" if each.score != each.score else f", score {each.score:.3f}"
+    score = "" if each.score != each.score else f", score {each.score:.4g}"
     instead = f", there is {each.other}" if each.other else ""
     return f"{each.category}{score}{instead}; overlap {each.overlap:.2f}; image {each.image}"
 

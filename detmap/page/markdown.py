@@ -8,6 +8,7 @@ from detmap.page import sheets
 from detmap.page.changes import changed, difference
 from detmap.page.content import Run
 from detmap.report import formats
+from detmap.report.formats import escaped
 from detmap.report.table import Style, Table
 
 METRICS = 12
@@ -38,8 +39,13 @@ def text(runs: Sequence[Run], title: str) -> str:
     tables.append(Table("What errors cost, in points of AP", ("error", *header[1:]), costs))
     lines = []
     if two:
-        lines += ["**What changed**", "", *(f"- {each}" for each in changed(*runs)), ""]
+        lines += ["**What changed**", "", *(f"- {escaped(each)}" for each in changed(*runs)), ""]
     for run in runs:
-        lines += [f"**What stands out, {run.name}**", ""]
-        lines += [*(f"- {each}" for each in run.sentences), "", f"`{run.result.signature}`", ""]
+        lines += [f"**What stands out, {escaped(run.name)}**", ""]
+        lines += [
+            *(f"- {escaped(each)}" for each in run.sentences),
+            "",
+            f"`{run.result.signature}`",
+            "",
+        ]
     return formats.markdown(tables, Style()) + "\n" + "\n".join(lines)

@@ -131,20 +131,19 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     header += [] if two else ["precision", "recall", "FP", "missed"]
     rows = []
     for k, first in enumerate(per_class[0]):
-        name = first["name"]
-        row: list[Any] = [name, first["objects"]]
+        row: list[Any] = [first["name"], first["objects"]]
         row += [
-            known(each[k][value], _of_class(run, name, value))
+            known(each[k][value], _of_class(run, k, value))
             for value in values
             for run, each in zip(runs, per_class, strict=True)
         ]
         if apart:
-            pair = apart.get(name)
+            pair = apart.get(k)
             row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
         rates = [_rates(run, k) for run in runs]
         row += [each[F1] for each in rates]
         points = [run.points[len(OVERALL) + k] for run in runs]
-        row += [f"{point.score:.3f}" if point.score == point.score else None for point in points]
+        row += [f"{point.score:.4g}" if point.score == point.score else None for point in points]
         if not two:
             row += [*rates[0][:F1], points[0].fp, points[0].missed]
         rows.append(row)
@@ -161,11 +160,9 @@ def _rates(run: Run, k: int) -> list[Number]:
     return [known(value, at(drawn.classes, q)) for value, q in zip(values, places, strict=True)]
 
 
-def _of_class(run: Run, name: str, value: str) -> Interval | None:
-    """The interval of a class's number; None where several classes have its name."""
-    if run.intervals is None or run.result.verdicts.categories.names.count(name) > 1:
-        return None
-    return run.intervals.per_class.get(name, {}).get(value)
+def _of_class(run: Run, k: int, value: str) -> Interval | None:
+    """The interval of a class's number."""
+    return None if run.intervals is None else run.intervals.classes[k].get(value)
 
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:

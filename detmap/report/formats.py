@@ -51,16 +51,24 @@ def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:
     """Pipe tables, for a README or an issue."""
     parts = []
     for table in tables:
-        lines = [f"**{shown(table.title)}**", ""] if table.title else []
-        lines.append("| " + " | ".join(map(shown, table.header)) + " |")
+        lines = [f"**{escaped(table.title)}**", ""] if table.title else []
+        lines.append("| " + " | ".join(map(escaped, table.header)) + " |")
         lines.append("|" + "|".join("---:" if n else "---" for n in numeric(table)) + "|")
         for row in table.rows:
-            cells = [text_of(cell, style).replace("|", "\\|") for cell in row]
+            cells = [escaped(text_of(cell, style)) for cell in row]
             lines.append("| " + " | ".join(cells) + " |")
         if table.lines:
-            lines += ["", *(f"- {shown(line)}" for line in table.lines)]
+            lines += ["", *(f"- {escaped(line)}" for line in table.lines)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"\\{sign}" for sign in "\\`|[]"}
+
+
+def escaped(text: str) -> str:
+    """A text that is no markup in Markdown: no tag, link, picture, code or end of a cell."""
+    return "".join(_MARKDOWN.get(sign, sign) for sign in shown(text))
 
 
 def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:

@@ -65,9 +65,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ClassPair(Pair):
-    """The difference of two detectors on one class, `name`."""
+    """The difference of two detectors on one class, `name`, at `place` among the classes: two may
+    have one name.
+    """
 
     name: str
+    place: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """As of a `Pair`; without the place, which is no data."""
+        plain = Pair.as_dict(self)
+        del plain["place"]
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +298,7 @@ class Maker:
                             fixed,
                             *self.seen(d, s, why),
                             own.plans[0].matches.categories.names[k],
+                            k,
                         )
                     )
 

@@ -71,6 +71,7 @@ class Intervals:
     Parameters
     ----------
     metrics : metric to interval; per_class : class to row to interval
+    classes : the same of each class by its place, as two may have one name
     method, replicates, seed, level : how they were made
     units : what was drawn
     notes : what a careful reader would ask
@@ -84,6 +85,7 @@ class Intervals:
     level: float
     units: Units
     notes: tuple[Note, ...] = ()
+    classes: tuple[dict[str, Interval], ...] = ()
 
     @property
     def signature(self) -> str:
@@ -167,15 +169,20 @@ def intervals(
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
     made = Maker(planned, moved, sample, drawn, level, method)
     metrics = {row.name: made.of_metric(q, metric_values[q]) for q, row in enumerate(rows)}
-    per_class = {
-        name: {
-            row.name: made.of_class(c, k, float(class_values[c][k]))
-            for c, row in enumerate(of_class)
-        }
-        for k, name in enumerate(categories.names)
-    }
+    classes = tuple(
+        {row.name: made.of_class(c, k, float(class_values[c][k])) for c, row in enumerate(of_class)}
+        for k in range(len(categories))
+    )
     return Intervals(
-        metrics, per_class, method, replicates, seed, level, drawn, _notes(planned, moved, drawn)
+        metrics,
+        dict(zip(categories.names, classes, strict=True)),
+        method,
+        replicates,
+        seed,
+        level,
+        drawn,
+        _notes(planned, moved, drawn),
+        classes,
     )
 
 

@@ -216,7 +216,7 @@ def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> lis
 
 def _p(apart: Interval, units: Units) -> float:
     """As in a comparison of detectors: from z; none of too few units."""
-    if apart.value == 0 and apart.se == 0:
+    if units.n >= LEAST_UNITS and apart.value == 0 and apart.se == 0:
         return 1.0
     if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
         return math.nan

@@ -66,7 +66,7 @@ def test_names_of_any_kind_stay_one_cell() -> None:
     assert frame["value"].isna().tolist() == [False, True, True]
     assert "50\\% \\& \\$x\\_1 \\{\\#\\} \\textasciitilde{}" in formats.latex([HARD])
     assert "&lt;b&gt;" in formats.html([HARD])
-    assert "| \\| <b> | - |" in formats.markdown([HARD])
+    assert "| \\| &lt;b&gt; | - |" in formats.markdown([HARD])
     assert json.loads(formats.json([HARD]))["hard"][1]["value"] is None
 
 
