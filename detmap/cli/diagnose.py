@@ -205,7 +205,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.table = None
         output.write_tables([errors_of(found)], arguments)
     else:
-        tables = tables_of(content)
+        tables = tables_of(content, percent=arguments.percent)
         if arguments.table == "errors":
             tables.append(errors_of(found))
         output.write_tables(tables, arguments)
@@ -252,8 +252,8 @@ def write_mistakes(table: Table, path: Any) -> None:
     streams.write(formats.csv([table]), path)
 
 
-def tables_of(content: dict[str, Any]) -> list[Table]:
-    """The summary as tables."""
+def tables_of(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
+    """The summary as tables; `percent`: whether fractions will be shown in percent."""
     from detmap.diagnosis.summary import MEANING
 
     own, theirs = content["tide_protocol"], content["tide"]
@@ -269,7 +269,10 @@ def tables_of(content: dict[str, Any]) -> list[Table]:
         (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
         for row in content["slices"]
     ]
-    rows = content["images"][:MOST_IMAGES]
+    rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
+    best = content["operating_points"][0]["score"]
+    at_best = "" if best is None else f", from score {best:.4g} on"
+    unit = "in points" if percent else "0.01 is a point"
     return [
         Table(
             "",
@@ -278,8 +281,8 @@ def tables_of(content: dict[str, Any]) -> list[Table]:
             name="sentences",
         ),
         Table(
-            "What errors cost: AP that mending each kind would add (they do not add up)",
-            ("error", "meaning", "cases", "AP", "AP (tidecv)"),
+            f"What errors cost: AP that mending each kind would add ({unit}; they do not add up)",
+            ("error", "meaning", "cases", "gain", "gain (tidecv)"),
             tuple(costs),
             name="costs",
         ),
@@ -290,7 +293,7 @@ def tables_of(content: dict[str, Any]) -> list[Table]:
             name="points",
         ),
         Table(
-            "Where it works",
+            f"Where it works (recall{at_best}; AP over all scores)",
             ("by", "range", "objects", "recall", "AP"),
             tuple(slices),
             name="slices",
@@ -302,7 +305,7 @@ def tables_of(content: dict[str, Any]) -> list[Table]:
             name="confused",
         ),
         Table(
-            "Images with most errors",
+            f"Images with most errors{at_best}",
             ("image", "objects", "TP", "FP", "missed"),
             tuple(tuple(row.values()) for row in rows),
             name="images",

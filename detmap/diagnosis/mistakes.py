@@ -24,7 +24,8 @@ class Mistake:
 
     Parameters
     ----------
-    kind : of `KINDS`, ``Miss``, or of `SUSPECTS`
+    kind : of `KINDS`; of a missed object ``Miss``, or ``missed (Cls)`` and ``missed (Loc)`` where
+        mending such an error would find it; or of `SUSPECTS`
     image : id; category : name of the class
     box : four numbers in the convention of the table
     score : of the detection, NaN for an object
@@ -72,17 +73,31 @@ def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]
     wrong &= diagnosis.detections.score >= min_score
     rows = np.flatnonzero(wrong)
     rows = rows[np.argsort(-diagnosis.detections.score[rows], kind="stable")]
-    missed = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
     names = [KINDS[kind] for kind in diagnosis.kind[rows].tolist()]
-    return [
-        *_of_detections(diagnosis, rows, names),
-        *_of_objects(diagnosis, missed, "Miss", diagnosis.reach[missed]),
+    return [*_of_detections(diagnosis, rows, names), *_missed(diagnosis)]
+
+
+def _missed(diagnosis: Diagnosis) -> list[Mistake]:
+    """The objects that nothing found: TIDE's Miss, or by the error that would find them."""
+    rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
+    fixer = diagnosis.fixer()[rows]
+    kinds = [
+        "Miss" if det < 0 else f"missed ({KINDS[diagnosis.kind[det]]})" for det in fixer.tolist()
     ]
+    names, label = diagnosis.truth.categories.names, diagnosis.detections.label
+    taken = [names[label[det]] if det >= 0 else "" for det in fixer.tolist()]
+    label_of = diagnosis.truth.label[rows].tolist()
+    others = [
+        name if det >= 0 and label[det] != k else ""
+        for name, det, k in zip(taken, fixer.tolist(), label_of, strict=True)
+    ]
+    none = np.full(len(rows), np.nan)
+    return _rows(diagnosis.truth, rows, kinds, none, diagnosis.reach[rows], others)
 
 
 def worst(diagnosis: Diagnosis, n: int) -> list[Mistake]:
     """The n surest false positives of each kind, at most one an image, and the n largest objects
-    that nothing found; a part of `errors`.
+    of TIDE's Miss; a part of `errors`.
     """
     found: list[Mistake] = []
     detections, truth = diagnosis.detections, diagnosis.truth
@@ -91,7 +106,7 @@ def worst(diagnosis: Diagnosis, n: int) -> list[Mistake]:
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
         rows = _one_an_image(rows, detections.image[rows], n)
         found += _of_detections(diagnosis, rows, [KINDS[kind]] * len(rows))
-    rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
+    rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0) & (diagnosis.fixer() < 0))
     rows = rows[np.argsort(-truth.area[rows], kind="stable")]
     rows = _one_an_image(rows, truth.image[rows], n)
     return found + _of_objects(diagnosis, rows, "Miss", diagnosis.reach[rows])

@@ -96,6 +96,13 @@ def _classwise(classes: list[Point]) -> Point:
     return Point("classwise", float("nan"), precision, recall, f1, tp, fp, missed)
 
 
+def found_from(diagnosis: Diagnosis, score: float) -> NDArray[np.bool_]:
+    """(G,) objects that a detection of at least this score found; none where it is NaN."""
+    found = diagnosis.to_find & (diagnosis.by >= 0)
+    found[found] = diagnosis.detections.score[diagnosis.by[found]] >= score
+    return found
+
+
 def _listed(diagnosis: Diagnosis) -> NDArray[np.int64]:
     """The detections that count."""
     return np.flatnonzero(~diagnosis.ignored & (diagnosis.kind != BEYOND))

@@ -92,13 +92,13 @@ class Diagnosis(Immutable):
 
     def counts(self) -> dict[str, int]:
         """Detections of each kind that are not ignored, in the order of `KINDS`; ignored ones; and
-        ``Miss``: objects that nothing found.
+        ``missed``: objects that nothing found, by whatever error (TIDE's Miss is a part of them).
         """
         numbers = np.bincount(self.kind[~self.ignored], minlength=len(KINDS)).tolist()
         return {
             **dict(zip(KINDS, numbers, strict=True)),
             "ignored": int(self.ignored.sum()),
-            "Miss": int((self.to_find & (self.by < 0)).sum()),
+            "missed": int((self.to_find & (self.by < 0)).sum()),
         }
 
     def order(self) -> NDArray[np.int32]:

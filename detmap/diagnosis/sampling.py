@@ -15,7 +15,7 @@ from detmap.diagnosis.calibration import Bins
 from detmap.diagnosis.confusion import Confusion
 from detmap.diagnosis.lists import in_order_of_ties, ranked
 from detmap.diagnosis.olrp import overlap_taken
-from detmap.diagnosis.operating import Point
+from detmap.diagnosis.operating import Point, found_from
 from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
 from detmap.statistics.sampled import Part
 from detmap.statistics.tallies import tally
@@ -132,13 +132,13 @@ def localised(diagnosis: Diagnosis) -> Part:
     return Part(_once(of, n_images), of, sums.n_images())
 
 
-def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]]) -> Part:
-    """Share of some objects that was found, for each of S masks (G,): (S,)."""
+def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: float) -> Part:
+    """Share of some objects, S masks (G,), that detections from a score on found: (S,)."""
     truth, n_images = diagnosis.truth, len(diagnosis.truth.images)
     rows = [np.flatnonzero(mask) for mask in objects]
     every = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
     place = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-    columns = [np.ones(len(every)), diagnosis.by[every] >= 0]
+    columns = [np.ones(len(every)), found_from(diagnosis, score)[every]]
     sums = tally(place, truth.image[every], columns, len(rows), n_images)
 
     def of(weights: Floats) -> Floats:

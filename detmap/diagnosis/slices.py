@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.diagnosis.lists import Ranked, in_order_of_ties, ranked
+from detmap.diagnosis.operating import best_f1, found_from
 from detmap.diagnosis.passing import Diagnosis
 from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth, boxes_as
@@ -32,8 +33,9 @@ class Slice:
     Parameters
     ----------
     by, name : the property and its range
-    objects, found : objects to find, and how many were found by a detection of any score
-    recall : their ratio; ap : mean over the classes with an object in the slice; NaN without one
+    objects, found : objects to find, and how many were found by a detection from `score` on
+    recall : their ratio; ap : over all scores, mean over the classes with an object in the slice;
+        NaN without one
     """
 
     by: str
@@ -42,25 +44,30 @@ class Slice:
     found: int
     recall: float
     ap: float
+    score: float
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         return {name: or_none(value) for name, value in asdict(self).items()}
 
 
-def slices(diagnosis: Diagnosis) -> list[Slice]:
+def slices(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Slice]:
     """AP and recall of the objects of each slice, from the one matching.
 
     Objects outside a slice are left out, and so are the detections that took them. A false positive
     counts where its own box, image or class belongs to the slice; where only an object can have the
     property (crowding, attributes) in every slice.
+
+    confidence : recall is of detections from this score on; that of the best F1 when left out
     """
+    least = best_f1(diagnosis).score if confidence is None else confidence
+    hits = found_from(diagnosis, least)
     rules, found = diagnosis.protocol.ap, []
     for by, name, ranks in lists(diagnosis):
         ap = ranks.average_precision(rules.rule, rules.points(), rules.epsilon)
         objects = ranks.objects
-        n, hit = int(objects.sum()), int((objects & (diagnosis.by >= 0)).sum())
-        found.append(Slice(by, name, n, hit, hit / n, float(np.nanmean(ap))))
+        n, hit = int(objects.sum()), int((objects & hits).sum())
+        found.append(Slice(by, name, n, hit, hit / n, float(np.nanmean(ap)), least))
     return found
 
 

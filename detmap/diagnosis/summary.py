@@ -24,20 +24,21 @@ MEANING = {
     "Both": "wrong class and badly placed",
     "Dupe": "second detection of an object",
     "Bkg": "detection of nothing",
-    "Miss": "object without any detection",
+    "Miss": "missed object that no Cls or Loc is on",
 }
 ENOUGH = 20  # objects of a slice that a sentence is about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the sentences are about, found once."""
+    """What the sentences are about, found once; `lowest` is the least score of a detection."""
 
     tide: Tide
     points: list[Point]
     slices: list[Slice]
     confusion: Confusion
     suspects: list[Mistake]
+    lowest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,10 @@ def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> Parts:
     return Parts(
         tide(diagnosis),
         points,
-        slices(diagnosis),
+        slices(diagnosis, confidence=points[0].score),
         confusion(diagnosis, **how),
         suspects(diagnosis, confidence=best),
+        float(np.min(diagnosis.detections.score, initial=np.inf)),
     )
 
 
@@ -131,20 +133,14 @@ def sentences(known: Parts) -> list[str]:
     """What stands out: what costs most, at which score to run, where it works least, what is
     confused, which labels to look at.
     """
-    found = [_of_tide(known.tide)]
     micro = known.points[0]
-    if micro.f1 == micro.f1:
-        found.append(
-            f"The best F1 is {micro.f1:.3f}, at score {micro.score:.4g}: precision "
-            f"{micro.precision:.3f}, recall {micro.recall:.3f} ({micro.fp} false, {micro.missed} "
-            "missed)."
-        )
-    found += _of_slices(known.slices)
+    found = [_of_tide(known.tide), *_of_best(micro, known.lowest), *_of_slices(known.slices)]
     pairs = known.confusion.confused(1)
     if pairs:
         true, predicted, n = pairs[0]
         score = known.confusion.confidence
-        where = "at that score" if score == micro.score else f"from score {score:.4g} on"
+        where = f"from score {score:.4g} on" if np.isfinite(score) else "at all scores"
+        where = "at that score" if score == micro.score and micro.f1 else where
         found.append(f"Most confused: {true} taken for {predicted}, {counted(n, 'time')} {where}.")
     counts = {kind: sum(each.kind == kind for each in known.suspects) for kind in SUSPECTS}
     some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
@@ -154,27 +150,47 @@ def sentences(known: Parts) -> list[str]:
 
 
 def _of_tide(costs: Tide) -> str:
-    worst = max(ERRORS, key=lambda name: costs.gain[name])
     if np.isnan(costs.ap):
         return "No class has an object to find: nothing is defined."
+    gain = {kind: value for kind, value in costs.gain.items() if kind in ERRORS and value > 0}
+    told = f"AP at IoU {costs.iou:g} is {costs.ap:.2f} points"
+    if not gain:
+        return f"{told}; mending no single kind of error would add to it."
+    worst = max(gain, key=lambda kind: gain[kind])
     return (
-        f"AP at IoU {costs.iou:g} is {costs.ap:.2f}; what costs most is {worst} "
-        f"({MEANING[worst]}): {costs.gain[worst]:.2f} points, "
+        f"{told}; what costs most is {worst} ({MEANING[worst]}): {gain[worst]:.2f} points, "
         f"{counted(costs.counts[worst], 'case')}."
     )
 
 
-def _of_slices(found: list[Slice]) -> list[str]:
-    whole = [each for each in found if each.objects >= ENOUGH and each.by != "objects of the class"]
-    if not whole:
+def _of_best(best: Point, lowest: float) -> list[str]:
+    """Nothing where there is no object to find."""
+    if np.isnan(best.f1):
         return []
-    worst = min(whole, key=lambda each: each.recall)
-    others = [each for each in found if each.by == worst.by and each is not worst]
-    if not others:
-        return []
-    n = sum(each.objects for each in others)
-    rest = sum(each.found for each in others) / n
+    if not best.f1:
+        return ["No object is found at any score."]
+    cut = " (the least there is: the file may have been cut there)" if best.score == lowest else ""
     return [
-        f"Fewest are found by {worst.by}, {worst.name}: {worst.found} of {worst.objects} objects "
-        f"({worst.recall:.0%}; of the others {rest:.0%})."
+        f"The best F1 is {best.f1:.3f}, at score {best.score:.4g}{cut}: precision "
+        f"{best.precision:.3f}, recall {best.recall:.3f} ({best.fp} false, {best.missed} missed)."
+    ]
+
+
+def _of_slices(found: list[Slice]) -> list[str]:
+    """The range of `ENOUGH` objects in which fewest are found, where it is fewer than outside."""
+    below = []
+    for each in found:
+        others = [other for other in found if other.by == each.by and other is not each]
+        n = sum(other.objects for other in others)
+        if n and each.objects >= ENOUGH and each.by != "objects of the class":
+            rest = sum(other.found for other in others) / n
+            if each.recall < rest:
+                below.append((each.recall, rest, each))
+    if not below:
+        return []
+    recall, rest, worst = min(below, key=lambda one: one[0])
+    return [
+        f"From score {worst.score:.4g} on, of ranges with {ENOUGH} objects or more, fewest are "
+        f"found by {worst.by}, {worst.name}: {worst.found} of {worst.objects} ({recall:.0%}; of "
+        f"all others {rest:.0%})."
     ]

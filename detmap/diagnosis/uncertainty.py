@@ -98,7 +98,7 @@ def uncertainty(
         matches = each.matches(undefined="skip")
         of_slices.append(of_ap(matches, drawn, of_lists, seed, threads=threads))
     makers: dict[str, Callable[[], Part]] = {
-        "recall": lambda: sampling.recalled(diagnosis, masks),
+        "recall": lambda: sampling.recalled(diagnosis, masks, known.points[0].score),
         "best": lambda: sampling.operating(diagnosis, np.array([known.points[0].score])),
         "curve": lambda: sampling.operating(diagnosis, scores),
         "classes": lambda: sampling.classes(diagnosis, known.points[len(OVERALL) :]),

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detmap.comparing import compare
+from detmap.diagnosis.operating import found_from
 from detmap.diagnosis.tide import ERRORS
 from detmap.errors import DetmapError, counted
 from detmap.page.cells import Number, moved
@@ -102,13 +102,5 @@ def _classes(a: Run, b: Run) -> list[str]:
 
 
 def _objects(a: Run, b: Run) -> tuple[int, int]:
-    found_a, found_b = map(_found, (a, b))
+    found_a, found_b = (found_from(run.diagnosis, run.points[0].score) for run in (a, b))
     return int((found_b & ~found_a).sum()), int((found_a & ~found_b).sum())
-
-
-def _found(run: Run) -> NDArray[np.bool_]:
-    """(G,) objects that are found at the score of the best F1."""
-    by, found = run.diagnosis.by, np.zeros(len(run.diagnosis.to_find), dtype=bool)
-    rows = np.flatnonzero((by >= 0) & run.diagnosis.to_find)
-    found[rows] = run.diagnosis.detections.score[by[rows]] >= run.points[0].score
-    return found

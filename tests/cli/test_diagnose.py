@@ -48,7 +48,9 @@ def test_csv_is_the_errors(tmp_path: Path) -> None:
     assert file.read_bytes() == again.read_bytes()
     with file.open() as text:
         rows = list(csv.DictReader(text))
-    assert {row["kind"] for row in rows} == {"Cls", "Loc", "Both", "Dupe", "Bkg", "Miss"}
+    assert {row["kind"] for row in rows} == {
+        *("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "missed (Cls)", "missed (Loc)")
+    }
     assert list(rows[0]) == [
         *("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
     ]

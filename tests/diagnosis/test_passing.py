@@ -139,7 +139,7 @@ def test_a_notebook_shows_what_stands_out() -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "<i>"})
     detections = detmap.detections_from_arrays(truth, [1], [1], [[50, 50, 9, 9]], [0.5])
     shown = diagnose(truth, detections)._repr_html_()
-    assert "<li>AP at IoU 0.5 is 0.00; what costs most is" in shown
+    assert "<li>AP at IoU 0.5 is 0.00 points; mending no single kind of error" in shown
     assert '<div class="tile"><span>AP at IoU 0.5</span><b>0.00</b></div>' in shown
     assert "<i>" not in shown
 
@@ -184,7 +184,7 @@ def test_a_diagnosis_of_no_detections_misses_everything() -> None:
     truth, detections = tables(1)
     none = detections.take(np.zeros(0, dtype=np.int64))
     found = diagnose(truth, none, "coco-bbox")
-    assert found.counts()["Miss"] == found.to_find.sum()
+    assert found.counts()["missed"] == found.to_find.sum()
     empty = truth.take(np.zeros(0, dtype=np.int64))
     assert np.isnan(tide(diagnose(empty, detections, "coco-bbox")).ap)
     assert np.isnan(tidecv(empty, none).ap)

@@ -92,17 +92,17 @@ def test_gains_of_tide(seed: int, protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_slices(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
-    drawn, known = units(np.arange(N)), slicing.slices(whole)
+    drawn, known = units(np.arange(N)), slicing.slices(whole, confidence=0.5)
     lists = list(slicing.lists(whole))
     (recall,) = of_parts(
-        [sampling.recalled(whole, [ranks.objects for *_, ranks in lists])], drawn, B, SEED
+        [sampling.recalled(whole, [ranks.objects for *_, ranks in lists], 0.5)], drawn, B, SEED
     )
     same(recall.values, [each.recall for each in known])
     ap = [of_ap(ranks.matches(undefined="skip"), drawn, B, SEED) for *_, ranks in lists]
     same([each.values[0] for each in ap], [each.ap for each in known])
     for b in range(B):
         found = diagnose(*tables(seed, replicate(seed, b)), protocol)
-        there = {(each.by, each.name): each for each in slicing.slices(found)}
+        there = {(each.by, each.name): each for each in slicing.slices(found, confidence=0.5)}
         for k, (by, name, _) in enumerate(lists):
             if by == "objects of the class":  # other classes are frequent in a replicate
                 continue

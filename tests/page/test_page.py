@@ -19,7 +19,7 @@ from PIL import Image
 import detmap
 from detmap import page
 from detmap.errors import DetmapError
-from detmap.page import charts
+from detmap.page import changes, charts, content
 from detmap.tables import Detections, Truth
 from tests import builders as make
 from tests.diagnosis.drawing import tables
@@ -113,7 +113,10 @@ def test_an_interval_stands_beside_every_number(sample: bytes, table: str) -> No
     heads = re.findall(r"<button[^>]*>(.*?)</button>", text[1])
     rows = re.findall(r"<tr>(<td.*?)</tr>", text[1])
     assert rows
-    between = r"(<small>(± )?-?\+?\d+\.\d( to \+?-?\d+\.\d)?</small>|^\S*\u2013|^[+-]?(0|100)\.00$)"
+    between = (
+        r"(<small>(± )?-?\+?\d+\.\d( to \+?-?\d+\.\d(, p 1)?)?</small>"
+        r"|^\S*\u2013|^[+-]?(0|100)\.00$)"
+    )
     for row in rows:
         cells = re.findall(r"<td[^>]*>\s*(.*?)</td>", row, re.DOTALL)
         for head in TABLES[table]:
@@ -313,3 +316,19 @@ def test_images_that_are_none_or_too_large_are_sketches(tmp_path: Path, kind: st
     )
     assert outcome.code == 0, outcome.err
     assert "drawn as sketches" in (tmp_path / "page.html").read_text()
+
+
+def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:
+    truth = detmap.truth_from_arrays([1, 2, 3], [1] * 3, [[0, 0, 9, 9]] * 3)
+    detections = detmap.detections_from_arrays(
+        truth, [1, 2], [1] * 2, [[0, 0, 9, 9]] * 2, [0.9, 0.8]
+    )
+    empty = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"})
+    false = detmap.detections_from_arrays(empty, [1], [1], [[0, 0, 9, 9]], [0.9])
+    rules = detmap.load_protocol("coco-bbox")
+    shown = []
+    for both in ((truth, detections), (empty, false)):
+        runs = [content.gather(name, *both, rules, many=False) for name in "AB"]
+        shown.append(" ".join(changes.changed(*runs)))
+    assert shown[0].startswith("Nothing changed")
+    assert "nan" not in shown[1]
