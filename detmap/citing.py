@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from detmap.errors import counted
+from detmap.protocol import tools
 from detmap.receipt import Receipt
 from detmap.version import __version__
 
@@ -32,6 +33,12 @@ BENCHMARKS = {
 }""",
 }
 """Whom to cite for the rules of a protocol, by a word in its name."""
+
+TOOL = """@misc{{{name},
+  title        = {{{{{name}}}: {summary}}},
+  howpublished = {{{source}}}
+}}"""
+"""Whom to cite for the rules of a tool: the code that its protocol restates."""
 
 DETMAP = """@software{{detmap,
   author  = {{{{The detmap contributors}}}},
@@ -64,8 +71,12 @@ def caption(receipt: Receipt) -> str:
 
 
 def bibtex(receipt: Receipt) -> list[str]:
-    """The references of the benchmark, where it is known, and of detmap."""
+    """The references of the benchmark or tool, where it is known, and of detmap."""
     texts = [text for word, text in BENCHMARKS.items() if word in receipt.protocol.name]
+    rules = receipt.protocol
+    if rules.name in tools():
+        told = rules.as_dict()
+        texts.append(TOOL.format(**{key: told[key] for key in ("name", "summary", "source")}))
     return [*texts, DETMAP.format(version=_version(receipt))]
 
 

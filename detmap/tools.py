@@ -38,6 +38,15 @@ NOTHING = {BOXES_ALONE.code: "boxes", "class-without-truth": "undefined"}
 """Notes that say why there is no number, where there is none."""
 
 
+WORDS = {
+    "ties": "ties: NumPy's sort, which is not stable, decided among equals, and the number is "
+    "that of this NumPy on this processor; or (fiftyone) an index of the tool's own",
+    "boxes": "boxes: what the tool does with masks and keypoints is not restated",
+    "stops": "stops: the tool itself stops with an error on such input",
+}
+"""What the words mean, for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolNumber:
     """What a tool gives.

@@ -400,6 +400,31 @@ def test_what_is_no_record(tmp_path: Path, text: str) -> None:
     refused("--receipt", file, "--receipt", file)
 
 
+def test_every_number_of_the_steps_is_in_percent() -> None:
+    """The last line had sixteen digits of a fraction."""
+    words = ("--from", "voc2007", "--to", "voc2012", "--percent", "--digits", "2")
+    done = run("explain", COCO, FIRST, *words)
+    assert done.code == 0
+    assert not re.search(r"\d\.\d{3}", done.out.split("what decided")[0]), done.out
+    assert "in all" in done.out
+
+
+def test_another_detector_is_for_compare_and_two_ends_are_asked_for() -> None:
+    done = run("explain", COCO, FIRST, "--other-detections", OTHER)
+    assert "`detmap compare`" in done.err
+    assert "`detmap compare`" not in run("explain", COCO, FIRST, "--other-truth", COCO).err
+    asked = run("explain", COCO, FIRST)
+    assert asked.code == 2
+    assert "--other-detections" in asked.err
+    assert "end=" not in asked.err
+
+
+def test_an_explanation_is_short_in_a_notebook() -> None:
+    found = detmap.explain(COCO, FIRST, "voc2007", "voc2012")
+    assert len(repr(found).splitlines()) <= 15
+    assert "<table" in found._repr_html_()
+
+
 def test_the_number_of_other_data_is_unknown() -> None:
     """The number of the files at hand was told as that of the signature."""
     line = "coco-bbox.2|stock|proto:162e893f053e|data:{}|detmap:0.1.0"

@@ -118,6 +118,12 @@ def read_detections(
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth)
+    if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
+        text = (
+            "columns are read as corners of boxes; where they are first and last pixels, as in the "
+            "XML of VOC, read them with --detections-box-format voc"
+        )
+        notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
     label, classes = _found_classes(sheet, truth, policy)
     written, table_format = geometry.in_table(
         boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place

@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         what = f"contradicts itself in {few(odd)}: it was changed after it was written"
         fix = "`detmap verify` says what each was; write the receipt anew"
         raise DataError(arguments.receipt, what, fix)
+    streams.say("note: the numbers are the receipt's: `detmap verify` holds them to the files\n")
     parts = [citing.sentence(known), citing.caption(known), *citing.bibtex(known)]
     text = "\n\n".join(parts)
     streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)

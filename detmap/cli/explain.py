@@ -10,7 +10,11 @@ import argparse
 
 from detmap.cli import options, output, reading, records, streams
 from detmap.errors import DetmapError
+from detmap.explaining.steps import Explanation
 from detmap.protocol import Protocol
+
+LEAST_SHARED = 0.5
+"""Of the detections: where fewer are in both files these are of two detectors."""
 
 EXAMPLES = (
     "detmap explain TRUTH DETECTIONS --from voc-devkit-12 --to ultralytics-8.4",
@@ -61,6 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         return records.run(arguments, words)
     if arguments.truth is None or arguments.detections is None:
         raise DetmapError("explain", "of what?", "give TRUTH and DETECTIONS, or two receipts")
+    if not any(others):
+        fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
+        raise DetmapError("explain", "needs two rules or two inputs", fix)
     truth, detections, start = reading.read(arguments)
     from detmap.explaining import explain
 
@@ -81,7 +88,17 @@ def run(arguments: argparse.Namespace) -> int:
         output.write_json(found.as_dict(), arguments)
     else:
         output.write_tables(found.tables(), arguments)
+    if arguments.other_detections is not None and _is_another_detector(found):
+        streams.say(
+            "note: few of the detections are in both files: for two detectors `detmap compare` "
+            "says where they differ, and whether by more than chance\n"
+        )
     return 0
+
+
+def _is_another_detector(found: Explanation) -> bool:
+    """Whether most detections are in one of the two files alone."""
+    return found.shared < LEAST_SHARED
 
 
 def _end(arguments: argparse.Namespace) -> Protocol | None:

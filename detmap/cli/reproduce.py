@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from detmap import protocol
 from detmap.cli import options, output, reading, streams
+from detmap.protocol import Protocol
 from detmap.report.table import Table
 from detmap.tables import Detections, Truth
 
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
-    truth, detections, _ = reading.read(arguments)
+    truth, detections, rules = reading.read(arguments)
 
     counters: dict[str, Callable[[int, int], None]] = {}
 
@@ -86,9 +88,23 @@ def run(arguments: argparse.Namespace) -> int:
         output.write_json(content, arguments)
     else:
         output.write_tables([_table(found)], arguments)
+        output.write_notes(_remarks(found, (truth, detections), rules))
         if not found.found:
             streams.say("note: `detmap doctor` looks at the files themselves\n")
     return 0 if found.found else 1
+
+
+def _remarks(found: Search, tables: tuple[Truth, Detections], rules: Protocol) -> list[str]:
+    """How far the numbers of the tools that print it can be had on another machine."""
+    from detmap import tools
+
+    names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
+    mine = [name for name in names if name in protocol.tools()]
+    remarks: dict[str, list[str]] = {}
+    for row in tools.numbers(*tables, rules, mine):
+        for word in filter(None, row.remark.split(", ")):
+            remarks.setdefault(word, []).append(row.tool)
+    return [f"{', '.join(who)}: {tools.WORDS[word]}" for word, who in remarks.items()]
 
 
 def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:

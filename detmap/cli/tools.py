@@ -59,12 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
         name="tools",
     )
     output.write_tables([table], arguments)
-    remarks = {
-        "ties": "ties: NumPy's sort, which is not stable, decided among equals, and the number is "
-        "that of this NumPy on this processor; or (fiftyone) an index of the tool's own",
-        "boxes": "boxes: what the tool does with masks and keypoints is not restated",
-        "stops": "stops: the tool itself stops with an error on such input",
-    }
     seen = {word for row in found for word in row.remark.split(", ")}
     undefined: dict[str, list[str]] = {}
     for row in found:
@@ -72,5 +66,5 @@ def run(arguments: argparse.Namespace) -> int:
             if row.remark == "undefined":
                 undefined.setdefault(str(note), []).append(row.tool)
     told = [f"undefined ({', '.join(names)}): {text}" for text, names in undefined.items()]
-    output.write_notes([*(text for word, text in remarks.items() if word in seen), *told])
+    output.write_notes([*(text for word, text in tools.WORDS.items() if word in seen), *told])
     return 0

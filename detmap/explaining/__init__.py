@@ -169,4 +169,7 @@ def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: 
         decided(Side(*one, start), Side(*two, end), moves, same_objects, same_detections),
         seed,
         orders,
+        len(same_detections.pairs) / max(1, min(len(one[1]), len(two[1])))
+        if len(one[1]) and len(two[1])
+        else 1.0,
     )

@@ -9,7 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from detmap.errors import DataError
+from detmap.outlines import outline
 from detmap.report.cells import or_none
+from detmap.report.formats import html
 from detmap.report.table import Table
 
 MOST_EXACT = 8
@@ -101,6 +103,7 @@ class Explanation:
     classes : those that moved most
     decided : up to five detections, or objects, that are judged otherwise
     seed, orders : of sampled Shapley values; orders is 0 where they are exact or were not asked for
+    shared : of two inputs, the part of the smaller list of detections that the other has too
     """
 
     start: str
@@ -113,11 +116,20 @@ class Explanation:
     decided: tuple[Decided, ...] = ()
     seed: int = 0
     orders: int = 0
+    shared: float = 1.0
 
     @property
     def total(self) -> Fraction:
         """After - before, exactly: the sum of the steps' changes."""
         return sum((step.change for step in self.steps), Fraction(0))
+
+    def __repr__(self) -> str:
+        steps = [f"{step.title} {float(step.change):+.4f}" for step in self.steps if step.change]
+        ends = (f"{self.start} {self.before:.4f}", f"{self.end} {self.after:.4f}")
+        return outline(self, " to ".join(ends), *steps)
+
+    def _repr_html_(self) -> str:
+        return html(self.tables())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; exact changes as text, numerator/denominator."""
@@ -169,12 +181,14 @@ class Explanation:
         averaged = any(step.shapley is not None for step in self.steps)
         rows: list[tuple[Any, ...]] = [("", self.start, self.before, None)]
         rows += [(step.title, step.detail, step.value, float(step.change)) for step in self.steps]
+        rows.append(("in all", self.end, self.after, float(self.total)))
         header: tuple[str, ...] = ("step", "what changes", "value", "change")
         if averaged:
             extra = [(None, None)] + [(float(s.shapley or 0), s.error) for s in self.steps]
+            extra.append((None, None))
             rows = [(*row, *more) for row, more in zip(rows, extra, strict=True)]
             header = (*header, "shapley", "error")
-        lines = [f"{self.end}: {self.metric[1]} {self.after!r}, in all {float(self.total):+.6g}"]
+        lines = []
         if averaged and self.orders:
             lines.append(f"shapley: mean over {self.orders} orders, seed {self.seed}")
         title = f"from {self.start} ({self.metric[0]}) to {self.end} ({self.metric[1]})"

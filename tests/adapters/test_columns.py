@@ -256,3 +256,17 @@ def test_the_folder_above_those_of_an_old_tool(tmp_path: Path) -> None:
     (tmp_path / "ground-truth").mkdir()
     with pytest.raises(DataError, match=r"name .*ground-truth"):
         read_truth(tmp_path)
+
+
+def test_corners_beside_voc_are_told(tmp_path: Path) -> None:
+    """VOC's corners are pixels; columns of the same names were read as corners without a word."""
+    found = make.write(
+        tmp_path / "found.csv", "image,class,score,xmin,ymin,xmax,ymax\n000000,circle,.9,3,4,9,9\n"
+    )
+    truth = detmap.read_truth(make.SHAPES)
+    name = str(truth.images.ids[0])
+    found.write_text(found.read_text().replace("000000", name))
+    codes = [each.code for each in detmap.read_detections(found, truth).notes]
+    assert "corners-assumed" in codes
+    told = detmap.read_detections(found, truth, box_format="voc")
+    assert "corners-assumed" not in [each.code for each in told.notes]

@@ -243,6 +243,15 @@ def test_a_changed_rule_takes_the_place_of_the_summary(tmp_path: Path) -> None:
     assert "PASCAL VOC 2007: 11-point" in run("eval", VOC, TEXT, "-p", "voc2007").out
 
 
+def test_a_tool_is_cited_by_its_source(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    assert run("eval", VOC, TEXT, "-p", "ultralytics-8.4", "--receipt", file).code == 0
+    outcome = run("cite", file)
+    assert "@misc{ultralytics-8.4," in outcome.out
+    assert "ultralytics/ultralytics engine/validator.py" in outcome.out
+    assert "`detmap verify` holds them to the files" in outcome.err
+
+
 def test_a_short_signature() -> None:
     whole = "coco-bbox.2|limits.max_dets=[1, 10, 300]|proto:162e893f053e|data:0d74dbda81f7|detmap:1"
     assert receipt.short(whole) == "coco-bbox.2 (limits.max_dets=[1, 10, 300]) 162e89/0d74db"
