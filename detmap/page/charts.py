@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 460, 260
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider stands under an axis of these
 MOST_POINTS = 160  # of a line
 
 
@@ -89,7 +89,7 @@ def columns(
     frame = _Frame((float(edges[0]), float(edges[-1])), (0.0, high), (WIDTH, HEIGHT))
     ticks = None
     if log:
-        ticks = [(float(np.log10(1 + 10.0**k)), f"{10**k:,}") for k in range(int(high) + 1)]
+        ticks = [(float(np.log10(1 + 10.0**k)), short(10**k)) for k in range(int(high) + 1)]
     parts = [frame.axes(*axes, y_ticks=ticks)]
     n = len(series)
     for k, (_, style, _) in enumerate(series):
@@ -106,7 +106,7 @@ def columns(
             )
         )
     legend = [Line(edges, edges, name, style) for name, style, _ in series if name]
-    return _svg(title, told, parts, (WIDTH, HEIGHT)) + _legend(legend)
+    return _svg(title, told, parts, (WIDTH, HEIGHT)) + _legend(legend, filled=True)
 
 
 def bars(
@@ -152,7 +152,7 @@ def bars(
             at = zero + end * scale + 5
             parts.append(Markup(text).format(at, top + tall - 4, f"{value:.2f}"))
     legend = [Line(np.zeros(0), np.zeros(0), name, style) for name, style, _ in series if name]
-    return _svg(title, told, parts, size) + _legend(legend)
+    return _svg(title, told, parts, size) + _legend(legend, filled=True)
 
 
 def matrix(title: str, told: str, names: Sequence[str], counts: NDArray[np.int64]) -> Markup:
@@ -176,13 +176,13 @@ def matrix(title: str, told: str, names: Sequence[str], counts: NDArray[np.int64
             if counts[i, j]:
                 depth = min(9, int(share[i, j] * 10))
                 kind = "right" if i == j else "wrong"
-                parts.append(_rect(f"{kind} d{depth}", x, y, cell - 1, cell - 1))
+                told_of = f"{cut(names[i])}, as {cut(names[j])}: {counts[i, j]:,}"
+                parts.append(Markup("<g><title>{}</title>").format(told_of))
+                parts.append(_rect(f"{kind} d{depth}", x, y, cell - 1, cell - 1) + Markup("</g>"))
                 if cell >= 20:
                     text = '<text class="count{}" x="{:.1f}" y="{:.1f}">{}</text>'
                     light = " light" if depth >= 5 else ""
-                    shown = (
-                        f"{counts[i, j]}" if counts[i, j] < 1000 else f"{counts[i, j] / 1e3:.0f}k"
-                    )
+                    shown = short(int(counts[i, j]))
                     parts.append(Markup(text).format(light, x + cell / 2, y + cell * 0.68, shown))
     return _svg(title, told, parts, (side + 50, side))
 
@@ -227,6 +227,15 @@ def thinned(
     return x[keep].tolist(), y[keep].tolist()
 
 
+def short(value: float) -> str:
+    """A count in at most four signs."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size * 0.9995:
+            part = value / size
+            return f"{part:.0f}{unit}" if part >= 9.95 else f"{part:.1f}{unit}".replace(".0", "")
+    return f"{value:g}"
+
+
 def cut(text: str, most: int = 16) -> str:
     """A name that fits beside a chart."""
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -253,7 +262,7 @@ class _Frame:
         """Grid, ticks and names."""
         parts = []
         if y_ticks is None:
-            y_ticks = [(value, f"{value:g}") for value in _ticks(*self.y_range)]
+            y_ticks = [(value, short(value)) for value in _ticks(*self.y_range)]
         right, bottom = self.size[0] - RIGHT, self.size[1] - BOTTOM
         for value, text in y_ticks:
             y = self.y(value)
@@ -308,11 +317,14 @@ def _svg(title: str, told: str, parts: Sequence[Markup], size: tuple[int, int]) 
     return head + Markup("").join(parts) + Markup("</svg>")
 
 
-def _legend(drawn: Sequence[Line]) -> Markup:
+def _legend(drawn: Sequence[Line], *, filled: bool = False) -> Markup:
+    """Names beside what stands for them: a line, or a filled column."""
     if not drawn:
         return Markup("")
     item = '<span><svg class="key" width="22" height="10" aria-hidden="true">{}</svg>{}</span>'
     mark = '<line class="line {}" x1="1" x2="21" y1="5" y2="5"/>'
+    if filled:
+        mark = '<rect class="{}" x="1" y="0" width="20" height="10"/>'
     items = [Markup(item).format(Markup(mark).format(each.style), each.name) for each in drawn]
     return Markup('<p class="legend">') + Markup("").join(items) + Markup("</p>")
 

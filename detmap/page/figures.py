@@ -172,6 +172,8 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         "text": text,
         "start": start,
         "span": span,
+        "step": (span[1] / 2 - span[0] / 2) / 500,
+        "score": best.score,
         "any": bool(points),
         "points": Markup(json.dumps(rows).replace("<", "\\u003c")),
     }

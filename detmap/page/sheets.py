@@ -47,10 +47,10 @@ def interval_text(runs: Sequence[Run]) -> str:
     if intervals is None or drawn is None:
         return "No intervals: there are too few images, or the rules are a tool's."
     return (
-        f"Intervals: 95 %, {intervals.signature}; those of slices and of the costs of errors from "
-        f"{drawn.of_lists} replicates, all others below from {drawn.replicates}. They speak of "
-        "images like these, not of training seeds. "
-        "A number after ± is a standard error, where there are too few images for an interval."
+        "A range below a number is its 95 % confidence interval: how far the number may be from "
+        "what many more images of this kind would give. It does not say what training the "
+        "detector once more would change. A number after ± is a standard error, where there are "
+        "too few images for an interval. Method tells how they were made."
         + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
     )
 
@@ -285,21 +285,25 @@ def method(
     runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Receipt]
 ) -> list[tuple[str, str]]:
     """What the numbers were made with."""
-    rules = runs[0].result.protocol
+    rules, drawn = runs[0].result.protocol, runs[0].uncertainty
     found = [*inputs, ("protocol", f"{rules.name}, version {rules.version}: {rules.source}")]
     found += [(f"signature, {run.name}", run.result.signature) for run in runs]
     if runs[0].intervals is not None:
         found.append(("intervals", runs[0].intervals.signature))
+    if drawn is not None:
+        found.append(
+            (
+                "replicates",
+                f"{drawn.of_lists} of slices and of the costs of errors, {drawn.replicates} of all "
+                "else but the metrics; images drawn with replacement, scores of operating points "
+                "held, thresholds of oLRP chosen anew",
+            )
+        )
     found += [
         ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties of the protocol"),
         ("IoU, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
         ("confusion", "one to one, same class first, then by overlap; ignored left out"),
         ("oLRP", "at the best of all scores that occur"),
-        (
-            "replicates",
-            "images drawn with replacement; scores of operating points held, thresholds of oLRP "
-            "chosen anew",
-        ),
     ]
     for name, each in receipts.items():
         known = each.content

@@ -43,7 +43,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     truth = detmap.read_truth(COCO)
-    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
+    found = {
+        f"{path.stem}_of_a_file_whose_name_is_as_long_as_a_line": detmap.read_detections(
+            path, truth
+        )
+        for path in BOTH
+    }
     file = tmp_path_factory.mktemp("page") / "report.html"
     rules = detmap.load_protocol("coco-bbox")
     file.write_bytes(page.report(truth, found, rules, images=PICTURES))
@@ -74,6 +79,47 @@ def test_the_slider_tells_its_point(browser: Any, sample: Path) -> None:
     assert len({before, first, last}) == 3
     assert slider.get_attribute("aria-valuetext") == last
     assert float(first.split()[1].rstrip(":")) < float(last.split()[1].rstrip(":"))
+
+
+def test_the_thumb_stands_under_its_score(browser: Any, sample: Path) -> None:
+    """Where the rule of the best F1 is, and at both ends of the axis."""
+    open_page(browser, sample)
+    slider = browser.find_element("id", "s1")
+    places = """
+        const slider = arguments[0], box = slider.getBoundingClientRect();
+        const part = (slider.value - slider.min) / (slider.max - slider.min);
+        const svg = slider.parentNode.querySelector("svg");
+        const [rule, line] = ["line.marker", "line.grid"].map(
+            each => svg.querySelector(each).getBoundingClientRect());
+        return [box.left + 8 + part * (box.width - 16), rule.left, line.left, line.right];
+    """
+    thumb, rule, left, right = browser.execute_script(places, slider)
+    assert abs(thumb - rule) < 2
+    assert float(slider.get_attribute("value")) > 0
+    slider.send_keys(webdriver.Keys.HOME)
+    assert abs(browser.execute_script(places, slider)[0] - left) < 1
+    slider.send_keys(webdriver.Keys.END)
+    assert abs(browser.execute_script(places, slider)[0] - right) < 1
+
+
+def test_names_sort_from_a_and_nothing_stands_last(browser: Any, sample: Path) -> None:
+    open_page(browser, sample)
+
+    def sort(head: str, n: int) -> list[str]:
+        """The n-th column, after its heading is chosen."""
+        button = browser.find_element("css selector", f"#{head} th:nth-child({n}) button")
+        button.send_keys(webdriver.Keys.ENTER)
+        cells = browser.find_elements("css selector", f"#{head} tbody td:nth-child({n})")
+        return [cell.text.split("\n")[0] for cell in cells]
+
+    names = sort("t-classes", 1)
+    assert names == sorted(names)
+    assert sort("t-classes", 1) == names[::-1]
+    browser.execute_script(
+        "document.querySelector('#t-classes tbody td:nth-child(3)').textContent = '\u2013'"
+    )
+    for _ in range(2):
+        assert sort("t-classes", 3)[-1] == "\u2013"
 
 
 def test_headings_sort_with_the_keyboard(browser: Any, sample: Path) -> None:

@@ -90,7 +90,8 @@ def test_the_page_of_two_detectors(sample: bytes) -> None:
     assert "44.78" in text
     assert "18.74" in text
     assert "data:image/webp;base64," in text
-    assert "Intervals: 95 %, ci:" in text
+    assert "95 % confidence interval" in text.split('<section id="costs">')[0]
+    assert "ci:" not in text.split('<section id="costs">')[0]
     assert re.search(r"B - A -26\.04<br>-3\d\.\d to -[12]\d\.\d", text)
     assert "No p-values: there are fewer than 100 images." in text
 
