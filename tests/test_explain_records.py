@@ -452,3 +452,14 @@ def test_a_signature_of_rules_that_are_not_known() -> None:
     done = run("explain", COCO, FIRST, "--signature", "nobody.1|stock|proto:0|data:0|detmap:0")
     assert done.code == 1
     assert "no steps from number to number" in done.err
+
+
+def test_a_digest_and_a_count_have_names_of_their_own(known: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    rows = json.loads(FIRST.read_text())
+    fewer = make.write(tmp_path / "fewer.json", rows[: len(rows) // 2])
+    assert run("eval", COCO, fewer, "--receipt", other).code == 0
+    parts = json.loads(run("explain", known, other, "--format", "json").out)["parts"]
+    names = [part["part"] for part in parts]
+    assert len(names) == len(set(names))
+    assert "number of detections" in names

@@ -305,8 +305,8 @@ def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
         if kind in a and kind in b:
             for name in {**a[kind], **b[kind]}:
                 x, y = (_shown(each[kind].get(name, "absent")) for each in (a, b))
-                if x != y:
-                    yield Part(name, x, y)
+                if x != y:  # "detections" alone is the digest of their content
+                    yield Part(name if kind == "metrics" else f"number of {name}", x, y)
     if "per_class" in a and "per_class" in b and a["per_class"] != b["per_class"]:
         x, y = (each["per_class"][:12] for each in (a, b))
         yield Part("per class", x, y, "the table of classes has other numbers")
