@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from detmap.errors import counted
 from detmap.metrics import NO_LIMIT, MetricRow
 from detmap.protocol import Protocol
 from detmap.report.table import Cell, Table
@@ -52,7 +53,10 @@ def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
     """What is counted in all, in two lines."""
+    things = (
+        counted(counts[f"{each}s"], each, sep="") for each in ("image", "object", "detection")
+    )
     return (
-        "{images} images, {objects} objects, {detections} detections".format_map(counts),
+        ", ".join(things),
         "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(counts),
     )

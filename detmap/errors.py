@@ -77,10 +77,10 @@ def few(names: Iterable[Any]) -> str:
     return ", ".join(map(str, names[:MOST_NAMED])) + more
 
 
-def counted(n: float, noun: str) -> str:
-    """A number of things: 1 class, 2 classes."""
+def counted(n: float, noun: str, *, sep: str = ",") -> str:
+    """A number of things: 1 class, 2 classes; `sep` stands between thousands."""
     many = f"{noun}es" if noun.endswith(("s", "x", "ch")) else f"{noun}s"
-    return f"{n:,} {noun if n == 1 else many}"
+    return f"{n:{sep}} {noun if n == 1 else many}"
 
 
 SINGULAR = {"have": "has", "are": "is", "were": "was", "do": "does", "they": "it", "their": "its"}

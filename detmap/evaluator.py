@@ -15,7 +15,7 @@ import numpy as np
 from detmap.adapters import ClassNames, geometry, read_truth_for
 from detmap.adapters.batch_tables import Known, Reader, identify, pair, read_classes
 from detmap.adapters.unknown import policy
-from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
+from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, counted
 from detmap.evaluate import prepare, summarize
 from detmap.locks import Locked, one_at_a_time
 from detmap.matches import Matches, distinct, read
@@ -130,7 +130,7 @@ class Evaluator(Locked):
         self._result: Result | None = None
 
     def __repr__(self) -> str:
-        data = f"{len(self)} images of {len(self.categories)} classes"
+        data = f"{counted(len(self), 'image')} of {counted(len(self.categories), 'class')}"
         return outline(self, self.protocol.name, data, f"{self.box_format} boxes")
 
     def __len__(self) -> int:

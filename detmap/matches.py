@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap import given, verdicts
 from detmap.catalog import distinct as distinct
 from detmap.catalog import n_dropped
-from detmap.errors import DataError, MergeError, few
+from detmap.errors import DataError, MergeError, counted, few
 from detmap.immutable import Immutable
 from detmap.outlines import outlined
 from detmap.overview import Overview as Overview
@@ -392,7 +392,7 @@ def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int
         twice = image_ids[count > 1].tolist()
         raise MergeError(
             "merge",
-            f"{len(twice)} images are in more than one part: {twice[:5]}",
+            f"{counted(len(twice), 'image')} in more than one part: {twice[:5]}",
             "give every image to one part only",
         )
     return image_ids, [

@@ -487,7 +487,7 @@ def test_a_split_by_name(tmp_path: Path) -> None:
     pages = {stem: make.page(make.voc_object()) for stem in ("000001", "000002")}
     truth = make.write_voc(tmp_path / "truth", pages, {"test": "000001\n000002", "val": "000001"})
     text = make.write_voc_text(tmp_path / "text")
-    assert "1 images, 1 objects" in run("eval", truth, text, "--split", "val").out
+    assert "1 image, 1 object, " in run("eval", truth, text, "--split", "val").out
     assert "2 images, 2 objects" in run("eval", truth, text).out
 
 

@@ -41,7 +41,7 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
         parts.append(data[0].parent / f"part{i}.npz")
         outcome = run("match", *data, "--images", images, "-o", parts[-1], *options)
         assert (outcome.code, outcome.err) == (0, ""), outcome.err
-        assert outcome.out.startswith(f"{parts[-1]}: {len(names)} images")
+        assert outcome.out.startswith(f"{parts[-1]}: {len(names)} image")
     return parts
 
 
@@ -143,9 +143,7 @@ def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
     parts = parts_of(data, [ids[:1], ids[1:3], ids[2:]])
     outcome = run("merge", *parts)
     assert outcome.code == 2
-    assert (
-        f"{parts[1]} and {parts[2]}: 1 images are in more than one part: [{ids[2]}]" in outcome.err
-    )
+    assert f"{parts[1]} and {parts[2]}: 1 image in more than one part: [{ids[2]}]" in outcome.err
     assert "fix: give every image to one part only" in outcome.err
     assert run("merge", parts[0], parts[0]).code == 2
 

@@ -161,6 +161,23 @@ def test_odd_files_are_compared_or_the_tool_stops_in_words(
         assert outcome.code == 0, outcome.err
 
 
+def test_classes_of_one_name_are_compared_by_their_place(peer: peers.Peer, tmp_path: Path) -> None:
+    """By name hotcoco's number of the second class stood beside detmap's of the first."""
+    content = json.loads(COCO[0].read_text())
+    content["categories"][1]["name"] = content["categories"][0]["name"]
+    truth = tmp_path / "truth.json"
+    truth.write_text(json.dumps(content))
+    found = parity.compare(truth, COCO[1], tool=peer.name)
+    assert found.equal
+    name = content["categories"][0]["name"]
+    rows = [each.name for each in found.numbers if each.of_class == name]
+    by_name = any("several classes have the name" in each for each in found.remarks)
+    assert by_name is (peer.name == "hotcoco")
+    assert not (by_name and rows)
+    assert all(rows.count(each) == 2 for each in rows)
+    assert rows or not any(each.of_class for each in found.numbers) or by_name
+
+
 def test_settings_reach_the_tools_that_have_them(peer: peers.Peer) -> None:
     changes = ("iou.thresholds=[0.3,0.6]", "limits.max_dets=[3,300]", "subsets.tiny.area=[0,100]")
     words = [word for change in changes for word in ("--set", change)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detmap import opening
 from detmap.adapters import image_names, sheets
-from detmap.errors import DataError, few, hint
+from detmap.errors import DataError, counted, few, hint
 from detmap.opening import shown
 from detmap.parallel import in_order
 
@@ -72,7 +72,7 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     if missing:
         raise DataError(
             shown(path),
-            f"gives no single size of {len(missing)} images: {few(map(repr, missing))}",
+            f"gives no single size of {counted(len(missing), 'image')}: {few(map(repr, missing))}",
             "list every image of the truth, by file name or stem",
         )
     sides = np.array(rows, dtype=np.float64).reshape(-1, 2)

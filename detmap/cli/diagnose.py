@@ -109,14 +109,11 @@ def _add_choices(command: argparse.ArgumentParser) -> None:
         help="scores that oLRP chooses from; 0:0.01:1 is LRP-Error's (default: all that occur)",
     )
     add(
-        "--calibration-bins",
-        type=options.count,
-        metavar="N",
-        help="bins of the score for ECE (default: 20)",
+        "--calibration-bins", type=bins, metavar="N", help="bins of the score for ECE (default: 20)"
     )
     add(
         "--calibration-box-bins",
-        type=options.counts,
+        type=box_bins,
         metavar="N,M",
         help="bins a dimension of D-ECE with two features of the box, and with four (default: 8,5)",
     )
@@ -133,6 +130,26 @@ def _add_choices(command: argparse.ArgumentParser) -> None:
         metavar="S",
         help="score from which on detections are calibrated (default: all)",
     )
+
+
+def bins(text: str) -> int:
+    """A number of bins of the score."""
+    from detmap.diagnosis.calibration import MOST_BINS
+
+    return _at_most((options.count(text),), MOST_BINS)[0]
+
+
+def box_bins(text: str) -> tuple[int, ...]:
+    """Numbers of bins a dimension of score and box."""
+    from detmap.diagnosis.calibration import MOST_BOX_BINS
+
+    return _at_most(options.counts(text), MOST_BOX_BINS)
+
+
+def _at_most(numbers: tuple[int, ...], most: int) -> tuple[int, ...]:
+    if max(numbers) > most:
+        raise argparse.ArgumentTypeError(f"at most {most}")
+    return numbers
 
 
 def grid(text: str) -> Grid:

@@ -48,14 +48,16 @@ def dispatch(words: Sequence[str]) -> int:
     try:
         return _run(words)
     except DetmapError as error:
-        streams.say(f"detmap: error: {error.where}: {_shortened(error.what)}\n")
+        streams.say(
+            f"detmap: error: {_in_a_line(error.where)}: {_shortened(_in_a_line(error.what))}\n"
+        )
         if error.fix:
-            streams.say(f"  fix: {error.fix}\n")
+            streams.say(f"  fix: {_in_a_line(error.fix)}\n")
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
         return 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
+        where = "" if error.filename is None else f"{_in_a_line(str(error.filename))}: "
         streams.say(f"detmap: error: {where}{error.strerror or error}\n")
         return 2
     except MemoryError as error:
@@ -162,6 +164,13 @@ def _own_fault(error: Exception) -> int:
         "DETMAP_DEBUG=1 shows the traceback\n"
     )
     return 2
+
+
+def _in_a_line(text: str) -> str:
+    """A message whose names break no line."""
+    from detmap.report.text import shown
+
+    return shown(text)
 
 
 def _shortened(text: str) -> str:

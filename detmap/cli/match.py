@@ -11,6 +11,7 @@ import numpy as np
 
 from detmap.adapters import read_images
 from detmap.cli import options, reading, streams, views
+from detmap.errors import counted
 from detmap.matching import match_images
 
 EXAMPLES = (
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))
-    totals = f"{part.n_images} images, {len(part.obj_image)} objects, {len(part)} detections"
-    streams.inform(f"{arguments.output}: {totals} in {len(part.categories)} classes\n")
+    counts = {"image": part.n_images, "object": len(part.obj_image), "detection": len(part)}
+    totals = ", ".join(counted(n, noun, sep="") for noun, n in counts.items())
+    classes = counted(len(part.categories), "class", sep="")
+    streams.inform(f"{arguments.output}: {totals} in {classes}\n")
     return 0

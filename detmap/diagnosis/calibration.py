@@ -99,6 +99,11 @@ class Bins:
     has_boxes: bool
 
 
+MOST_BINS = 10_000
+MOST_BOX_BINS = 64
+"""Of the score, and a dimension of score and box: cells of five are counted in 32 bits."""
+
+
 def bins(diagnosis: Diagnosis, *, n_bins: int = 20, box_bins: int = 5, least: int = LEAST) -> Bins:
     """The bins of `calibration`."""
     rows = np.flatnonzero(_listed(diagnosis)).astype(np.int32)
@@ -129,10 +134,13 @@ def calibration(
 
     Raises
     ------
-    DataError : scores outside [0, 1]; no bins; a least score that is no number
+    DataError : scores outside [0, 1]; no bins, or too many; a least score that is no number
     """
     if n_bins < 1 or min(box_bins) < 1:
         raise DataError("calibration", "no bins", "give at least one")
+    if n_bins > MOST_BINS or max(box_bins) > MOST_BOX_BINS:
+        fix = f"give at most {MOST_BINS} of the score, and {MOST_BOX_BINS} a dimension of the box"
+        raise DataError("calibration", f"{max(n_bins, *box_bins)} bins", fix)
     if np.isnan(min_score):
         raise DataError("calibration: min_score", repr(min_score), "give a number")
     rows = _listed(diagnosis) & (diagnosis.detections.score >= min_score)

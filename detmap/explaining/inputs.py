@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 from detmap.tables import Detections, Truth, boxes_as
 
 REMOVED, ADDED, MOVED, FLAGS, SCORES, ORDER = (
@@ -218,7 +218,7 @@ def _with(where: list[Any], boxes: NDArray[np.float64]) -> list[Any]:
 
 def _parts(kind: str, counts: dict[str, int]) -> list[Part]:
     return [
-        (f"{kind}.{name}", TITLES[kind, name], f"{count} rows")
+        (f"{kind}.{name}", TITLES[kind, name], counted(count, "row", sep=""))
         for name, count in counts.items()
         if count
     ]

@@ -19,7 +19,7 @@ from detmap import opening
 from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth_for
 from detmap.curves import coco_arrays
-from detmap.errors import DataError, DetmapError, ProtocolError
+from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate, prepare
 from detmap.parity.comparison import Array, Number, Parity, tables
 from detmap.parity.running import Found, StoppedError, coco_files, imported, run
@@ -175,6 +175,10 @@ def beside(
         theirs = _run_written(peer, truth, detections, rules)
     ids = truth.categories.ids.tolist() if as_given else None
     known = _compared(peer, version, result, values, theirs, ids)
+    several = _several(theirs, truth.categories)
+    if several:
+        what = f"several classes have the name {few(several)}"
+        remarks.append(f"{what}: what {peer.name} gives by name is not compared for them")
     odd_ids = [note for note in truth.notes if note.code in ("id-zero", "id-twice")]
     if not known.equal and as_given and odd_ids:
         remarks += [str(note) for note in odd_ids]
@@ -269,11 +273,19 @@ def _of_classes(result: Result, theirs: Found, ids: list[int] | None) -> list[Nu
 
 
 def _place(key: str | int, classes: Categories, ids: list[int] | None) -> int | None:
-    """Which class a tool speaks of; None for one that the truth does not list."""
+    """Which class a tool speaks of; None for one that the truth does not list, or several of one
+    name.
+    """
     known: Any = classes.names if isinstance(key, str) else ids
     if known is None:
         return int(key) - 1
-    return known.index(key) if key in known else None
+    return known.index(key) if known.count(key) == 1 else None
+
+
+def _several(theirs: Found, classes: Categories) -> list[str]:
+    """Names that a tool says for several classes at once."""
+    said = {key for column in theirs.classes.values() for key in column if isinstance(key, str)}
+    return sorted(name for name in said if classes.names.count(name) > 1)
 
 
 def _array(name: str, ours: Any, theirs: Any) -> Array:

@@ -66,7 +66,11 @@ def faster_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -
 
 
 def faster_classes(run: Any) -> Classes:
-    """By name; the last row is that of all."""
+    """By category id, for which its rows are given ids as names, since two classes may have one
+    name; the last row is that of all.
+    """
+    for number, category in run.cocoGt.cats.items():
+        category["name"] = number
     rows = run.extended_metrics["class_map"][:-1]
     names = {"AP": "map@50:95", "AP50": "map@50"}
     return {name: {row["class"]: row[key] for row in rows} for name, key in names.items()}

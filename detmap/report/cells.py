@@ -9,6 +9,7 @@ from detmap.report.table import Cell, Style, Table
 from detmap.report.text import shown
 
 UNDEFINED = "-"
+LONGEST = 200  # characters of a cell for people: a name of thousands would push all else away
 
 
 def text_of(cell: Cell, style: Style) -> str:
@@ -18,7 +19,9 @@ def text_of(cell: Cell, style: Style) -> str:
     if isinstance(cell, float):
         digits = style.digits if style.digits is not None else 2 if style.percent else 4
         return f"{scaled(cell, style):.{digits}f}"
-    return shown(str(cell))
+    text = shown(str(cell))
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
 
 
 def scaled(cell: Cell, style: Style) -> Cell:

@@ -402,7 +402,7 @@ BAD_SIZES = {
     "image,width,height\na,0,5\n": "line 2, column width: 0 pixels",
     "image,width,height\na,nan,5\n": "line 2, column width: nan pixels",
     "image,width,height\na,4,5\na,5,5\n": "line 3: a second size of 'a'",
-    "image,width,height\na,4,5\n": "gives no single size of 1 images: 'b.png'",
+    "image,width,height\na,4,5\n": "gives no single size of 1 image: 'b.png'",
     "": "line 1: the file is empty",
 }
 

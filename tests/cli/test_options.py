@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -196,3 +197,25 @@ def test_evaluate_is_the_function_in_whatever_order_modules_are_imported() -> No
         "from detmap import *\n"
     )
     assert python("-c", code) == (0, "", "")
+
+
+def test_a_name_with_a_line_end_breaks_no_message(tmp_path: Path) -> None:
+    outcome = run("eval", tmp_path / "a\nfix: b.json", RESULTS)
+    assert outcome.code == 2
+    assert "a\\nfix: b.json" in outcome.err
+    assert not any(line.startswith("fix:") for line in outcome.err.splitlines())
+    outcome = run("eval", COCO, RESULTS, "-o", tmp_path / "a\nb" / "c.txt")
+    assert outcome.code == 2
+    assert "a\\nb" in outcome.err
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "latex", "csv"])
+def test_a_name_of_thousands_is_shortened_for_people_alone(tmp_path: Path, format: str) -> None:
+    content, name = json.loads(COCO.read_text()), "x" * 10_000
+    content["categories"][0]["name"] = name
+    truth = tmp_path / "truth.json"
+    truth.write_text(json.dumps(content))
+    told = run("eval", truth, RESULTS, "--per-class", "--format", format)
+    assert told.code == 0
+    assert (name in told.out) is (format == "csv")
+    assert "xxx" in told.out
