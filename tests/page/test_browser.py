@@ -13,6 +13,7 @@ import pytest
 import detmap
 from detmap import page
 from tests.page.test_page import BOTH, COCO, HOSTILE, PICTURES, hostile
+from tests.running import run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install selenium")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -42,16 +43,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    truth = detmap.read_truth(COCO)
-    found = {
-        f"{path.stem}_of_a_file_whose_name_is_as_long_as_a_line": detmap.read_detections(
-            path, truth
-        )
-        for path in BOTH
-    }
-    file = tmp_path_factory.mktemp("page") / "report.html"
-    rules = detmap.load_protocol("coco-bbox")
-    file.write_bytes(page.report(truth, found, rules, images=PICTURES))
+    """Of files with long names, with pictures and receipts."""
+    folder = tmp_path_factory.mktemp("page")
+    both = [folder / f"{path.stem}_of_a_file_whose_name_is_as_long_as_a_line.json" for path in BOTH]
+    for path, copy in zip(BOTH, both, strict=True):
+        shutil.copy(path, copy)
+    file = folder / "report.html"
+    assert run("report", COCO, *both, "--images", PICTURES, "-o", file).code == 0
     return file
 
 
