@@ -209,9 +209,13 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
     version = content["environment"].get("detmap", "absent")
     whole = signature(rules, content["data"]).removesuffix(__version__) + version
     said, follows = content["signature"].split("|"), whole.split("|")
-    parts = ("protocol", "state", "proto", "data", "environment.detmap")
+    parts = {"protocol": "", "state": "", "proto": "proto:", "data": "data:"}
+    parts |= {"environment.detmap": "detmap:"}
     if len(said) == len(follows) == len(parts):
-        found = list(zip(parts, follows, said, strict=True))
+        found = [
+            (name, x.removeprefix(begin), y.removeprefix(begin))
+            for (name, begin), x, y in zip(parts.items(), follows, said, strict=True)
+        ]
     else:
         found = [("signature", content["signature"], whole)]
     if len(said) >= len(parts):

@@ -9,7 +9,7 @@ from detmap.report.table import Cell, Style, Table
 from detmap.report.text import shown
 
 UNDEFINED = "-"
-LONGEST = 200  # characters of a cell for people: a name of thousands would push all else away
+LONGEST = 1000  # characters of a cell for people: a name of thousands would push all else away
 
 
 def text_of(cell: Cell, style: Style) -> str:
