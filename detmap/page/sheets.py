@@ -252,18 +252,17 @@ def sliced(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def images(runs: Sequence[Run]) -> dict[str, Any]:
-    """The images with most errors."""
+    """The images with most errors; none without any."""
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["image", "objects"]
     header += [f"{letter}{name}" for letter in letters for name in ("TP", "FP", "missed")]
     others = [{each.image: each for each in run.images} for run in runs]
     rows = []
     for each in runs[-1].images[:IMAGES_SHOWN]:
-        row: list[Any] = [str(each.image), each.objects]
-        for by_image in others:
-            same = by_image[each.image]
-            row += [same.tp, same.fp, same.missed]
-        rows.append(row)
+        own = [by_image[each.image] for by_image in others]
+        if any(one.fp or one.missed for one in own):
+            row: list[Any] = [str(each.image), each.objects]
+            rows.append(row + [n for one in own for n in (one.tp, one.fp, one.missed)])
     return {"header": header, "rows": rows}
 
 

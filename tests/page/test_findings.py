@@ -114,6 +114,15 @@ def test_no_detections_have_no_slider_and_no_nan() -> None:
     assert operating(gathered(truth_of("a"), []), False)["any"] is False
 
 
+def test_images_without_an_error_are_not_listed() -> None:
+    truth = truth_of("a")
+    listed = re.findall(r'<table id="t-images">.*?</table>', whole(truth, every(7, 1)), re.DOTALL)
+    assert len(re.findall("<tr><td", listed[0])) == 1
+    text = whole(truth, every(8, 1))
+    assert '<table id="t-images">' not in text
+    assert "No image has an error" in text
+
+
 def test_names_are_no_markup_in_a_comment() -> None:
     name = "<img src=x onerror=alert(1)>|[a](b)`"
     rows: list[Any] = [every(8, 2, 0.9), every(8, 1, 0.8)]
