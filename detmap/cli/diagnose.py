@@ -215,7 +215,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_mistakes(errors_of(found), arguments.errors)
     content = summary(found, chosen)
     if arguments.suspects is not None:
-        write_mistakes(_table("suspects", content["suspects"]), arguments.suspects)
+        write_mistakes(suspects_of(content["suspects"]), arguments.suspects)
     if arguments.format == "json":
         output.write_json(content, arguments)
     elif arguments.format == "csv" and arguments.table in (None, "errors"):
@@ -260,6 +260,13 @@ def errors_of(found: Any) -> Table:
     from detmap.diagnosis.mistakes import errors
 
     return _table("errors", [each.as_dict() for each in errors(found)])
+
+
+def suspects_of(rows: list[dict[str, Any]]) -> Table:
+    """Labels to look at again, a row each."""
+    header = ("kind", "image", "label", "detected", "x", "y", "w", "h", "score", "overlap")
+    rows_of = tuple(tuple(row.values()) for row in rows)
+    return Table("", (*header, "reason", "row"), rows_of, name="suspects")
 
 
 def write_mistakes(table: Table, path: Any) -> None:

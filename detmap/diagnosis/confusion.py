@@ -171,6 +171,13 @@ def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:
     return _one_to_one(met, np.lexsort((-overlap, other)))
 
 
+def _class_first_in_file(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+    """As `_class_first`; of equal overlaps the first object, then detection, in its file."""
+    det, obj, overlap = met
+    other = diagnosis.truth.label[obj] != diagnosis.detections.label[det]
+    return _one_to_one(met, np.lexsort((det, obj, -overlap, other)))
+
+
 def _by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
     """One to one: by score, then by overlap, of any classes."""
     det, _, overlap = met
@@ -215,7 +222,7 @@ def _all(diagnosis: Diagnosis, met: Pairs) -> Pairs:
 
 RULES = {
     "detmap": Rule(None, None, (False, False), _class_first, "detmap"),
-    "supervision": Rule(0.3, 0.5, (False, True), _class_first, "supervision 0.31.2"),
+    "supervision": Rule(0.3, 0.5, (False, True), _class_first_in_file, "supervision 0.31.2"),
     "ultralytics-8.0": Rule(0.25, 0.45, (True, True), _best_of_each, "ultralytics 8.0.200"),
     "ultralytics-8.4": Rule(0.25, 0.45, (True, True), _by_score, "ultralytics 8.4.190"),
     "mmdet": Rule(0.3, 0.5, (False, False), _all, "mmdet 3.3.0, confusion_matrix.py"),

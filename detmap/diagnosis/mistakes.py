@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.diagnosis.operating import best_f1
+from detmap.diagnosis.pairs import pairs
 from detmap.diagnosis.passing import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
-from detmap.overlaps.rowwise import edges, ious
 from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
 TWICE = 0.9  # IoU of two objects that may be one
+ODD = (
+    "",
+    f"a side under {TINY:g} pixels",
+    f"{LONG:g} times longer than wide, or wider than long",
+    "nearly the whole image",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class Mistake:
         missed object), or with the other object
     other : name of the class that is there instead; "" for none
     row : of the detections, or of the truth
+    reason : why a box is odd
     """
 
     kind: str
@@ -43,6 +50,7 @@ class Mistake:
     overlap: float
     other: str
     row: int
+    reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
@@ -62,6 +70,22 @@ class Mistake:
 
 
 SUSPECTS = ("missing label", "wrong label", "label twice", "odd box")
+
+
+def doubt(suspect: Mistake) -> dict[str, Any]:
+    """A doubtful label as plain values: the class that is labelled, and the one detected there."""
+    of_detection = suspect.kind in SUSPECTS[:2]
+    plain = suspect.as_dict()
+    detected, other = plain.pop("class"), plain.pop("other")
+    row = plain.pop("row")
+    kind, image = plain.pop("kind"), plain.pop("image")
+    named = {"label": other, "detected": detected} if of_detection else {"label": detected}
+    return {
+        **{"kind": kind, "image": image, "label": "", "detected": ""},
+        **named,
+        **plain,
+        **{"reason": suspect.reason, "row": row},
+    }
 
 
 def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]:
@@ -162,9 +186,9 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
     """Objects of the truth, or places without one, that a human should look at again; by kind of
     `SUSPECTS`, surest first.
 
-    ``missing label``: a confident detection on nothing. ``wrong label``: one on an object of
-    another class. ``label twice``: two objects of a class in one place. ``odd box``: smaller than 2
-    pixels, nearly the whole image, or 20 times longer than wide.
+    ``missing label``: a confident detection on nothing, nor on an object that is neutral. ``wrong
+    label``: one on an object of another class, and not on one of its own. ``label twice``: two
+    objects of a class in one place. ``odd box``: as in `ODD`.
 
     confidence : what is confident; the score of the best F1 when left out
     """
@@ -174,13 +198,34 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
     for name, kind in zip(SUSPECTS, (BKG, CLS), strict=False):
         rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored & (score >= least))
         rows = rows[diagnosis.twin[rows] < diagnosis.iou]  # the surest of several says it
+        own = diagnosis.same[rows] < diagnosis.iou
+        rows = rows[~_on_neutral(diagnosis, rows) if kind == BKG else own]
         rows = rows[np.argsort(-score[rows], kind="stable")]
         found += _of_detections(diagnosis, rows, [name] * len(rows))
     twice = _twice(diagnosis)
     found += _of_objects(diagnosis, twice, SUSPECTS[2], diagnosis.near[twice])
-    odd = np.flatnonzero(_odd(truth) & diagnosis.to_find)
-    found += _of_objects(diagnosis, odd, SUSPECTS[3], np.full(len(odd), np.nan))
+    why = _odd(truth)
+    odd = np.flatnonzero((why > 0) & diagnosis.to_find)
+    boxes = _of_objects(diagnosis, odd, SUSPECTS[3], np.full(len(odd), np.nan))
+    found += [
+        replace(each, reason=ODD[place])
+        for each, place in zip(boxes, why[odd].tolist(), strict=True)
+    ]
     return found
+
+
+def _on_neutral(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n,) whether a detection is on an object that is not one to find: there is a label."""
+    truth, detections = diagnosis.truth, diagnosis.detections
+    neutral = np.flatnonzero(~diagnosis.to_find)
+    at = diagnosis.background
+    inclusive = diagnosis.protocol.boxes.extent == "inclusive"
+    some = [
+        each[np.argsort(table.image[each], kind="stable")]
+        for table, each in ((detections, rows), (truth, neutral))
+    ]
+    met = pairs(truth, detections, *some, inclusive=inclusive, least=at, strict=True)
+    return np.isin(rows, met[0])
 
 
 def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
@@ -188,23 +233,20 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     truth = diagnosis.truth
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
     rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
-    boxes = edges(truth, inclusive=diagnosis.protocol.boxes.extent == "inclusive")
-    again = np.zeros(len(truth), dtype=bool)
-    for step in range(1, 4):  # neighbours of the same class; more than four in one place are rare
-        one, other = rows[:-step], rows[step:]
-        same = (truth.image[one] == truth.image[other]) & (truth.label[one] == truth.label[other])
-        same &= ious(boxes[one], boxes[other]) >= TWICE
-        again[one[same]] = again[other[same]] = True
-    return rows[again[rows]]
+    inclusive = diagnosis.protocol.boxes.extent == "inclusive"
+    one, other, _ = pairs(truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False)
+    again = one[(one != other) & (truth.label[one] == truth.label[other])]
+    return rows[np.isin(rows, again)]
 
 
-def _odd(truth: Truth) -> NDArray[np.bool_]:
+def _odd(truth: Truth) -> NDArray[np.int64]:
+    """(G,) place in `ODD` of what is odd about a box."""
     boxes = _xywh(truth)
     short, long = boxes[:, 2:].min(axis=1), boxes[:, 2:].max(axis=1)
     with np.errstate(invalid="ignore"):
         whole = (truth.images.width * truth.images.height)[truth.image]
         nearly_all = boxes[:, 2] * boxes[:, 3] >= NEARLY_ALL * whole
-    return np.asarray((short < TINY) | (long > LONG * np.maximum(short, 1e-9)) | nearly_all)
+    return np.select([short < TINY, long > LONG * np.maximum(short, 1e-9), nearly_all], [1, 2, 3])
 
 
 def _of_detections(

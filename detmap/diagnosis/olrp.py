@@ -51,10 +51,11 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
     Parameters
     ----------
     grid : thresholds to choose from; every score that occurs when left out. `LRP_GRID` gives the
-        numbers of LRP-Error.
+        numbers of LRP-Error. At IoU 1 all is NaN: a box has no room to be loose in.
     """
     detections, truth = diagnosis.detections, diagnosis.truth
     n_classes = len(truth.categories)
+    nan = float("nan")
     listed = np.flatnonzero(~diagnosis.ignored & (diagnosis.kind != BEYOND))
     error = np.zeros(len(detections))
     right = np.flatnonzero(diagnosis.kind == TP)
@@ -66,8 +67,10 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
     points = None if grid is None else grid.values()
     names = told_apart(truth.categories)
     found: dict[str, Lrp] = {}
-    for k, rows in enumerate(np.split(listed, ends[:-1])):
-        if n_objects[k]:
+    for k, rows in enumerate(np.split(listed, ends[:-1])[:n_classes]):
+        if n_objects[k] and diagnosis.iou == 1:
+            found[names[k]] = Lrp(nan, nan, nan, nan, nan)
+        elif n_objects[k]:
             found[names[k]] = _least(
                 detections.score[rows],
                 diagnosis.kind[rows] == TP,

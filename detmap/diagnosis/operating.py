@@ -55,7 +55,7 @@ def sweeps(diagnosis: Diagnosis) -> list[Points]:
     rows = _listed(diagnosis)
     label = diagnosis.detections.label[rows]
     ends = np.cumsum(np.bincount(label, minlength=n_classes))
-    of_class = np.split(rows[np.argsort(label, kind="stable")], ends[:-1])
+    of_class = np.split(rows[np.argsort(label, kind="stable")], ends[:-1])[:n_classes]
     n_objects = np.bincount(diagnosis.truth.label[diagnosis.to_find], minlength=n_classes)
     return [
         _sweep(diagnosis, some, n) for some, n in zip(of_class, n_objects.tolist(), strict=True)

@@ -27,7 +27,7 @@ def in_single(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 
 def pairs(
     truth: Truth,
-    detections: Detections,
+    detections: Detections | Truth,
     rows: NDArray[np.int64],
     objects: NDArray[np.int64],
     *,

@@ -10,7 +10,7 @@ import numpy as np
 
 from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import Confusion, confusion
-from detmap.diagnosis.mistakes import SUSPECTS, Mistake, images, suspects
+from detmap.diagnosis.mistakes import SUSPECTS, Mistake, doubt, images, suspects
 from detmap.diagnosis.olrp import olrp
 from detmap.diagnosis.operating import Point, operating_points
 from detmap.diagnosis.passing import Diagnosis
@@ -110,7 +110,7 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
         "operating_points": [point.as_dict() for point in found.points],
         "slices": [each.as_dict() for each in found.slices],
         "images": [each.as_dict() for each in images(diagnosis, confidence=best)],
-        "suspects": [each.as_dict() for each in found.suspects],
+        "suspects": [doubt(each) for each in found.suspects],
     }
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from detmap.diagnosis.mistakes import SUSPECTS
+from detmap.diagnosis.mistakes import SUSPECTS, doubt
 from detmap.diagnosis.operating import OVERALL
 from detmap.diagnosis.summary import MEANING
 from detmap.diagnosis.uncertainty import MOST_PAIRS, Uncertainty
@@ -273,8 +273,11 @@ def suspected(run: Run, two: bool) -> dict[str, Any]:
     for kind in SUSPECTS:
         some = [each for each in run.suspects if each.kind == kind][:SUSPECTS_SHOWN]
         rows += [
-            [kind, str(each.image), each.category, each.score, each.other, *each.box]
-            for each in some
+            [
+                *(kind, str(row["image"]), row["label"], row["detected"], row["score"]),
+                *(row["x"], row["y"], row["w"], row["h"], row["reason"]),
+            ]
+            for row in map(doubt, some)
         ]
     told = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing"
     return {"title": titled(run, two, f"To look at: {told}"), "rows": rows}

@@ -104,6 +104,7 @@ def html(tables: Sequence[Table], style: Style = PLAIN) -> str:
 
 def csv(tables: Sequence[Table], style: Style = PLAIN) -> str:
     """One table as comma-separated values, numbers in full precision; without the lines below.
+    Texts that begin like a formula follow an apostrophe.
 
     A file holds one table, which is the last of those that are given: what was asked for beside
     the rest.
@@ -112,7 +113,7 @@ def csv(tables: Sequence[Table], style: Style = PLAIN) -> str:
 
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
-    writer.writerow(map(shown, tables[-1].header))
+    writer.writerow(as_text(shown(name)) for name in tables[-1].header)
     for row in tables[-1].rows:
         writer.writerow(_csv_cell(cell, style) for cell in row)
     return text.getvalue()
@@ -139,7 +140,22 @@ def _csv_cell(cell: Cell, style: Style) -> Cell:
         return ""
     if isinstance(cell, float) and style.digits is not None:
         return text_of(cell, style)
-    return shown(cell) if isinstance(cell, str) else scaled(cell, style)
+    return as_text(shown(cell)) if isinstance(cell, str) else scaled(cell, style)
+
+
+def as_text(cell: str) -> str:
+    """A text that no spreadsheet takes for a formula: an apostrophe before one that begins like
+    one and is no number.
+
+    Source: OWASP, CSV Injection.
+    """
+    if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 _LATEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"} | {

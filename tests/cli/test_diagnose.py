@@ -201,3 +201,19 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     assert "is an input" in run("diagnose", COCO, RESULTS, "--errors", RESULTS).err
     both = tmp_path / "a.csv"
     assert "asked for twice" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+
+
+def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:
+    truth, found = json.loads(COCO.read_text()), json.loads(RESULTS.read_text())
+    for each, name in zip(truth["categories"], ("=cmd|x", "@SUM(1)", "-1+1", "+1+1"), strict=False):
+        each["name"] = name
+    files = [tmp_path / name for name in ("truth.json", "found.json", "errors.csv", "relabel.csv")]
+    for file, content in zip(files, (truth, found), strict=False):
+        file.write_text(json.dumps(content))
+    outcome = run("diagnose", *files[:2], "--errors", files[2], "--suspects", files[3])
+    assert outcome.code == 0
+    for file in files[2:]:
+        with file.open() as text:
+            cells = [cell for row in csv.reader(text) for cell in row]
+        assert {"'=cmd|x", "'@SUM(1)", "'-1+1", "'+1+1"} <= set(cells)
+        assert not [cell for cell in cells if cell[:1] in "=@+" and cell]

@@ -14,7 +14,7 @@ import detmap
 from detmap.diagnosis import diagnose
 from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import RULES, confusion
-from detmap.diagnosis.mistakes import errors, images, suspects
+from detmap.diagnosis.mistakes import doubt, errors, images, suspects
 from detmap.diagnosis.olrp import olrp, overlap_taken
 from detmap.diagnosis.operating import OVERALL, best_f1, operating_points, sweeps
 from detmap.diagnosis.slices import slices
@@ -156,6 +156,12 @@ def test_suspects_of_every_kind() -> None:
         ("odd box", 3),
     ]
     assert found[1].other == "2"
+    told = [doubt(each) for each in found]
+    assert [(each["label"], each["detected"]) for each in told[:3]] == [
+        *(("", "1"), ("2", "1"), ("1", ""))
+    ]
+    assert told[-1]["reason"] == "a side under 2 pixels"
+    assert not any(each["reason"] for each in told[:-1])
 
 
 def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
@@ -293,3 +299,46 @@ def test_what_is_found_is_found_at_the_best_f1() -> None:
     (size,) = [each for each in slices(found) if each.by == "size"]
     assert (size.found, size.objects, size.score) == (1, 2, 0.9)
     assert slices(found, confidence=0.0)[0].found == 2
+
+
+def test_labels_pasted_twice_as_a_block() -> None:
+    boxes = [[30.0 * k, 0.0, 20.0, 20.0] for k in range(6)]
+    truth = detmap.truth_from_arrays([1] * 12, [1] * 12, boxes * 2)
+    found = suspects(diagnose(truth, detmap.detections_from_arrays(truth, [], [], [], [])))
+    assert [each.kind for each in found] == ["label twice"] * 12
+
+
+def test_a_label_that_is_there_is_neither_missing_nor_wrong() -> None:
+    """One detection on a neutral object, one beside an object of its own class that is taken."""
+    box, crowd = [0, 0, 20, 20], [100, 100, 20, 20]
+    truth = detmap.truth_from_arrays(
+        [1, 1, 1], [1, 2, 1], [box, box, crowd], crowd=[False, False, True]
+    )
+    detections = detmap.detections_from_arrays(
+        truth, [1, 1, 1, 1], [1, 2, 1, 2], [box, box, [2, 0, 20, 20], [105, 105, 30, 30]], [0.9] * 4
+    )
+    found = diagnose(truth, detections)
+    assert (found.counts()["Cls"], found.counts()["Bkg"]) == (1, 1)
+    kinds = {each.kind for each in suspects(found, confidence=0.5)}
+    assert not kinds & {"missing label", "wrong label"}
+
+
+def test_supervision_takes_the_first_of_equal_pairs_in_the_file() -> None:
+    box = [0, 0, 20, 20]
+    truth = detmap.truth_from_arrays([1], [1], [box], categories={1: "a", 2: "b", 3: "c"})
+    detections = detmap.detections_from_arrays(truth, [1, 1], [2, 3], [box, box], [0.5, 0.9])
+    matrix = confusion(diagnose(truth, detections, "coco-bbox"), rule="supervision").matrix
+    assert matrix[0].tolist() == [0, 1, 0, 0]
+
+
+def test_at_iou_one_there_is_no_olrp() -> None:
+    truth, detections = tables(3)
+    found = olrp(diagnose(truth, detections, "coco-bbox", iou=1.0))
+    assert all(np.isnan(value) for each in found.values() for value in dataclasses.astuple(each))
+
+
+def test_a_truth_without_classes_has_a_summary() -> None:
+    truth = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={})
+    detections = detmap.detections_from_arrays(truth, [], [], np.zeros((0, 4)), [])
+    content = summary(diagnose(truth, detections, "coco-bbox"))
+    assert content["sentences"] == ["No class has an object to find: nothing is defined."]
