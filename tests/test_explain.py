@@ -185,6 +185,7 @@ def test_what_decided_between_two_detections() -> None:
         "detections.scores",
         "detections.order",
     ]
+    assert [step.detail for step in why.steps[:2]] == ["1 row", "1 row"]
     gone, new = (
         [each for each in why.decided if GONE in (each.before, each.after)][k] for k in (0, 1)
     )
