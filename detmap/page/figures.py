@@ -18,6 +18,7 @@ from detmap.page import charts
 from detmap.page.content import GRID, Run, at_thresholds
 
 MULTIPLES, MATRIX = 12, 30  # classes that are worst and best; most confused
+BESIDE = 12  # rows of a matrix that has room beside a table
 RATES = (("precision", "good"), ("recall", "bad"), ("F1", "ink"))
 
 
@@ -245,6 +246,7 @@ def confused(run: Run, two: bool) -> dict[str, Any]:
     return {
         "title": title,
         "chart": charts.matrix(title, text, names, matrix),
+        "wide": len(names) > BESIDE,
         "text": text + f" Score from {short(run.confusion.confidence, 4)}.",
     }
 

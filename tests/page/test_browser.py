@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detmap
@@ -77,6 +78,23 @@ def test_the_slider_tells_its_point(browser: Any, sample: Path) -> None:
     assert len({before, first, last}) == 3
     assert slider.get_attribute("aria-valuetext") == last
     assert float(first.split()[1].rstrip(":")) < float(last.split()[1].rstrip(":"))
+
+
+def test_the_matrix_of_many_classes_is_whole(browser: Any, tmp_path: Path) -> None:
+    """Its last column, of the missed objects, is in sight on a wide window."""
+    n = 20
+    boxes = np.tile([0.0, 0, 9, 9], (n, 1))
+    each = np.arange(1, n + 1)
+    truth = detmap.truth_from_arrays(each, each, boxes)
+    found = detmap.detections_from_arrays(truth, each, np.roll(each, 1), boxes, each / n)
+    file = tmp_path / "many.html"
+    file.write_bytes(page.report(truth, {"a": found}, detmap.load_protocol("coco-bbox")))
+    open_page(browser, file)
+    hidden = """
+        const box = document.querySelector("#confusion .scroll");
+        return box.scrollWidth - box.clientWidth;
+    """
+    assert browser.execute_script(hidden) == 0
 
 
 def test_the_thumb_stands_under_its_score(browser: Any, sample: Path) -> None:

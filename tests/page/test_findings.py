@@ -123,6 +123,7 @@ def test_images_without_an_error_are_not_listed() -> None:
     assert "No image has an error" in text
 
 
+@pytest.mark.slow
 def test_names_are_no_markup_in_a_comment() -> None:
     name = "<img src=x onerror=alert(1)>|[a](b)`"
     rows: list[Any] = [every(8, 2, 0.9), every(8, 1, 0.8)]
