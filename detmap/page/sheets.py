@@ -119,8 +119,9 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
 def classes(runs: Sequence[Run]) -> dict[str, Any]:
     """A row a class."""
     per_class = [run.result.per_class for run in runs]
-    values = [key for key in per_class[0][0] if key not in ("name", "id", "objects")]
-    values = [key for key in values if isinstance(per_class[0][0][key], float)]
+    some = per_class[0][0] if per_class[0] else {}
+    values = [key for key in some if key not in ("name", "id", "objects")]
+    values = [key for key in values if isinstance(some[key], float)]
     two = len(runs) == 2
     letters = ["A ", "B "] if two else [""]
     header = ["class", "objects"]

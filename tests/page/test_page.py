@@ -326,7 +326,10 @@ def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:
     )
     empty = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"})
     false = detmap.detections_from_arrays(empty, [1], [1], [[0, 0, 9, 9]], [0.9])
+    nothing = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={})
+    none = detmap.detections_from_arrays(nothing, [], [], np.zeros((0, 4)), [])
     rules = detmap.load_protocol("coco-bbox")
+    assert b"Classes" in page.report(nothing, {"a": none, "b": none}, rules)
     shown = []
     for both in ((truth, detections), (empty, false)):
         runs = [content.gather(name, *both, rules, many=False) for name in "AB"]
