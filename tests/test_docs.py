@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 import detmap
+from detmap.diagnosis import Diagnosis
 from detmap.matches import Matches
 from detmap.protocol import keys
 from tests.drawing import CocoData, coco_data, many_detections, round_recall
@@ -96,7 +97,10 @@ def test_the_citation_can_be_cited() -> None:
     assert citation["license"] == "MIT"
 
 
-SYNOPSES = {"Result": detmap.Result, "Matches": Matches, "Evaluator": detmap.Evaluator}
+SYNOPSES = {
+    **{"Result": detmap.Result, "Matches": Matches, "Evaluator": detmap.Evaluator},
+    "Diagnosis": Diagnosis,
+}
 
 
 @pytest.mark.parametrize("name", SYNOPSES)

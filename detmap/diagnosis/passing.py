@@ -42,7 +42,7 @@ class Diagnosis(Immutable):
     >>> sample = folder("datasets") / "shapes"
     >>> found = detmap.diagnose(sample, sample / "detections" / "contours")
     >>> found.counts()["Cls"]
-    672
+    673
 
     Parameters
     ----------
