@@ -23,7 +23,6 @@ from detmap.protocol import Protocol
 from detmap.report import formats
 from detmap.report.cells import or_none
 from detmap.report.table import Table
-from detmap.report.tiles import Written, for_notebook, in_points, tile, tiles
 from detmap.signature import digest_of, environment, signature
 from detmap.tables import Note, fixes
 
@@ -381,8 +380,9 @@ class Result:
         return frames.frame(tables, table, self.signature)
 
     def _repr_html_(self) -> str:
-        numbers = [tile(name, [Written(in_points(x))]) for name, x in self.metrics.items()]
-        return for_notebook(tiles(numbers)) + formats.html(self.tables())
+        from detmap.report.tiles import of_metrics  # only notebooks need markup
+
+        return of_metrics(self.metrics) + formats.html(self.tables())
 
     def __repr__(self) -> str:
         metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]

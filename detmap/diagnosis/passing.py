@@ -21,7 +21,7 @@ from detmap.matches import Matches
 from detmap.matching import match
 from detmap.parallel import each_batch
 from detmap.protocol import Protocol
-from detmap.report.tiles import Written, for_notebook, in_points, sentences, tile, tiles
+from detmap.report.tiles import of_metrics, sentences
 from detmap.rows import by_image
 from detmap.rows import group as grouped
 from detmap.scope import clipped, objects_that_take_part
@@ -136,9 +136,8 @@ class Diagnosis(Immutable):
         best, ap = seen.points[0], seen.tide.ap / 100
         rates = {"precision": best.precision, "recall": best.recall}
         shown = {f"AP at IoU {self.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
-        numbers = [tile(name, [Written(in_points(value))]) for name, value in shown.items()]
         told = f"<p>{escape(repr(self))}</p>"
-        return for_notebook(tiles(numbers), sentences(summary.sentences(seen)), told)
+        return of_metrics(shown, sentences(summary.sentences(seen)), told)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)

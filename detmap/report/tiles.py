@@ -5,7 +5,7 @@ notebook shows it of a result or a diagnosis.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -57,11 +57,12 @@ def sentences(texts: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
-def in_points(value: float) -> str:
-    """A fraction as a tile has it."""
+def of_metrics(metrics: Mapping[str, float], *more: str) -> str:
+    """A tile a metric, and what else a notebook shows, with their style."""
+    numbers = tiles(tile(name, [Written(_in_points(value))]) for name, value in metrics.items())
+    style = f"<style>{STYLE}</style>"
+    return f'<div class="detmap-summary">{style}{numbers}{"".join(more)}</div>'
+
+
+def _in_points(value: float) -> str:
     return "\N{EN DASH}" if math.isnan(value) else f"{100 * value:.2f}"
-
-
-def for_notebook(*parts: str) -> str:
-    """Parts with their style."""
-    return f'<div class="detmap-summary"><style>{STYLE}</style>{"".join(parts)}</div>'
