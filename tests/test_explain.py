@@ -286,6 +286,15 @@ def test_what_cannot_be_explained_is_refused() -> None:
 # ---- a signature
 
 
+def test_a_step_names_the_entries_of_a_table_that_change(tables: Any) -> None:
+    why = detmap.explain(*tables, "voc-devkit-12", "ultralytics-8.4")
+    (neutral,) = [step for step in why.steps if step.title == "difficult objects and crowds"]
+    assert neutral.detail == (
+        'matching.neutral.crowd: "ignore" -> "absent"; '
+        'matching.neutral.difficult: "ignore" -> "absent"'
+    )
+
+
 def test_a_signature_says_which_part_is_another() -> None:
     result = detmap.evaluate(TRUTH, FOUND, "voc2012")
     mine = of_signature(result.signature)

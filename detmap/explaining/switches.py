@@ -136,11 +136,18 @@ def changed(start: Protocol, end: Protocol) -> list[Changed]:
     a, b = start.as_dict(), end.as_dict()
     found = []
     for switch in SWITCHES:
-        pairs = [(key, _get(a, key), _get(b, key)) for key in switch.keys]
+        pairs = [each for key in switch.keys for each in _parts(key, _get(a, key), _get(b, key))]
         differ = tuple((key, canonical(x), canonical(y)) for key, x, y in pairs if x != y)
         if differ:
             found.append(Changed(switch, differ))
     return found
+
+
+def _parts(key: str, a: Any, b: Any) -> list[tuple[str, Any, Any]]:
+    """A key with both values; of tables each entry, null where one lacks it."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [(f"{key}.{name}", a.get(name), b.get(name)) for name in {**a, **b}]
+    return [(key, a, b)]
 
 
 def between(start: Protocol, end: Protocol, taken: Collection[str]) -> Protocol:
