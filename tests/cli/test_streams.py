@@ -12,7 +12,7 @@ import pytest
 
 from detmap.cli import main
 from tests import builders as make
-from tests.running import Outcome, run
+from tests.running import Outcome, python, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 EVAL = f"eval {COCO} {RESULTS}"
@@ -168,3 +168,14 @@ def test_names_write_nothing_to_a_terminal_but_themselves(
     printed = "".join(capsys.readouterr())
     assert printed
     assert all(line.isprintable() for line in printed.split("\n"))
+
+
+@pytest.mark.slow
+def test_who_watches_the_process_is_heard_at_its_end(tmp_path: Path) -> None:
+    python("-m", "cProfile", "-o", tmp_path / "profile", "-m", "detmap", "show")
+    assert (tmp_path / "profile").stat().st_size > 0
+    program = (
+        "import atexit, runpy, sys; atexit.register(print, 'the last word');"
+        "sys.argv = ['detmap', 'show']; runpy.run_module('detmap', run_name='__main__')"
+    )
+    assert python("-c", program).out.endswith("the last word\n")
