@@ -52,10 +52,10 @@ def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:
     parts = []
     for table in tables:
         lines = [f"**{escaped(table.title)}**", ""] if table.title else []
-        lines.append("| " + " | ".join(map(escaped, table.header)) + " |")
+        lines.append("| " + " | ".join(map(_cell, table.header)) + " |")
         lines.append("|" + "|".join("---:" if n else "---" for n in numeric(table)) + "|")
         for row in table.rows:
-            cells = [escaped(text_of(cell, style)) for cell in row]
+            cells = [_cell(text_of(cell, style)) for cell in row]
             lines.append("| " + " | ".join(cells) + " |")
         if table.lines:
             lines += ["", *(f"- {escaped(line)}" for line in table.lines)]
@@ -63,12 +63,16 @@ def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"\\{sign}" for sign in "\\`|[]"}
+_MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"\\{sign}" for sign in "\\`[]"}
 
 
 def escaped(text: str) -> str:
-    """A text that is no markup in Markdown: no tag, link, picture, code or end of a cell."""
+    """A text that is no markup in Markdown: no tag, link, picture or code."""
     return "".join(_MARKDOWN.get(sign, sign) for sign in shown(text))
+
+
+def _cell(text: str) -> str:
+    return escaped(text).replace("|", "\\|")
 
 
 def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:

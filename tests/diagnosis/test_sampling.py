@@ -201,4 +201,5 @@ def test_a_detector_does_not_differ_from_itself() -> None:
     drawn = units(np.arange(N))
     own = of_ap(next(tide.lists(whole))[1].matches(), drawn, B, SEED)
     (found,) = differences(own, own)
-    assert (found.value, found.se, found.p) == (0, 0, 1)
+    assert (found.value, found.se) == (0, 0)
+    assert np.isnan(found.p)  # of so few images nothing is tested
