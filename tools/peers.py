@@ -83,6 +83,7 @@ PEERS = (
         stats=list,
         detections=detmap_columns,
         paths=True,
+        distribution="detmap-eval",
         streams=True,
     ),
     Peer(
@@ -92,7 +93,7 @@ PEERS = (
         "detmap.compat",
         compat_truth,
         compat_run,
-        distribution="detmap",
+        distribution="detmap-eval",
     ),
     *(peer for peer in table.PEERS if peer.is_coco),
 )

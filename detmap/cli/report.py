@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     kind = arguments.format or {".md": "md", ".pdf": "pdf"}.get(arguments.output.suffix, "html")
-    page.require(kind, pictures=arguments.images is not None)
+    page.require(pictures=arguments.images is not None)
     if kind == "pdf":
         browser.find()
     truth, detections, rules = reading.read(arguments)

@@ -18,9 +18,9 @@ from detmap.tables import Detections, Truth
 KINDS = ("html", "md")
 
 
-def require(kind: str, *, pictures: bool) -> None:
+def require(*, pictures: bool) -> None:
     """A `DetmapError` where what the report needs is not installed."""
-    needed = {"jinja2": kind != "md", "cv2": pictures, "PIL": pictures}
+    needed = {"jinja2": True, "cv2": pictures, "PIL": pictures}
     for module, is_needed in needed.items():
         if is_needed and find_spec(module) is None:
             raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")
@@ -53,12 +53,12 @@ def report(
     ------
     DetmapError : a package that is needed is not there; more than two detectors; another kind
     """
+    if kind not in KINDS:
+        raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
+    require(pictures=images is not None)
     from detmap.page import markdown
     from detmap.page.content import MANY, gather
 
-    if kind not in KINDS:
-        raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
-    require(kind, pictures=images is not None)
     if len(detections) not in (1, 2):
         raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
     many = max(map(len, detections.values())) >= MANY  # both are drawn alike

@@ -336,3 +336,11 @@ def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:
         shown.append(" ".join(changes.changed(*runs)))
     assert shown[0].startswith("Nothing changed")
     assert "nan" not in shown[1]
+
+
+@pytest.mark.parametrize("kind", page.KINDS)
+def test_a_package_that_is_missing_is_named(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
+    truth, detections = tables(1)
+    with pytest.raises(DetmapError, match="needs jinja2"):
+        page.report(truth, {"a": detections}, detmap.load_protocol("coco-bbox"), kind=kind)
