@@ -17,21 +17,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from detmap import distributed, ranking
+    from detmap import ranking
     from detmap.adapters import read_detections, read_truth
-    from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
-    from detmap.adapters.slices import read_slices
-    from detmap.comparing import compare
+    from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+    from detmap.adapters.tabular.slice_lists import read_slices
+    from detmap.compare import compare
     from detmap.diagnosis import Diagnosis, diagnose
     from detmap.doctor import Finding, doctor
     from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
     from detmap.evaluate import evaluate, match, summarize
-    from detmap.evaluator import Evaluator
     from detmap.explaining import explain
-    from detmap.matches import Matches
+    from detmap.matching.matches import Matches
     from detmap.protocol import Protocol
     from detmap.protocol import load as load_protocol
-    from detmap.result import Result
+    from detmap.results.result import Result
+    from detmap.streaming import distributed
+    from detmap.streaming.evaluator import Evaluator
     from detmap.tables import Categories, Detections, Images, Note, Truth
     from detmap.version import __version__
 
@@ -71,18 +72,18 @@ __all__ = [
 
 _HOMES = {
     "adapters": ("read_detections", "read_truth"),
-    "comparing": ("compare",),
-    "adapters.arrays": ("detections_from_arrays", "truth_from_arrays"),
-    "adapters.slices": ("read_slices",),
+    "compare": ("compare",),
+    "adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "adapters.tabular.slice_lists": ("read_slices",),
     "diagnosis": ("Diagnosis", "diagnose"),
     "doctor": ("Finding",),
     "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "evaluate": ("match", "summarize"),
     "explaining": ("explain",),
-    "evaluator": ("Evaluator",),
-    "matches": ("Matches",),
+    "streaming.evaluator": ("Evaluator",),
+    "matching.matches": ("Matches",),
     "protocol": ("Protocol",),
-    "result": ("Result",),
+    "results.result": ("Result",),
     "tables": ("Categories", "Detections", "Images", "Note", "Truth"),
     "version": ("__version__",),
 }

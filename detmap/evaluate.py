@@ -8,13 +8,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from detmap import curves, given, matching
 from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
+from detmap.base import arguments as given
+from detmap.curves import scores as curves
 from detmap.errors import DataError, ProtocolError
-from detmap.matches import Matches
+from detmap.matching import engine as matching
+from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
-from detmap.result import Result
+from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 
 
@@ -101,7 +103,7 @@ def match(
         what = "given for detections that have been read"
         raise DataError("evaluate: unknown, class_names", what, "give them to `read_detections`")
     if images is not None or classes is not None:
-        from detmap import slicing
+        from detmap.results import slices as slicing
 
         truth, detections = slicing.part(truth, detections, images, classes)
     return matching.match(truth, detections, rules, threads=threads, taken=taken)

@@ -12,18 +12,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from detmap import integrators, ranking
-from detmap.adapters.arrays import detections_from_arrays, truth_from_arrays
-from detmap.adapters.coco_scan import skip_nothing
-from detmap.adapters.voc_scan import read_nothing
-from detmap.comparing import compare
-from detmap.curves import coco_arrays
+from detmap import ranking
+from detmap.adapters.coco.scan_json import skip_nothing
+from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.adapters.voc.scan_voc import read_nothing
+from detmap.compare import compare
+from detmap.curves import integrators
+from detmap.curves.scores import coco_arrays
 from detmap.diagnosis import diagnose
+from detmap.diagnosis.diagnosis_intervals import uncertainty
 from detmap.diagnosis.summary import parts, summary
-from detmap.diagnosis.uncertainty import uncertainty
 from detmap.errors import DetmapError
 from detmap.evaluate import evaluate, summarize
-from detmap.matching import match
+from detmap.matching.engine import match
 from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
 from detmap.protocol import load, names

@@ -2,7 +2,7 @@
 
 The suite draws the same examples in every run, so that a failure says something about the change
 at hand. ``pytest --hypothesis-profile random`` draws anew; ``tools/fuzz.py`` does so at length.
-``pytest -m "not slow"`` draws few of them (`tests.tier`).
+``pytest -m "not slow"`` draws few of them (`tests.support.tier`).
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import tier
+from tests.support import tier
 
 NO_CLOCK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # shared machines
 settings.register_profile("suite", derandomize=True, **NO_CLOCK)

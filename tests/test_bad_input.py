@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DetmapError
-from tests import builders as make
-from tests.running import Outcome, run, spawn
-from tests.tier import drawn
+from tests.support import builders as make
+from tests.support.running import Outcome, run, spawn
+from tests.support.tier import drawn
 
 
 def assert_refused(outcome: Outcome, where: str, what: str, fix: str) -> None:
@@ -1434,7 +1434,7 @@ def test_the_first_of_a_million_wrong_records_is_named_without_looking_at_the_re
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It took 3.6 seconds, of which the place of every value took most."""
-    from detmap.adapters import coco_errors
+    from detmap.adapters.coco import record_errors as coco_errors
 
     monkeypatch.setattr(coco_errors, "_leaves", None)
     Path("dt.json").write_text(f"[{'null,' * 1000}null]")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from detmap.errors import DetmapError
-from tests import writers
+from tests.support import writers
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ROOT / "datasets" / "shapes"

@@ -14,7 +14,7 @@ import pytest
 import detmap
 from detmap import Categories, DetmapError, Evaluator, Images, Matches, ranking
 from detmap.overlaps.keypoints import Keypoints
-from tests import builders as make
+from tests.support import builders as make
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]
 

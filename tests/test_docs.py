@@ -16,11 +16,11 @@ from hypothesis import given, settings
 
 import detmap
 from detmap.diagnosis import Diagnosis
-from detmap.matches import Matches
+from detmap.matching.matches import Matches
 from detmap.protocol import keys
-from tests.drawing import CocoData, coco_data, many_detections, round_recall
-from tests.tables import read_coco
-from tests.tier import drawn
+from tests.support.drawing import CocoData, coco_data, many_detections, round_recall
+from tests.support.drawn_tables import read_coco
+from tests.support.tier import drawn
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import builders as make
+from tests.support import builders as make
 
 FENCE = re.compile(r"^```(py|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import detmap
-from tests import pinned
 from tests.reference import official
+from tests.support import pinned
 
 SHAPES = Path(__file__).resolve().parents[1] / "datasets" / "shapes"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import run
+from tests.support.running import run
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

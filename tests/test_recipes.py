@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import builders as make
-from tests import writers
-from tests.running import run
+from tests.support import builders as make
+from tests.support import writers
+from tests.support.running import run
 
 pytest.importorskip("yaml")
 pytest.importorskip("PIL")

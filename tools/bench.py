@@ -566,8 +566,8 @@ def main() -> int:
 def report(bench: Bench, known: dict[str, Any]) -> int:
     """Print the tables, write them into the pages where asked; 1 where a demand is not met."""
     sys.path.insert(0, str(HERE.parent))
-    from detmap.report import formats  # now: a large parent would show in its children's memory
-    from detmap.report.table import Table
+    from detmap.output import formats
+    from detmap.output.table import Table
 
     options = bench.options
     tables, worst = [], 0.0

@@ -415,7 +415,7 @@ def cluster(task: Task) -> Call:
     """
     from distributed import Client, LocalCluster
 
-    from detmap import distributed
+    from detmap.streaming import distributed
 
     sizes = task["images"], task["per_image"]
     shards = [partial(draw_shard, s, *sizes) for s in range(task["shards"])]

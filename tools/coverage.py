@@ -32,16 +32,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap import aggregation, curves
-from detmap.matches import Matches
-from detmap.rows import labels, offsets
+from detmap.curves import aggregation
+from detmap.curves import scores as curves
+from detmap.matching.matches import Matches
 from detmap.statistics import intervals as made
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
+from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.influence import Influence, influence, variance
 from detmap.statistics.quantiles import normal, student
-from detmap.statistics.readings import Plan, plan
-from detmap.statistics.units import Units, units
+from detmap.statistics.sampling_units import Units, units
+from detmap.tables.grouping import labels, offsets
 
 DETECTORS = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
 RULES = {"all-point": "voc2012", "11-point": "voc2007", "COCO": "coco-bbox"}

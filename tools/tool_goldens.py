@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.parity.restated_tools import MatchedOnce
 from detmap.tables import Categories, Detections, Images, Truth
-from detmap.tools import MatchedOnce
 
 LIMIT = 1e-14
 DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import geometry, joining, registry, text
-from detmap.adapters.unknown import UNKNOWN as UNKNOWN
-from detmap.adapters.unknown import ClassNames as ClassNames
-from detmap.adapters.unknown import policy as unknown_policy
+from detmap.adapters import box_conventions as geometry
+from detmap.adapters import registry
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
+from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
+from detmap.adapters.joining.unknown_policy import policy as unknown_policy
 from detmap.errors import DataError
+from detmap.matching.subsets import named_columns, named_flags
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
-from detmap.subsets import named_columns, named_flags
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
@@ -137,7 +140,7 @@ def read_detections(
     path = registry.as_path(path)
     with readable(path):
         if format is None and path.is_dir():
-            from detmap.adapters import voc_files
+            from detmap.adapters.voc import result_files as voc_files
 
             format = "voc" if voc_files.are_of_classes(path, truth) else None
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.opening import shown
 from detmap.tables import Detections, Truth
 
 Place = Literal["a file", "a folder", "a file or a folder"]
@@ -75,7 +75,7 @@ def _late(place: str) -> Callable[..., Any]:
     module, *names = place.split(".")
 
     def call(*given: Any, **told: Any) -> Any:
-        function: Any = import_module(f"detmap.adapters.{module}")
+        function: Any = import_module("detmap.adapters." + module.replace("/", "."))
         for name in names:
             function = getattr(function, name)
         return function(*given, **told)
@@ -113,28 +113,28 @@ FORMATS: tuple[Format, ...] = (
         "a file",
         _file,
         _file,
-        _late("coco_shapes.read_truth"),
-        _late("coco_shapes.read_detections"),
+        _late("coco/shapes.read_truth"),
+        _late("coco/shapes.read_detections"),
         options=("shapes", "roles", "attributes"),
         what="COCO JSON: instances, and results or annotations",
     ),
     Format(
         "voc",
         "a folder",
-        _folder_or(_nothing, "voc_layout.looks"),
-        _folder_or(_nothing, "voc_files.looks"),
-        _late("voc.read_truth"),
-        _late("voc.read_detections"),
+        _folder_or(_nothing, "voc/folder_layout.looks"),
+        _folder_or(_nothing, "voc/result_files.looks"),
+        _late("voc/devkit.read_truth"),
+        _late("voc/devkit.read_detections"),
         options=("split",),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
     Format(
         "yolo",
         "a file or a folder",
-        _folder_or(_file_with(".yaml", ".yml"), "yolo.truth_looks"),
-        _folder_or(_predictions, "yolo.detections_look"),
-        _late("yolo.read_truth"),
-        _late("yolo.read_detections"),
+        _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
+        _folder_or(_predictions, "text_per_image/yolo.detections_look"),
+        _late("text_per_image/yolo.read_truth"),
+        _late("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
         what="YOLO: data.yaml or a folder of labels, and predictions",
     ),
@@ -144,8 +144,8 @@ FORMATS: tuple[Format, ...] = (
             "a file",
             _file_with(*endings),
             _file_with(*endings),
-            _late(f"columns.read_{name}_truth"),
-            _late(f"columns.read_{name}_detections"),
+            _late(f"tabular/column_tables.read_{name}_truth"),
+            _late(f"tabular/column_tables.read_{name}_detections"),
             options=("box_format", "image_sizes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
@@ -156,10 +156,10 @@ FORMATS: tuple[Format, ...] = (
         Format(
             name.lower(),
             "a folder",
-            _folder_or(_nothing, f"old_text.{name}.truth_looks"),
-            _folder_or(_nothing, f"old_text.{name}.detections_look"),
-            _late(f"old_text.{name}.read_truth"),
-            _late(f"old_text.{name}.read_detections"),
+            _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.truth_looks"),
+            _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.detections_look"),
+            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_truth"),
+            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_detections"),
             options=("box_format", "image_sizes"),
             detection_options=("box_format",),
             what=f"text of {name.lower()}'s tool, a file an image",

@@ -140,7 +140,7 @@ def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=_Help)
         if name in chosen:
-            module = import_module(f"detmap.cli.{name}")
+            module = import_module(f"detmap.cli.commands.{name}")
             command.description = module.__doc__
             command.epilog = "\n  ".join(("examples:", *module.EXAMPLES))
             command.set_defaults(run=module.run)
@@ -168,7 +168,7 @@ def _own_fault(error: Exception) -> int:
 
 def _in_a_line(text: str) -> str:
     """A message whose names break no line."""
-    from detmap.report.text import shown
+    from detmap.base.printable import shown
 
     return shown(text)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from detmap import protocol as protocols
 from detmap.errors import DetmapError
-from detmap.report import RENDERERS, SUFFIXES
-from detmap.report.table import Style
+from detmap.output import RENDERERS, SUFFIXES
+from detmap.output.table import Style
 
 MOST_THREADS = 1024
 MOST_DECIMALS = 17  # that a float has
@@ -299,7 +299,7 @@ def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Pa
 def refuse_bad_picture(path: Path | None) -> None:
     """A `DetmapError` where no picture could be drawn, before there is anything to draw."""
     if path is not None:
-        from detmap.report import plots
+        from detmap.output import plots
 
         plots.check(path)
 

@@ -95,7 +95,7 @@ def _leave() -> None:
     """
     try:
         # Halfway through its import the module has no such function yet, and no drafts either.
-        abandon = getattr(sys.modules.get("detmap.files"), "abandon", None)
+        abandon = getattr(sys.modules.get("detmap.base.atomic_files"), "abandon", None)
         if abandon is not None:
             abandon()
         os.write(2, b"detmap: interrupted\n")

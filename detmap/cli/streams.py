@@ -49,7 +49,7 @@ def write(text: str, path: Path | None) -> None:
         with stdout() as stream:
             stream.write(text)
     else:
-        from detmap import files
+        from detmap.base import atomic_files as files
 
         files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
@@ -65,7 +65,7 @@ def harmless(text: str) -> str:
     lines = text.split("\n")
     if all(map(str.isprintable, lines)):
         return text
-    from detmap.report.text import shown
+    from detmap.base.printable import shown
 
     return "\n".join(map(shown, lines))
 

@@ -57,9 +57,9 @@ from detmap.errors import require
 require("pycocotools.cocoeval", "parity")  # so that its absence is told before it is met
 
 # ruff: noqa: E402
-from detmap.compat.coco import COCO
-from detmap.compat.evaluation import COCOeval
-from detmap.compat.patching import Patch, patch_pycocotools
+from detmap.compat.coco_api import COCO
+from detmap.compat.cocoeval import COCOeval
+from detmap.compat.patch import Patch, patch_pycocotools
 from detmap.compat.quirks import PycocotoolsQuirk
 
 __all__ = ["COCO", "COCOeval", "Patch", "PycocotoolsQuirk", "patch_pycocotools"]

@@ -4,6 +4,6 @@ One pass over the images (`diagnose`) finds what each detection overlaps; everyt
 small function of that.
 """
 
-from detmap.diagnosis.passing import KINDS, Diagnosis, diagnose, merge
+from detmap.diagnosis.analysis import KINDS, Diagnosis, diagnose, merge
 
 __all__ = ["KINDS", "Diagnosis", "diagnose", "merge"]

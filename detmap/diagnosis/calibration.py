@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
+from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.errors import DataError
-from detmap.report.cells import or_none
+from detmap.output.cell_text import or_none
 from detmap.tables import boxes_as
 
 POSITION, SIZE = ("cx", "cy"), ("w", "h")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.naming import told_apart
-from detmap.diagnosis.operating import best_f1
-from detmap.diagnosis.pairs import pairs
-from detmap.diagnosis.passing import BEYOND, Diagnosis
+from detmap.diagnosis.analysis import BEYOND, Diagnosis
+from detmap.diagnosis.class_labels import told_apart
+from detmap.diagnosis.operating_sweep import best_f1
+from detmap.diagnosis.overlapping_pairs import pairs
 from detmap.errors import DataError
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.operating import best_f1
-from detmap.diagnosis.pairs import pairs
-from detmap.diagnosis.passing import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
-from detmap.report.cells import or_none
+from detmap.diagnosis.analysis import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
+from detmap.diagnosis.operating_sweep import best_f1
+from detmap.diagnosis.overlapping_pairs import pairs
+from detmap.output.cell_text import or_none
 from detmap.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.naming import told_apart
-from detmap.diagnosis.passing import BEYOND, TP, Diagnosis
-from detmap.grids import Grid
-from detmap.overlaps.rowwise import edges, ious
-from detmap.report.cells import or_none
+from detmap.base.grids import Grid
+from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.diagnosis.class_labels import told_apart
+from detmap.output.cell_text import or_none
+from detmap.overlaps.row_overlaps import edges, ious
 
 LRP_GRID = Grid("0:0.01:1")
 """The scores that LRP-Error looks at."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from detmap.diagnosis.analysis import Diagnosis
+from detmap.diagnosis.breakdowns import Slice, slices
 from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import Confusion, confusion
 from detmap.diagnosis.mistakes import SUSPECTS, Mistake, doubt, images, suspects
 from detmap.diagnosis.olrp import olrp
-from detmap.diagnosis.operating import Point, operating_points
-from detmap.diagnosis.passing import Diagnosis
-from detmap.diagnosis.slices import Slice, slices
+from detmap.diagnosis.operating_sweep import Point, operating_points
 from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
 from detmap.errors import DataError, counted
 

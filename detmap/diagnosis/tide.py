@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis.lists import Ranked, in_order_of_ties, ranked
-from detmap.diagnosis.naming import told_apart
-from detmap.diagnosis.passing import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
+from detmap.diagnosis.analysis import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
+from detmap.diagnosis.class_labels import told_apart
+from detmap.diagnosis.ranked_lists import Ranked, in_order_of_ties, ranked
 from detmap.errors import DataError
+from detmap.output.cell_text import or_none
 from detmap.protocol import load
-from detmap.report.cells import or_none
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")

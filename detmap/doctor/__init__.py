@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import cast
 
 from detmap.adapters import read_detections, read_truth
-from detmap.doctor import examine, reading
+from detmap.doctor import examine
+from detmap.doctor import loose_readers as reading
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.reading import Given
-from detmap.doctor.repairing import Repaired, repaired
+from detmap.doctor.fixes import Repaired, repaired
+from detmap.doctor.loose_readers import Given
 from detmap.doctor.trial import trial_of
 from detmap.errors import DataError
 from detmap.protocol import Protocol
@@ -34,7 +35,7 @@ def doctor(
     """What is wrong with detections and truth, most likely first; nothing where they are well.
 
     >>> import detmap
-    >>> from detmap.resources import folder
+    >>> from detmap.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> detmap.doctor(sample, sample / "detections" / "contours")
     []

@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detmap.doctor import boxes, classes, coverage, images, scores
-from detmap.doctor import truth as about_truth
+from detmap.doctor import box_hypotheses as boxes
+from detmap.doctor import class_hypotheses as classes
+from detmap.doctor import image_hypotheses as images
+from detmap.doctor import missing_coverage as coverage
+from detmap.doctor import score_hypotheses as scores
+from detmap.doctor import truth_facts as about_truth
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.raw import Raw
+from detmap.doctor.raw_rows import Raw
 from detmap.doctor.trial import Outcome, Sample, Trial, sample
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates")

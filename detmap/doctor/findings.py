@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from detmap.doctor.raw import Raw
+from detmap.doctor.raw_rows import Raw
 from detmap.tables import Truth
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import curves
-from detmap.doctor.overlap import Met, best_objects
-from detmap.doctor.raw import Raw, joined
+from detmap.curves import scores as curves
+from detmap.doctor.best_overlaps import Met, best_objects
+from detmap.doctor.raw_rows import Raw, joined
 from detmap.evaluate import choose_protocol
-from detmap.matching import match
+from detmap.matching.engine import match
 from detmap.protocol import Protocol
-from detmap.result import Result
+from detmap.results.result import Result
 from detmap.tables import Categories, Truth
 
 MOST_IMAGES = 600  # of a sample

@@ -9,15 +9,15 @@ from typing import Any
 from detmap.adapters import read_detections
 from detmap.errors import DataError
 from detmap.evaluate import prepare, read_truth_and_protocol, summarize
-from detmap.explaining import inputs
-from detmap.explaining.deciding import Side, classes_moved, decided, number
+from detmap.explaining import input_changes as inputs
+from detmap.explaining.deciding_examples import Side, classes_moved, decided, number
 from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
-from detmap.matching import match
+from detmap.matching.engine import match
+from detmap.parity.restated_tools import MatchedOnce, headline
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
-from detmap.tools import MatchedOnce, headline
 
 __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]
 

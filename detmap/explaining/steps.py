@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from detmap.base.reprs import outline
 from detmap.errors import DataError
-from detmap.outlines import outline
-from detmap.report.cells import or_none
-from detmap.report.formats import html
-from detmap.report.table import Table
+from detmap.output.cell_text import or_none
+from detmap.output.formats import html
+from detmap.output.table import Table
 
 MOST_EXACT = 8
 """Switches that matter, up to which Shapley values are exact."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from detmap.protocol import Protocol, from_dict
-from detmap.protocol.reading import canonical
+from detmap.protocol.load_toml import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from detmap.base.resources import PACKAGE
 from detmap.errors import DetmapError
 from detmap.kernels.folder import folder, opened, read, say, write
 from detmap.kernels.identity import compilers, file_name, identity, pack, platform, spelled, unpack
 from detmap.kernels.linker import BadCodeError, link, processor
-from detmap.resources import PACKAGE
 
 if TYPE_CHECKING:
     from detmap.kernels import Kernel, Key

@@ -2,7 +2,7 @@
 
 A producer is called with cells, and yields buffers of pairs whose overlap reaches the lowest
 threshold; the rules that judge them know no geometry. To add a kind of overlap: one module with its
-producer, one row in `KINDS`, one word in ``iou.of`` of `detmap.protocol.rules`
+producer, one row in `KINDS`, one word in ``iou.of`` of `detmap.protocol.matching_rules`
 (`docs/add-an-overlap.md`).
 """
 
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps import boxes, keypoints, masks
+from detmap.overlaps import box_iou as boxes
+from detmap.overlaps import keypoints, masks
 from detmap.overlaps.mask_reader import MaskReader
-from detmap.overlaps.reading import ShapeReader
+from detmap.overlaps.shape_records import ShapeReader
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import checks
+from detmap.base import column_checks as checks
+from detmap.base.immutable import Immutable, keep
 from detmap.errors import DataError
-from detmap.immutable import Immutable, keep
-from detmap.overlaps.dense import DensePairs
-from detmap.overlaps.reading import Place, ShapeReader
+from detmap.overlaps.dense_pairs import DensePairs
+from detmap.overlaps.shape_records import Place, ShapeReader
 from detmap.protocol import Protocol
-from detmap.signature import fold_table
+from detmap.results.signature import fold_table
 from detmap.tables import Columns, Detections, Shapes, Truth
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.overlaps.masks import Masks, read
-from detmap.overlaps.reading import Place, ShapeReader
+from detmap.overlaps.shape_records import Place, ShapeReader
 from detmap.tables import Columns, Shapes, Truth
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import checks
+from detmap.base import column_checks as checks
+from detmap.base.immutable import Immutable, blank, keep, own, vouched
+from detmap.base.parallel import in_order
 from detmap.errors import DataError
-from detmap.immutable import Immutable, blank, keep, own, vouched
 from detmap.overlaps.polygons import FIX, rasterised
-from detmap.overlaps.reading import Place
-from detmap.parallel import in_order
+from detmap.overlaps.shape_records import Place
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_PIXELS = 2**31 - 1
 BUFFER = 1 << 15
-"""Pairs that are made before they are judged, see `detmap.overlaps.boxes`."""
+"""Pairs that are made before they are judged, see `detmap.overlaps.box_iou`."""
 
 AT_ONCE = 4096
 """Masks that a thread reads at a time."""

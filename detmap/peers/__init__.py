@@ -2,7 +2,7 @@
 restates them, which numbers they give, and where these differ.
 
 `detmap parity` runs them, `tools/bench.py` measures those that give pycocotools' numbers, and
-`tests/test_peers.py` tests each row: to add a peer, add a row. A row calls its tool in the way that
+`tests/parity/test_peers.py` tests each row: to add a peer, add a row. A row calls its tool in the way that
 is fastest for it and still gives its usual numbers.
 
 Nothing is imported here that a tool might not need, of detmap neither: the benchmark loads this

@@ -57,7 +57,7 @@ class Peer(NamedTuple):
     slow : leave it out of the large workloads unless asked
     tolerance : within which its numbers are those of its protocol
     why : what makes a difference within the tolerance
-    deviations : known ones on data that are legal, each by a key of `tests/test_peers.py`
+    deviations : known ones on data that are legal, each by a key of `tests/parity/test_peers.py`
     distribution : that holds it, where its name is another
     """
 

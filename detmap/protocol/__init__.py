@@ -4,12 +4,12 @@ A protocol is a tree of frozen dataclasses read from a TOML file in ``configs/``
 for its name: a variant of a rule is another value of a key, and every key is checked here, once.
 """
 
-from detmap.grids import Grid
-from detmap.metrics import NO_LIMIT, MetricRow
-from detmap.protocol.averages import AveragePrecision, Limits
-from detmap.protocol.checks import MAX_SUBSETS, MAX_THRESHOLDS, REGIONS, Group, Range, Subset
+from detmap.base.grids import Grid
+from detmap.protocol.averaging_rules import AveragePrecision, Limits
+from detmap.protocol.key_checks import MAX_SUBSETS, MAX_THRESHOLDS, REGIONS, Group, Range, Subset
 from detmap.protocol.keys import LATER, KeyRow, describe, keys, table
-from detmap.protocol.reading import as_told, from_dict, load, names, shipped, tools
+from detmap.protocol.load_toml import as_told, from_dict, load, names, shipped, tools
+from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.protocol.tree import Protocol
 
 __all__ = [

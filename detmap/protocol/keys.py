@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from detmap.protocol.checks import Key
+from detmap.protocol.key_checks import Key
 from detmap.protocol.tree import Protocol
 
 

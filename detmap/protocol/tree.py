@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import metrics
+from detmap.base.grids import Grid
+from detmap.base.immutable import Immutable
+from detmap.base.reprs import outline
 from detmap.errors import ProtocolError
-from detmap.grids import Grid
-from detmap.immutable import Immutable
-from detmap.metrics import NO_LIMIT, Axes, MetricRow
-from detmap.outlines import outline
-from detmap.protocol.averages import (
+from detmap.protocol import metric_rows as metrics
+from detmap.protocol.averaging_rules import (
     AveragePrecision,
     Limits,
     Mean,
@@ -22,7 +21,7 @@ from detmap.protocol.averages import (
     Ranking,
     ScopeRules,
 )
-from detmap.protocol.checks import (
+from detmap.protocol.key_checks import (
     GROUPS,
     LABELLED,
     METRICS,
@@ -35,7 +34,8 @@ from detmap.protocol.checks import (
     Key,
     Subset,
 )
-from detmap.protocol.rules import Boxes, DetectionRules, Iou, Matching
+from detmap.protocol.matching_rules import Boxes, DetectionRules, Iou, Matching
+from detmap.protocol.metric_rows import NO_LIMIT, Axes, MetricRow
 
 STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
@@ -62,7 +62,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.ignored": ("stay",),
     "ranking.of": ("class",),
 }
-"""Values that the fast path of matching knows; any other takes `detmap.ordered`."""
+"""Values that the fast path of matching knows; any other takes `detmap.matching.general_engine`."""
 OF_BOXES: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
     "boxes.clip": ("no",),
@@ -136,7 +136,7 @@ class Protocol(Immutable):
     stock: bool = True
 
     def __post_init__(self) -> None:
-        from detmap.protocol.reading import check
+        from detmap.protocol.load_toml import check
 
         check(self)
 
@@ -170,7 +170,7 @@ class Protocol(Immutable):
         ------
         ProtocolError : an unknown key, or a value out of range; the message lists what is legal
         """
-        from detmap.protocol.reading import override
+        from detmap.protocol.load_toml import override
 
         return override(self, settings)
 

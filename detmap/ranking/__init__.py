@@ -18,7 +18,7 @@ end points. The differences:
 0.8333...
 """
 
-from detmap.ranking.inputs import from_arrays
+from detmap.ranking.label_inputs import from_arrays
 from detmap.ranking.metrics import (
     AVERAGES,
     INTEGRATORS,
@@ -31,15 +31,15 @@ from detmap.ranking.metrics import (
     precision_recall_curve,
     roc_curve,
 )
-from detmap.ranking.reading import read
-from detmap.ranking.result import RankingResult, evaluate
+from detmap.ranking.ranking_result import RankingResult, evaluate
+from detmap.ranking.ranking_rules import PROTOCOLS, Rules
 from detmap.ranking.retrieval import (
     average_precision_at_k,
     mean_average_precision_at_k,
     precision_at_k,
     recall_at_k,
 )
-from detmap.ranking.rules import PROTOCOLS, Rules
+from detmap.ranking.score_formats import read
 from detmap.ranking.thresholds import (
     AtThreshold,
     Confusion,

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text
+from detmap.adapters import text_fields as text
+from detmap.base.open_files import shown
 from detmap.errors import DataError, few
-from detmap.opening import shown
-from detmap.ranking.classified import Classified
+from detmap.ranking.samples import Classified
 
 
 def read(truth: Path, scores: Path) -> Classified:

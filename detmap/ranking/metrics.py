@@ -17,14 +17,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import curves
-from detmap.curves import Lists, Points
-from detmap.integrators import AT_TRUE_POSITIVES as TABLE
-from detmap.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
-from detmap.outlines import outlined
-from detmap.parallel import each_largest_first
+from detmap.base.parallel import each_largest_first
+from detmap.base.reprs import outlined
+from detmap.curves import scores as curves
+from detmap.curves.integrators import AT_TRUE_POSITIVES as TABLE
+from detmap.curves.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
+from detmap.curves.scores import Lists, Points
 from detmap.protocol import AveragePrecision
-from detmap.ranking.inputs import Samples, choice, samples
+from detmap.ranking.label_inputs import Samples, choice, samples
 
 Average = Literal["macro", "micro", "weighted", "samples"]
 AVERAGES = ("macro", "micro", "weighted", "samples")
@@ -88,7 +88,7 @@ def precision_recall_curve(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     ties : ``together``: one point for each distinct score; ``input``: one for each sample, the
         earlier of two equal scores first
     threads : how many to use; all processors when left out
@@ -131,7 +131,7 @@ def roc_curve(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     threads : how many to use; all processors when left out
 
     Returns
@@ -177,7 +177,7 @@ def average_precision(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     average : over classes. ``macro``: plain mean; ``weighted``: by their positives; ``micro``: all
         (sample, class) pairs in one list; ``samples``: mean over samples of the AP of each one's
         list of classes; None: one value a class. One binary problem has no average.

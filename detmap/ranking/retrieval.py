@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import curves
-from detmap.curves import Lists
+from detmap.base.parallel import each_largest_first
+from detmap.curves import scores as curves
+from detmap.curves.scores import Lists
 from detmap.errors import DataError
-from detmap.parallel import each_largest_first
-from detmap.ranking.inputs import Samples, choice, samples
+from detmap.ranking.label_inputs import Samples, choice, samples
 from detmap.ranking.metrics import UNDEFINED, Value, mean
 
 Denominator = Literal["possible", "relevant", "found"]
@@ -34,7 +34,7 @@ def precision_at_k(
     Parameters
     ----------
     y_true, y_score, pos_label : (Q, D), one query a row; (D,) for a single query; or (Q,) the index
-        of the one relevant document, with (Q, D) scores. See `detmap.ranking.inputs.samples`
+        of the one relevant document, with (Q, D) scores. See `detmap.ranking.label_inputs.samples`
     k : ranks to look at, 1 or more
 
     Returns

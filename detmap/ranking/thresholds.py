@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import curves, given
+from detmap.base import arguments as given
+from detmap.base.parallel import each_largest_first
+from detmap.base.reprs import outlined
+from detmap.curves import scores as curves
 from detmap.errors import DataError
-from detmap.outlines import outlined
-from detmap.parallel import each_largest_first
-from detmap.ranking.inputs import Samples, samples
+from detmap.ranking.label_inputs import Samples, samples
 from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
-from detmap.rows import first, last
+from detmap.tables.grouping import first, last
 
 
 @outlined
@@ -95,7 +96,7 @@ def confusion(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     threshold : one number, or (K,) one a class
 
     Raises
@@ -203,7 +204,7 @@ def best_f_beta(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     beta : above 0; recall counts beta times as much as precision
 
     Raises
@@ -232,7 +233,7 @@ def threshold_for_precision(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     precision : wanted, in [0, 1]; NaN comes back where no threshold reaches it
 
     Raises
@@ -261,7 +262,7 @@ def threshold_for_recall(
 
     Parameters
     ----------
-    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.inputs.samples`
+    y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
     recall : wanted, in [0, 1]
 
     Raises

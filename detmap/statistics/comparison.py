@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError, few
-from detmap.matches import Matches
-from detmap.report.cells import or_none
-from detmap.signature import protocol_digest
-from detmap.statistics import multiple, permutation
+from detmap.matching.matches import Matches
+from detmap.output.cell_text import or_none
+from detmap.results.signature import protocol_digest
+from detmap.statistics import multiple_comparisons as multiple
+from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
 from detmap.statistics.intervals import signature as drawing_signature
-from detmap.statistics.paired import Paired
+from detmap.statistics.paired_differences import Paired
 from detmap.statistics.quantiles import normal, two_sided
-from detmap.statistics.units import Units
+from detmap.statistics.sampling_units import Units
 from detmap.tables import Note
 
 TESTS = ("z", "permutation", "plain-permutation")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.parallel import in_order
 from detmap.kernels import curves as curve_kernels
-from detmap.kernels import influence as kernels
-from detmap.parallel import in_order
-from detmap.statistics.readings import Plan
-from detmap.statistics.units import Units
+from detmap.kernels.resampling import influence as kernels
+from detmap.statistics.class_terms import Plan
+from detmap.statistics.sampling_units import Units
 
 AT_ONCE = 1 << 17  # values of small classes that are found in one go
 LEAST_LEVERAGE = 0.5  # a unit with more than half of a class's objects counts twice at most

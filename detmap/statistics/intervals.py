@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import aggregation
-from detmap.curves import Scores
+from detmap.curves import aggregation
+from detmap.curves.scores import Scores
 from detmap.errors import DataError
-from detmap.matches import Matches
-from detmap.metrics import MetricRow
+from detmap.matching.matches import Matches
+from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
+from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.influence import Influence, influence
 from detmap.statistics.quantiles import student
-from detmap.statistics.readings import Plan, plan
-from detmap.statistics.units import Units, units
+from detmap.statistics.sampling_units import Units, units
 from detmap.tables import Note
 
 METHODS = ("influence", "percentile")

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.parallel import in_order
 from detmap.kernels import curves as curve_kernels
-from detmap.parallel import in_order
-from detmap.rows import labels, offsets
 from detmap.statistics import replicates as drawing
+from detmap.statistics.class_terms import Plan
 from detmap.statistics.influence import influence, variance
-from detmap.statistics.readings import Plan
-from detmap.statistics.units import Units
+from detmap.statistics.sampling_units import Units
+from detmap.tables.grouping import labels, offsets
 
 
 class Exchange:

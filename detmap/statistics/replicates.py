@@ -11,14 +11,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import curves, memory
+from detmap.base import memory
+from detmap.base.parallel import in_order
+from detmap.curves import scores as curves
 from detmap.errors import DataError, ProtocolError
 from detmap.kernels import curves as curve_kernels
-from detmap.kernels import replicates as kernels
 from detmap.kernels.integrate import ALL_POINTS, ELEVEN_POINT, GRID_ENVELOPE, STEP
-from detmap.parallel import in_order
-from detmap.statistics.readings import Plan
-from detmap.statistics.units import Units
+from detmap.kernels.resampling import replicates as kernels
+from detmap.statistics.class_terms import Plan
+from detmap.statistics.sampling_units import Units
 
 LANES = kernels.LANES
 MOST_REPLICATES = 1_000_000

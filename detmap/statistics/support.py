@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.statistics.units import Units
+from detmap.statistics.sampling_units import Units
 
 LEAST_UNITS = 81  # of a single class: with fewer an interval of a strong detector holds too rarely
 MOST_LOST = 0.05  # of the replicates, or of the classes of a mean in them, that may be undefined

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import aggregation, curves
-from detmap.bounds import DIGITS, Setting, extremes
-from detmap.curves import Scores
+from detmap.base.parallel import each_batch
+from detmap.curves import aggregation
+from detmap.curves import scores as curves
+from detmap.curves.scores import Scores
+from detmap.curves.tie_bounds import DIGITS, Setting, extremes
 from detmap.kernels import curves as curve_kernels
-from detmap.kernels import tied as kernels
-from detmap.matches import Matches
-from detmap.parallel import each_batch
-from detmap.report.cells import or_none
-from detmap.rows import labels
+from detmap.kernels.resampling import tied as kernels
+from detmap.matching.matches import Matches
+from detmap.output.cell_text import or_none
 from detmap.statistics.replicates import TIES, random_words
+from detmap.tables.grouping import labels
 
 ORDERS = 100
 SAME = 1e-12

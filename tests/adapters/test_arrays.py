@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap import DataError, Truth, detections_from_arrays, truth_from_arrays
-from tests import builders as make
+from tests.support import builders as make
 
 BOXES = [[10, 10, 20, 20], [1.5, 2, 3, 4]]
 

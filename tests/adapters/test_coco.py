@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Detections, Truth
-from detmap.adapters import coco_scan
-from tests import builders as make
+from detmap.adapters.coco import scan_json as coco_scan
+from tests.support import builders as make
 
 in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

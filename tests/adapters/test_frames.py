@@ -10,8 +10,8 @@ import pytest
 
 import detmap
 from detmap import DataError, detections_from_arrays, truth_from_arrays
-from tests import builders as make
-from tests import writers
+from tests.support import builders as make
+from tests.support import writers
 
 KINDS = ("pandas", "polars", "pyarrow", "dict")
 Tables = tuple[detmap.Truth, detmap.Detections]

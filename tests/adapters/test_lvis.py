@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters import coco, coco_scan
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.coco import scan_json as coco_scan
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE
-from tests import builders as make
+from tests.support import builders as make
 
 LVIS = Path(__file__).resolve().parents[3] / "shared/data/benchmarks/lvis"
 

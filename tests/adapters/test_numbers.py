@@ -14,11 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap import DataError, opening, read_detections, read_truth
-from detmap.adapters import coco, coco_scan, joining, read_images, text, voc, voc_scan
+from detmap import DataError, read_detections, read_truth
+from detmap.adapters import read_images
+from detmap.adapters import text_fields as text
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.joining import join as joining
+from detmap.adapters.voc import devkit as voc
+from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.base import open_files as opening
 from detmap.ranking import csv_scores, voc_scores
-from tests import builders as make
-from tests.running import run
+from tests.support import builders as make
+from tests.support.running import run
 
 # What float() reads, and no file format means.
 NO_NUMBERS = {

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from detmap import DataError, ranking, read_detections, read_truth
-from detmap.adapters import FORMATS, coco, read_images, registry
-from tests import builders as make
-from tests.running import run
+from detmap.adapters import FORMATS, read_images, registry
+from detmap.adapters.coco import instances as coco
+from tests.support import builders as make
+from tests.support.running import run
 
 
 def lines_truth(path: Path, unit: str = "pixels") -> Any:

@@ -8,8 +8,8 @@ import pytest
 
 import detmap
 from detmap import DataError, Truth
-from detmap.adapters import voc_scan
-from tests import builders as make
+from detmap.adapters.voc import scan_voc as voc_scan
+from tests.support import builders as make
 
 
 def read_objects(folder: Path, *objects: str) -> Truth:

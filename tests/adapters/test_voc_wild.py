@@ -11,9 +11,9 @@ import pytest
 
 import detmap
 from detmap import DataError
-from detmap.adapters import voc_scan
-from tests import builders as make
-from tests.running import run
+from detmap.adapters.voc import scan_voc as voc_scan
+from tests.support import builders as make
+from tests.support.running import run
 
 SAMPLE = make.SHAPES
 TEXT = SAMPLE / "detections" / "contours"

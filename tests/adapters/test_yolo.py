@@ -15,10 +15,11 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters import image_sizes, yolo_data
-from tests import builders as make
-from tests import writers
-from tests.running import run
+from detmap.adapters.joining import image_sizes
+from detmap.adapters.text_per_image import data_yaml as yolo_data
+from tests.support import builders as make
+from tests.support import writers
+from tests.support.running import run
 
 pytest.importorskip("yaml")
 PILImage = pytest.importorskip("PIL.Image")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests import builders as make
 from tests.real.conftest import data as data
-from tests.running import run
+from tests.support import builders as make
+from tests.support.running import run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 

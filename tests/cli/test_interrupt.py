@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import builders as make
+from tests.support import builders as make
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -139,7 +139,7 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
         "import sys, time\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "from detmap.parallel import in_order\n"
+        "from detmap.base.parallel import in_order\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "list(in_order(lambda k: time.sleep(20), range(9), 2))\n"
     )
@@ -175,7 +175,7 @@ def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
         "import sys, time, types\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "sys.modules['detmap.files'] = types.ModuleType('detmap.files')  # nothing in it yet\n"
+        "sys.modules['detmap.base.atomic_files'] = types.ModuleType('detmap.base.atomic_files')  # nothing in it yet\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "time.sleep(20)\n"
     )

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from detmap.cli import reading as command
-from tests import builders as make
-from tests.running import python, run
+from detmap.cli import evaluation_inputs as command
+from tests.support import builders as make
+from tests.support.running import python, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 
@@ -136,7 +136,7 @@ def test_what_nobody_foresaw_is_one_line_with_its_place(monkeypatch: pytest.Monk
     outcome = failing(monkeypatch, IndexError("list index\nout of range"))
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(
-        "detmap: error: this is detmap's fault, at detmap/cli/reading.py:"
+        "detmap: error: this is detmap's fault, at detmap/cli/evaluation_inputs.py:"
     )
     assert "(IndexError: list index out of range)" in outcome.err
     assert outcome.err.endswith("DETMAP_DEBUG=1 shows the traceback\n")
@@ -190,7 +190,7 @@ def test_evaluate_is_the_function_in_whatever_order_modules_are_imported() -> No
     code = (
         "import detmap, detmap.evaluate\n"
         "from detmap.evaluate import evaluate\n"
-        "import detmap.cli.eval\n"
+        "import detmap.cli.commands.eval\n"
         "assert detmap.evaluate is evaluate\n"
         "assert detmap.protocol.load is detmap.load_protocol\n"
         "assert 'evaluate' in dir(detmap)\n"

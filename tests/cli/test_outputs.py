@@ -18,10 +18,10 @@ import pytest
 import detmap
 from detmap import cli, errors
 from detmap.cli import dispatch
-from detmap.report import RENDERERS, SUFFIXES, formats, terminal
-from detmap.report.table import Style, Table
-from tests import builders as make
-from tests.running import Outcome, run
+from detmap.output import RENDERERS, SUFFIXES, formats, terminal
+from detmap.output.table import Style, Table
+from tests.support import builders as make
+from tests.support.running import Outcome, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 

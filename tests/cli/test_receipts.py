@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from detmap import receipt
-from tests import builders as make
-from tests.running import run
+from detmap.results import receipt
+from tests.support import builders as make
+from tests.support.running import run
 
 COCO = make.SHAPES / "instances_test.json"
 FIRST, OTHER = (make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template"))

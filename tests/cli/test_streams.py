@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from detmap.cli import main
-from tests import builders as make
-from tests.running import Outcome, python, run
+from tests.support import builders as make
+from tests.support.running import Outcome, python, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 EVAL = f"eval {COCO} {RESULTS}"

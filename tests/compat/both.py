@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pycocotools import coco, cocoeval
 
-from detmap.compat import COCO, COCOeval, sources
+from detmap.compat import COCO, COCOeval
+from detmap.compat import annotation_sources as sources
 from tests.reference import official
 
 ARRAYS = ("precision", "recall", "scores")

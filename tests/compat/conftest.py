@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from detmap.compat import sources
+from detmap.compat import annotation_sources as sources
 
 
 @pytest.fixture(

@@ -22,9 +22,9 @@ from pycocotools import coco, cocoeval
 
 from detmap.compat import patch_pycocotools
 from tests.compat.both import OFFICIAL, run, same
-from tests.compat.test_evaluation import masks_and_keypoints
-from tests.drawing import draw_coco
+from tests.compat.test_cocoeval import masks_and_keypoints
 from tests.reference import official
+from tests.support.drawing import draw_coco
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk"),

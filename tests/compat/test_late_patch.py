@@ -16,9 +16,9 @@ from pycocotools.coco import COCO as imported_coco  # noqa: N811
 from pycocotools.cocoeval import COCOeval as imported_evaluation  # noqa: N813
 
 from detmap.compat import COCO, COCOeval, patch_pycocotools
-from detmap.compat.standing_in import is_ours
+from detmap.compat.class_stand_in import is_ours
 from tests.compat.both import OFFICIAL, Classes, assert_same, evaluation, load, run, same
-from tests.compat.test_evaluation import finish, records
+from tests.compat.test_cocoeval import finish, records
 
 pytestmark = pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
 

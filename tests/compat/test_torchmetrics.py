@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from detmap.compat import COCOeval, patch_pycocotools
-from tests import stand_ins
+from tests.support import stand_ins
 
 torch = pytest.importorskip(
     "torch",

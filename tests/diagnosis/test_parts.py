@@ -12,18 +12,18 @@ import pytest
 
 import detmap
 from detmap.diagnosis import diagnose
+from detmap.diagnosis.breakdowns import slices
 from detmap.diagnosis.calibration import calibration
 from detmap.diagnosis.confusion import RULES, confusion
 from detmap.diagnosis.mistakes import doubt, errors, images, suspects
 from detmap.diagnosis.olrp import olrp, overlap_taken
-from detmap.diagnosis.operating import OVERALL, best_f1, operating_points, sweeps
-from detmap.diagnosis.slices import slices
+from detmap.diagnosis.operating_sweep import OVERALL, best_f1, operating_points, sweeps
 from detmap.diagnosis.summary import parts, sentences, summary
 from detmap.diagnosis.tide import tide, tidecv
 from detmap.errors import DataError
-from detmap.page import content
-from tests.diagnosis.drawing import tables
-from tests.tier import drawn
+from detmap.html_report import gather as content
+from tests.diagnosis.troublesome_tables import tables
+from tests.support.tier import drawn
 
 SEEDS = range(drawn(40))
 

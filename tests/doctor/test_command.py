@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.resources import folder
-from tests.doctor.wrong import WRONG, columns
-from tests.running import run
+from detmap.base.resources import folder
+from tests.doctor.mistakes import WRONG, columns
+from tests.support.running import run
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"

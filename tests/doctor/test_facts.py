@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.doctor.benchmarks import VOC, differences
-from detmap.doctor.classes import COCO_GAPS, assigned
-from detmap.resources import folder
-from tests.doctor.wrong import Columns, columns
+from detmap.base.resources import folder
+from detmap.doctor.class_hypotheses import COCO_GAPS, assigned
+from detmap.doctor.known_benchmarks import VOC, differences
+from tests.doctor.mistakes import Columns, columns
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"

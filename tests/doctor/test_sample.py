@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.base.resources import folder
 from detmap.doctor.findings import Finding
-from detmap.resources import folder
-from tests.doctor.wrong import WRONG, Columns, columns
+from tests.doctor.mistakes import WRONG, Columns, columns
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"

@@ -15,25 +15,30 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap import integrators, matching, ranking
-from detmap.adapters import coco_scan, voc_scan
-from detmap.compat import engine, taking
-from detmap.compat.rows import from_records
-from detmap.curves import coco_arrays, sample
+from detmap import ranking
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.compat import drop_in_engine as engine
+from detmap.compat import matched_objects as taking
+from detmap.compat.annotation_rows import from_records
+from detmap.curves import integrators
+from detmap.curves.scores import coco_arrays, sample
 from detmap.diagnosis import diagnose
+from detmap.diagnosis.diagnosis_intervals import uncertainty
 from detmap.diagnosis.summary import parts
-from detmap.diagnosis.uncertainty import uncertainty
-from detmap.kernels import curves, grouping, json_scan, json_skip, overlap, state
-from detmap.kernels import voc_scan as kernels
-from detmap.overlaps import boxes
+from detmap.kernels import curves, grouping, overlap, state
+from detmap.kernels.scanning import json_scan, json_skip
+from detmap.kernels.scanning import voc_scan as kernels
+from detmap.matching import engine as matching
+from detmap.overlaps import box_iou as boxes
 from detmap.statistics.replicates import random_words
-from tests.diagnosis import drawing
-from tests.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
+from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_runs
 from tests.kernels.test_match import draw_case, judged
-from tests.lanes import LANES, write_mutated
-from tests.statistics.drawn import draw
-from tests.tables import read_coco, voc_tables
+from tests.statistics.drawn_matches import draw
+from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
+from tests.support.drawn_tables import read_coco, voc_tables
+from tests.support.lanes import LANES, write_mutated
 
 CROWDED: dict[str, int] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}
 VOC_CROWDED = {"n_images": 2, "n_classes": 1, "max_objects": 60, "max_detections": 60}

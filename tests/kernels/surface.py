@@ -21,12 +21,12 @@ import numpy as np
 
 import detmap
 from detmap import ranking
+from detmap.base.resources import folder
 from detmap.compat import COCO, COCOeval
-from detmap.resources import folder
-from tests.drawing import draw_coco, draw_lvis, draw_many_detections
-from tests.drawing_shapes import draw_keypoints, draw_segm
-from tests.lanes import LANES, always_scan, write_mutated
-from tests.running import run
+from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections
+from tests.support.drawing_shapes import draw_keypoints, draw_segm
+from tests.support.lanes import LANES, always_scan, write_mutated
+from tests.support.running import run
 
 SHAPES = folder("datasets") / "shapes"
 CROWDED: dict[str, Any] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from detmap.kernels import match as kernels
 from detmap.kernels.cells import Verdicts
 from detmap.kernels.pairs import Pairs
-from tests.drawing import SEEDS
 from tests.reference import judging as twin
-from tests.tier import drawn
+from tests.support.drawing import SEEDS
+from tests.support.tier import drawn
 
 relaxed = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(150)

@@ -15,9 +15,9 @@ from detmap.kernels import mask_pairs, pairs
 from detmap.kernels.cells import Cells, ObjectColumns
 from detmap.kernels.runs import Runs, count_runs, read_runs
 from detmap.overlaps import masks
-from tests.drawing import SEEDS, pick
 from tests.reference import masks as twin
-from tests.tier import drawn
+from tests.support.drawing import SEEDS, pick
+from tests.support.tier import drawn
 
 KINDS = ("empty", "full", "pixel", "edge", "noise", "block", "block", "near", "near")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from tests.doctor.wrong import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
+from tests.doctor.mistakes import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import detmap
-from tests import writers
+from tests.support import writers
 
 pytestmark = pytest.mark.slow
 PROTOCOLS = ("coco-bbox", "voc2007", "voc2012")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.tools import MatchedOnce
+from detmap.parity.restated_tools import MatchedOnce
 from tools.tool_goldens import LIMIT, TOOLS, compared, tables
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from tests.pinned import VOC2007
+from tests.support.pinned import VOC2007
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.matches import Matches
-from detmap.rows import offsets, ranked
+from detmap.matching.matches import Matches
+from detmap.tables.grouping import offsets, ranked
 
 INTEGRATORS = {
     "grid": "grid_envelope",

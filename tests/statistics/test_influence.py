@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import curves
-from detmap.aggregation import class_rows
+from detmap.curves import scores as curves
+from detmap.curves.aggregation import class_rows
 from detmap.errors import ProtocolError
-from detmap.statistics import readings
+from detmap.statistics import class_terms as readings
 from detmap.statistics.influence import each_class, influence
-from detmap.statistics.units import units
+from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA
 from tests.reference import weighted as twin
-from tests.statistics.drawn import draw, objects_of_cell, rows_of_cell
+from tests.statistics.drawn_matches import draw, objects_of_cell, rows_of_cell
 from tests.statistics.goldens import as_matches, load
 
 needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")

@@ -15,12 +15,12 @@ from detmap.statistics import intervals as made
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import influence
 from detmap.statistics.quantiles import student
-from detmap.statistics.units import units
-from tests import builders as make
-from tests.running import run
-from tests.statistics.drawn import draw
+from detmap.statistics.sampling_units import units
+from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
 from tests.statistics.test_influence import planned
+from tests.support import builders as make
+from tests.support.running import run
 
 SHAPES, CONTOURS = make.SHAPES, make.SHAPES / "detections" / "contours"
 
@@ -106,7 +106,7 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
 
 def test_images_of_a_group_are_drawn_together() -> None:
     """Five copies of each image: grouped, the standard error is that of the images."""
-    from tests.statistics.drawn import repeated
+    from tests.statistics.drawn_matches import repeated
 
     matches = draw(6, 60)
     copies = repeated(matches, [5] * 60)

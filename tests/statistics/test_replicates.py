@@ -8,9 +8,9 @@ import pytest
 import detmap
 from detmap.statistics import replicates as drawing
 from detmap.statistics.quantiles import student
-from detmap.statistics.units import units
+from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA
-from tests.statistics.drawn import draw
+from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.statistics.test_influence import planned
 

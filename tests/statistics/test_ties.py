@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import bounds as tied_bounds
-from detmap import curves
+from detmap.curves import scores as curves
+from detmap.curves import tie_bounds as tied_bounds
 from detmap.kernels.curves import Ranked
 from detmap.statistics import ties
 from tests.real.conftest import DATA
-from tests.statistics.drawn import draw
+from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 
 needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import curves
-from detmap.kernels import weighted as kernels
+from detmap.curves import scores as curves
+from detmap.kernels.resampling import weighted as kernels
 from tests.real.conftest import DATA
 from tests.reference import weighted as twin
-from tests.statistics.drawn import draw, objects_of_cell, repeated, rows_of_cell, tables
+from tests.statistics.drawn_matches import draw, objects_of_cell, repeated, rows_of_cell, tables
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 
 NAMES = tuple(INTEGRATORS.values())

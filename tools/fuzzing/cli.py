@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from detmap.cli import main
-from tests import builders as make
+from tests.support import builders as make
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 COUNTS = dict.fromkeys(("exit 0", "exit 1", "exit 2", "as a process"), 0)

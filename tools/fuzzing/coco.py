@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 import detmap
-from detmap import curves
-from tests.drawing import draw_coco, draw_many_detections, draw_round_recall
+from detmap.curves import scores as curves
 from tests.reference import official
-from tests.tables import read_coco
+from tests.support.drawing import draw_coco, draw_many_detections, draw_round_recall
+from tests.support.drawn_tables import read_coco
 
 DRAWS = {0: draw_many_detections, 1: draw_round_recall}  # of every 50 seeds; else draw_coco
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from detmap.compat import COCOeval, sources
+from detmap.compat import COCOeval
+from detmap.compat import annotation_sources as sources
 from tests.compat.both import OFFICIAL, OURS, Classes, Outcome, assert_same, load, run
-from tests.drawing import draw_coco, draw_many_detections, pick
-from tests.drawing_shapes import draw_keypoints, draw_segm
+from tests.support.drawing import draw_coco, draw_many_detections, pick
+from tests.support.drawing_shapes import draw_keypoints, draw_segm
 
 KINDS = {3: "segm", 5: "keypoints"}  # of every 8 seeds; else boxes
 COUNTS = {"native": 0, "delegated": 0, "errors": 0}

@@ -17,7 +17,7 @@ import numpy as np
 
 import detmap
 from detmap.errors import DetmapError
-from tests.mutation import damaged
+from tests.support.mutation import damaged
 
 SCRATCH = Path("formats")
 STEMS = ("a", "b", "10")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.drawing_shapes import draw_keypoints
-from tests.shapes import difference
+from tests.support.drawing_shapes import draw_keypoints
+from tests.support.shapes import difference
 
 
 def case(seed: int) -> str | None:

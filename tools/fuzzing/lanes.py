@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.lanes import LANES, taken, write_mutated
+from tests.support.lanes import LANES, taken, write_mutated
 
 COUNTS = dict.fromkeys(LANES, 0)  # files that the fast lane took
 SCRATCH = Path("damaged")

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 import detmap
-from detmap import curves
-from tests.drawing import draw_lvis
+from detmap.curves import scores as curves
 from tests.reference import lvis_official as official
-from tests.tables import read_coco
+from tests.support.drawing import draw_lvis
+from tests.support.drawn_tables import read_coco
 
 
 def case(seed: int) -> str | None:

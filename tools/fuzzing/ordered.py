@@ -7,15 +7,17 @@ from __future__ import annotations
 import numpy as np
 
 import detmap
-from detmap import candidates
 from detmap.errors import MergeError
-from detmap.matches import Matches
-from detmap.matching import match_images
-from detmap.ordered import match_in_order
-from detmap.overlaps import boxes, dense, masks
-from detmap.taken import ARRAYS
-from tests.drawing_rules import PROTOCOLS, draw_data, draw_rules
-from tests.tables import Tables, read_coco
+from detmap.matching import candidate_pairs as candidates
+from detmap.matching.assignments import ARRAYS
+from detmap.matching.engine import match_images
+from detmap.matching.general_engine import match_in_order
+from detmap.matching.matches import Matches
+from detmap.overlaps import box_iou as boxes
+from detmap.overlaps import dense_pairs as dense
+from detmap.overlaps import masks
+from tests.support.drawing_rules import PROTOCOLS, draw_data, draw_rules
+from tests.support.drawn_tables import Tables, read_coco
 
 COLUMNS = ("image", "rank", "position", "score", "tp", "ignored", "off", "obj_off", "obj_image")
 COLUMNS += ("counted", "beyond", "unjudged", "digest", "image_ids")

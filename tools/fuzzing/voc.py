@@ -8,9 +8,9 @@ import numpy as np
 
 import detmap
 from detmap.protocol import Grid
-from tests.drawing import draw_voc
 from tests.reference import voc
-from tests.tables import voc_tables
+from tests.support.drawing import draw_voc
+from tests.support.drawn_tables import voc_tables
 
 POINTS = Grid("arange 0:0.1:1").values().tolist()
 

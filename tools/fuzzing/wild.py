@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.adapters import coco_scan
+from detmap.adapters.coco import scan_json as coco_scan
 from detmap.errors import DataError
-from tests.drawing import draw_coco
+from tests.support.drawing import draw_coco
 
 SUFFIXES = (".jpg", ".png", "")
 FOLDERS = ("", "a/", "b/c/")

@@ -1,0 +1,1 @@
+"""COCO JSON: instances files, results lists, LVIS files."""

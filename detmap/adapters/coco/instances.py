@@ -1,0 +1,264 @@
+"""COCO JSON: instances files (truth) and results lists (detections).
+
+Two lanes read them: `detmap.adapters.coco.decode`, the authority on every legal file and every
+error, and for large simple files `detmap.adapters.coco.scan_json`, which hands back whatever it does
+not understand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from detmap.adapters.coco import decode as coco_decode
+from detmap.adapters.coco import lvis
+from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Detections, Note, Scope, Truth
+from detmap.tables.grouping import Positions
+
+
+def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
+    """An instances JSON file.
+
+    Source: the COCO data format (cocodataset.org, "Data format", object detection) as pycocotools
+    reads it. A missing iscrowd is 0 and a missing area is width times height; both are counted in
+    the notes. An LVIS file has a scope and groups of classes besides (`detmap.adapters.coco.lvis`).
+
+    Raises
+    ------
+    DataError : not JSON, a record or field that is missing or of the wrong kind, ids that occur
+        twice
+    """
+    file = scan_instances(path) or decode_instances(path, boxes_are)
+    rows = file.annotations
+    area = np.where(np.isnan(rows.area), rows.boxes[:, 2] * rows.boxes[:, 3], rows.area)
+    known = (rows.image >= 0) & (rows.label >= 0)
+    categories = replace(
+        file.categories, groups=lvis.groups(file.category_records, file.categories)
+    )
+    scope = lvis.scope(file.image_records, file.images, file.categories)
+    roles = {"crowd": rows.iscrowd[known] > 0}
+    if rows.ignore is not None:
+        roles["ignore"] = rows.ignore[known]
+    elif scope is not None:  # LVIS has that flag, whether or not somebody has it
+        roles["ignore"] = np.zeros_like(roles["crowd"])
+    return Truth(
+        file.images,
+        categories,
+        rows.image[known],
+        rows.label[known],
+        rows.boxes[known],
+        roles=roles,
+        attributes={"area": area[known]},
+        box_format="xywh",
+        family="coco",
+        source=shown(path),
+        notes=_truth_notes(path, file, scope),
+        scope=scope,
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """A results JSON file: a list of records, or the same list as ``annotations`` of an object.
+
+    Source: the COCO results format as pycocotools' loadRes reads it. An empty list is legal.
+
+    Raises
+    ------
+    DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
+        lacks
+    """
+    scanned = scan_results(path, truth, policy)
+    return decode_results(path, truth, policy) if scanned is None else scanned
+
+
+# --- two lanes ------------------------------------------------------------------------------------
+
+
+def scan_instances(path: Path) -> Instances | None:
+    """The fast lane of `read_truth`: None where the other lane shall read the file."""
+    scanned: dict[str, Any] = {}
+
+    def read_images(text: bytes) -> coco_scan.Locate:
+        scanned["images"] = rows = msgspec.json.decode(text, type=list[Image])
+        least = coco_decode.least({"images": rows})
+        coco_errors.require_once(path, text, coco_errors.IMAGES, least)
+        images = scanned["image table"] = coco_decode.image_table(path, scanned["images"])
+        if images.ids.dtype.kind != "i":
+            raise coco_scan.HandBack
+        return Positions(images.ids)
+
+    def read_categories(text: bytes) -> coco_scan.Locate:
+        scanned["categories"] = rows = msgspec.json.decode(text, type=list[Category])
+        least = coco_decode.least({"categories": rows})
+        coco_errors.require_once(path, text, coco_errors.CATEGORIES, least)
+        categories = scanned["category table"] = coco_decode.category_table(
+            path, scanned["categories"]
+        )
+        return Positions(categories.ids)
+
+    try:
+        rows = coco_scan.scan_instances(
+            path, {"images": read_images, "categories": read_categories}
+        )
+    except (*coco_decode.REFUSALS, DataError):
+        return None
+    if rows is None:
+        return None
+    missing = (rows.seen & coco_scan.key("area")) == 0
+    crowd = np.where(
+        rows.seen & coco_scan.key("iscrowd"), (rows.seen & coco_scan.key("crowd")) != 0, -1
+    ).astype(np.int8)
+    columns = Annotations(
+        rows.image,
+        rows.category,
+        rows.boxes,
+        np.where(missing, np.nan, rows.value),
+        crowd,
+        rows.number[(rows.seen & coco_scan.key("id")) != 0],
+    )
+    if (columns.area < 0).any():
+        return None
+    return Instances(
+        scanned["image table"],
+        scanned["category table"],
+        columns,
+        scanned["images"],
+        scanned["categories"],
+    )
+
+
+def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
+    """The reference lane of `read_truth`."""
+    return coco_decode.instances(path, boxes_are)
+
+
+def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
+    """The fast lane of `read_detections`: None where the other lane shall read the file."""
+    if truth.images.ids.dtype.kind != "i" or not coco_tools.is_plain(
+        coco_errors.first_record(path)
+    ):
+        return None
+    ids, labels = policy.class_ids(truth, str(path))
+    rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(ids))
+    if rows is None:
+        return None
+    return joining.joined(
+        truth,
+        rows.image,
+        rows.category if labels is None else labels[rows.category],
+        rows.boxes,
+        rows.value,
+        box_format="xywh",
+        origin=joining.Origin(shown(path), str),
+        policy=policy,
+    )
+
+
+def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """The reference lane of `read_detections`."""
+    return decode_text(path, coco_tools.results(path, truth, policy), truth, policy)
+
+
+def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy) -> Detections:
+    """The reference lane, of a file in plain form."""
+    rows = coco_decode.results(path, text.data)
+
+    def place(field: str) -> Callable[[int], str]:
+        return lambda i: f"{coco_errors.place(path, rows.group, i)}.{field}"
+
+    origin = joining.Origin(
+        shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
+    )
+    image, notes = joining.images_named(truth, rows.image_ids, origin.place, origin.source)
+    label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
+    return joining.joined(
+        truth,
+        image,
+        label,
+        rows.boxes,
+        rows.score,
+        box_format="xywh",
+        origin=origin,
+        policy=policy,
+        notes=(*text.notes, *notes),
+    )
+
+
+# --- notes ----------------------------------------------------------------------------------------
+
+
+def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
+    rows = file.annotations
+    sides = np.array(
+        [coco_decode.field(file.image_records, name) for name in ("width", "height")], np.float64
+    )
+    notes = [
+        (
+            "area-missing",
+            "annotations give no area: width times height is used",
+            int(np.isnan(rows.area).sum()),
+        ),
+        (
+            "bbox-missing",
+            "annotations give no bbox: that around their mask or keypoints is used",
+            rows.n_boxless,
+        ),
+        (
+            "iscrowd-missing",
+            "annotations give no iscrowd: read as 0",
+            0 if scope else int((rows.iscrowd < 0).sum()),  # LVIS has no crowds
+        ),
+        (
+            "iscrowd-odd",
+            "annotations give an iscrowd that is neither 0 nor 1: read as 1",
+            rows.odd_flags,
+        ),
+        (
+            "image-size-odd",
+            "images give a width or height that is not above 0: taken as not given",
+            int((sides <= 0).any(axis=0).sum()),
+        ),
+        (
+            "image-unlisted",
+            "annotations are on images that the file does not list: left out",
+            int((rows.image < 0).sum()),
+        ),
+        (
+            "category-unlisted",
+            "annotations have a category that the file does not list: left out",
+            int(((rows.label < 0) & (rows.image >= 0)).sum()),
+        ),
+        (
+            "id-zero",
+            "annotations have the id 0: pycocotools takes one for no match, detmap for an object",
+            sum(i == 0 for i in rows.ids)
+            if isinstance(rows.ids, list)
+            else int(np.count_nonzero(rows.ids == 0)),
+        ),
+        (
+            "id-twice",
+            "annotations share their id with another: each is an object",
+            _repeats(rows.ids),
+        ),
+    ]
+    return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
+
+
+def _repeats(ids: Any) -> int:
+    """How many ids have occurred before."""
+    if isinstance(ids, np.ndarray):
+        return int((np.diff(np.sort(ids)) == 0).sum())
+    return len(ids) - len(set(ids))

@@ -1,0 +1,72 @@
+"""Roles and attributes by name, from the annotations of COCO JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from detmap.adapters.coco.record_errors import short
+from detmap.adapters.coco.records import Records
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Columns, Note, Truth
+
+
+def with_columns(
+    truth: Truth, records: Records, roles: Sequence[str], attributes: Sequence[str]
+) -> Truth:
+    """The truth with further roles and attributes, as far as some annotation has them.
+
+    An annotation without the key has no such role, and its attribute is unknown; both are counted
+    in the notes.
+
+    Raises
+    ------
+    DataError : a role that is neither true nor false, an attribute that is no number
+    """
+    columns: dict[str, Any] = {}
+    notes = []
+    for name in (*roles, *attributes):
+        values = records.values[name]
+        missing = sum(value is None for value in values)
+        if missing == len(values):
+            continue
+        read, unknown = (_flag, False) if name in roles else (_number, np.nan)
+        column = [unknown if value is None else read(value) for value in values]
+        if None in column:
+            row = column.index(None)
+            kind = "flag" if name in roles else "number"
+            fix = "a role is true or false" if name in roles else "an attribute is a number"
+            what = f"{short(values[row])} is no {kind}"
+            raise DataError(records.place(name)(row), what, fix)
+        columns[name] = np.array(column, dtype=bool if name in roles else np.float64)
+        if missing:
+            reading = "false" if name in roles else "unknown, outside of every range"
+            text = f"annotations give no {name}: read as {reading}"
+            notes.append(Note("column-missing", text, missing, shown(records.path)))
+    return replace(
+        truth,
+        roles=Columns({**truth.roles, **{x: columns[x] for x in roles if x in columns}}),
+        attributes=Columns(
+            {**truth.attributes, **{x: columns[x] for x in attributes if x in columns}}
+        ),
+        notes=(*truth.notes, *notes),
+    )
+
+
+def _flag(value: Any) -> bool | None:
+    """A flag; None for what is none."""
+    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
+
+
+def _number(value: Any) -> float | None:
+    """A number; None for what is none."""
+    try:
+        number = float(value) if isinstance(value, bool | int | float) else math.inf
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

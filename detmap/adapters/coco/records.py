@@ -1,0 +1,156 @@
+"""The records of COCO JSON once more, with the keys that were asked for beside the boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.coco import decode as coco_decode
+from detmap.adapters.coco import ids as coco_ids
+from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco.ids import Id, Ids
+from detmap.adapters.joining import join as joining
+from detmap.errors import DataError
+from detmap.overlaps.shape_records import Place
+from detmap.tables import Truth
+from detmap.tables.grouping import positions
+
+NESTED = "attributes"
+"""A key of annotations whose value may hold further ones by name (CVAT, BDD)."""
+
+
+class Records(NamedTuple):
+    """Records of a file.
+
+    Parameters
+    ----------
+    rows : n, the place of each in its list
+    values : of each key that was asked for n values; None where missing
+    """
+
+    path: Path
+    group: str
+    rows: Sequence[int]
+    values: Mapping[str, list[Any]]
+
+    def place(self, field: str) -> Place:
+        """Where the field of row i is, for messages."""
+        return lambda i: f"{coco_errors.place(self.path, self.group, self.rows[i])}.{field}"
+
+    def take(self, rows: Sequence[int]) -> Records:
+        """Some of the records."""
+        values = {name: [of[i] for i in rows] for name, of in self.values.items()}
+        return self._replace(rows=[self.rows[i] for i in rows], values=values)
+
+
+class Results(NamedTuple):
+    """The records of a results file; ids and scores as `coco_decode.Scored` has them."""
+
+    records: Records
+    image_ids: Ids
+    category_ids: Ids
+    score: NDArray[np.float64]
+
+
+def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
+    """Of each object of a truth that was read from the file, the values of some keys, also where
+    they stand in its ``attributes``.
+
+    Raises
+    ------
+    DataError : a key that is there twice; the name of a key that has a meaning of its own
+    """
+    fixed: list[Any] = [("image_id", Id), ("category_id", int | float)]
+    row = _row_of(fixed, (*names, NESTED))
+    kind = msgspec.defstruct(
+        "Instances",
+        [
+            ("annotations", list[row]),  # type: ignore[valid-type]
+            ("images", msgspec.Raw, msgspec.Raw(b"")),
+            ("categories", msgspec.Raw, msgspec.Raw(b"")),
+        ],
+        gc=False,
+    )
+    data = coco_tools.read_bytes(path)
+    file: Any = _decoded(path, data, kind, coco_errors.INSTANCES)
+    annotations = file.annotations
+    values = _values(annotations, (*names, NESTED))
+    inner = [each if isinstance(each, dict) else {} for each in values.pop(NESTED)]
+    least = {name: sum(x is not None for x in of) for name, of in values.items()}
+    for name in names:
+        key = b'"%s"' % name.encode()
+        least[name] += bytes(file.images).count(key) + bytes(file.categories).count(key)
+        if any(name in each for each in inner):
+            least[name] += sum(name in each for each in inner)
+            values[name] = [
+                each.get(name) if own is None else own
+                for own, each in zip(values[name], inner, strict=True)
+            ]
+    coco_errors.require_once(path, data, coco_errors.INSTANCES, least)
+    image_ids = coco_ids.read(
+        path, "annotations", "image_id", [row.image_id for row in annotations]
+    )
+    image = joining.places(truth.images.ids, image_ids)
+    category_ids = np.array([row.category_id for row in annotations]).astype(np.int64)
+    known = (image >= 0) & (positions(truth.categories.ids, category_ids) >= 0)
+    records = Records(path, "annotations", range(len(annotations)), values)
+    return records.take(np.flatnonzero(known).tolist())
+
+
+def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
+    """The records of a results file whose plain form is this JSON, with the values of some keys.
+
+    Raises
+    ------
+    DataError : as for boxes
+    """
+    fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
+    row = _row_of(fixed, names)
+    kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
+    file: Any = _decoded(path, data, list[row] | kind, coco_errors.SHAPED)  # type: ignore[valid-type]
+    annotations, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
+    values = _values(annotations, names)
+    least = {
+        "annotations": 1,
+        **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
+    }
+    least |= {name: sum(x is not None for x in of) for name, of in values.items()}
+    coco_errors.require_once(path, data, coco_errors.SHAPED, least)
+    records = Records(path, group, range(len(annotations)), values)
+    image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in annotations])
+    category_ids = coco_ids.read(
+        path, group, "category_id", [each.category_id for each in annotations]
+    )
+    score = np.array([each.score for each in annotations], dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(score)).tolist()
+    if bad:
+        where = records.place("score")(bad[0])
+        raise DataError(where, "is not a finite number", "a score is a number")
+    return Results(records, image_ids, category_ids, score)
+
+
+def _row_of(fixed: Sequence[Any], names: Sequence[str]) -> Any:
+    """The type of a record with some keys that may be missing, of whatever kind."""
+    taken = [name for name in names if name in {key for key, _ in fixed}]
+    if taken:
+        raise DataError(taken[0], "is no role and no attribute", "name another key")
+    keys = {f"value{i}": name for i, name in enumerate(names)}
+    more = [(field, Any, None) for field in keys]
+    return msgspec.defstruct("Record", [*fixed, *more], rename=keys, gc=False)
+
+
+def _values(records: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, f"value{i}") for row in records] for i, name in enumerate(names)}
+
+
+def _decoded(path: Path, data: bytes, kind: Any, expected: coco_errors.Expected) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except coco_decode.REFUSALS as error:
+        raise coco_errors.explain(path, data, expected, error) from None

@@ -1,0 +1,195 @@
+"""What COCO JSON has beside its boxes, read where it is asked for: masks, keypoints, and roles and
+attributes by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.coco import decode as coco_decode
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.coco import named_columns as coco_columns
+from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco.records import Records, objects, results
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.overlaps import KINDS, kind_of
+from detmap.overlaps.shape_records import ShapeReader
+from detmap.tables import Columns, Detections, Note, Truth
+
+
+def read_truth(
+    path: Path, shapes: str = "boxes", roles: Sequence[str] = (), attributes: Sequence[str] = ()
+) -> Truth:
+    """An instances file with its boxes, and what else is asked for.
+
+    Source: COCO.annToRLE in pycocotools' coco.py, COCOeval._prepare in cocoeval.py. A box that is
+    missing is the one around the mask or the labelled keypoints.
+
+    Parameters
+    ----------
+    shapes : a kind of overlap, whose shapes are read
+    roles, attributes : keys of annotations, or of the ``attributes`` of annotations
+
+    Raises
+    ------
+    DataError : as for boxes; shapes that are missing or not legal; a value that is no flag or no
+        number
+    """
+    reader = kind_of(shapes).reader
+    truth = coco.read_truth(path, "required" if reader is None else "optional")
+    roles = [name for name in dict.fromkeys(roles) if name not in truth.roles]
+    attributes = [name for name in dict.fromkeys(attributes) if name not in truth.attributes]
+    if reader is None and not roles and not attributes:
+        return truth
+    more = () if reader is None else (reader.field, *reader.more, "area", "bbox")
+    records = objects(path, truth, (*more, *roles, *attributes))
+    truth = coco_columns.with_columns(truth, records, roles, attributes)
+    return truth if reader is None else _with_shapes(truth, records, reader)
+
+
+def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
+    place = records.place(reader.field)
+    size = np.stack([truth.images.height, truth.images.width], axis=1)[truth.image]
+    shapes = reader.read(records.values[reader.field], size, place)
+    boxless = np.array([box is None for box in records.values["bbox"]], dtype=bool)
+    if boxless.any():
+        around = reader.around_objects(shapes)
+        lost = np.flatnonzero(boxless & np.isnan(around).any(axis=1)).tolist()
+        if lost:
+            what = f"missing, and nothing in {reader.field} to take it from"
+            raise DataError(records.place("bbox")(lost[0]), what, "give the box")
+        boxes = np.where(boxless[:, None], around, truth.boxes)
+        arealess = np.array([area is None for area in records.values["area"]], dtype=bool)
+        area = np.where(boxless & arealess, boxes[:, 2] * boxes[:, 3], truth.area)
+        truth = replace(truth, boxes=boxes, attributes=Columns({**truth.attributes, "area": area}))
+    return reader.complete(truth, shapes, records.values, place)
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """A results file with the masks or keypoints that the truth has, if any.
+
+    Source: COCO.loadRes in pycocotools' coco.py. What the first record has decides for all: with a
+    box, areas are those of the boxes, and a mask that is missing is the box; without, the area is
+    that of the mask, or of the box around the keypoints.
+
+    Raises
+    ------
+    DataError : as for boxes; shapes that are missing or not legal
+    """
+    reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
+    if reader is None and (scanned := coco.scan_results(path, truth, policy)) is not None:
+        return _with_boxes(path, coco_errors.first_record(path), scanned)
+    text = coco_tools.results(path, truth, policy)
+    given_shape = _shape_alone(text.first)
+    if reader is None and given_shape is None:
+        return _with_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
+    only_boxes, reader = reader is None, reader or given_shape
+    assert reader is not None
+    given = results(path, text.data, ("bbox", reader.field))
+    records = given.records
+    source = shown(path)
+    image, joins = joining.images_named(truth, given.image_ids, records.place("image_id"), source)
+    class_place = records.place("category_id")
+    first = f"{coco_errors.place(path, records.group, 0)}.category_id"
+    label = joining.classes_by_id(truth, given.category_ids, first, policy)
+    origin = joining.Origin(
+        source, records.place("image_id"), given.image_ids, given.category_ids, class_place
+    )
+    known, dropped = joining.judged(truth, image, label, origin, policy)
+    nowhere = joining.joined(
+        truth,
+        image[known],
+        label[known],
+        np.zeros((int(known.sum()), 4)),
+        given.score[known],
+        box_format="xywh",
+        origin=origin,
+        notes=(*text.notes, *joins, *dropped),
+    )
+    with_boxes = bool(len(image) and records.values["bbox"][0])
+    with_shapes = bool(len(image) and records.values[reader.field][0] is not None)
+    records = records.take(np.flatnonzero(known).tolist())
+    values = records.values[reader.field]
+    if with_boxes:
+        boxes = _boxes(records)
+        values = [
+            reader.of_box(box) if value is None else value
+            for value, box in zip(values, boxes.tolist(), strict=True)
+        ]
+    size = np.stack([truth.images.height, truth.images.width], axis=1)[nowhere.image]
+    shapes = reader.read(values, size, records.place(reader.field), truth.shapes)
+    if only_boxes:
+        return _around(nowhere, reader, shapes)
+    if with_boxes:
+        shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
+    else:
+        boxes = reader.around(shapes)
+    notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
+    notes += joining.outside(truth.images, nowhere.image, boxes, origin.source)
+    if with_boxes and with_shapes:
+        what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
+        what += "the bbox gave the area"
+        notes += (Note("shape-and-box", what, len(values), origin.source),)
+    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
+
+
+def _has(truth: Truth, reader: ShapeReader | None) -> bool:
+    return reader is not None and isinstance(truth.shapes, reader.kind)
+
+
+def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
+    """The kind of shape that results have without boxes, as their first record shows."""
+    readers = [row.reader for row in KINDS if row.reader is not None]
+    alone = [each for each in readers if first.get(each.field) and not first.get("bbox")]
+    return alone[0] if alone else None
+
+
+def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detections:
+    """Detections whose boxes are those around their shapes."""
+    boxes = reader.around(shapes)
+    name = next(row.name for row in KINDS if row.reader is reader)
+    protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
+    text = f"detections give no bbox: that around their {reader.field} is used"
+    text += f", which -p {protocol} would compare" if protocol else ""
+    notes = [note for note in detections.notes if note.code != "box-outside"]
+    if len(detections):
+        notes.append(Note("bbox-missing", text, len(detections), detections.source))
+    notes += joining.outside(detections.images, detections.image, boxes, detections.source)
+    return replace(detections, boxes=boxes, notes=tuple(notes))
+
+
+def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
+    """A note where results have shapes that nobody asked for, as their first record shows."""
+    for row in KINDS:
+        if row.reader is not None and first.get(row.reader.field) and len(detections):
+            text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"
+            note = Note("shape-and-box", text, len(detections), shown(path))
+            return replace(detections, notes=(*detections.notes, note))
+    return detections
+
+
+def _boxes(records: Records) -> NDArray[np.float64]:
+    for i, box in enumerate(records.values["bbox"]):
+        numbers = isinstance(box, list) and all(type(x) in (int, float) for x in box)
+        if not numbers or len(box) != 4:
+            where = records.place("bbox")(i)
+            raise DataError(where, "not four numbers", "give every record a box, or none")
+    try:
+        boxes = np.array(records.values["bbox"], dtype=np.float64).reshape(-1, 4)
+    except OverflowError:
+        boxes = np.array([[float(str(x)) for x in box] for box in records.values["bbox"]])
+    bad = np.flatnonzero(~coco_decode._good_boxes(boxes)).tolist()
+    if bad:
+        where, box = records.place("bbox")(bad[0]), records.values["bbox"][bad[0]]
+        raise DataError(where, coco_errors.short(box), "boxes are x y width height")
+    return boxes

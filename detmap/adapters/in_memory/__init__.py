@@ -1,0 +1,1 @@
+"""Boxes in memory: arrays, and batches of a training loop."""

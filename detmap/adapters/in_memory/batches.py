@@ -1,0 +1,356 @@
+"""Boxes as a training loop has them: a batch is a list of per-image dicts of small arrays.
+
+Arrays are those of numpy, or of whatever hands its numbers to numpy on the CPU (``__array__``,
+DLPack): torch, JAX, CuPy. None of those packages is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.adapters.joining.join import MAX_PIXEL
+from detmap.errors import DataError
+from detmap.tables import BoxFormat
+
+Fields = Mapping[str, Any]
+
+ON_CPU = (1, 3, 11)
+"""DLPack device types whose memory the processor reads: CPU, and the pinned memory of CUDA and of
+ROCm."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The boxes of a batch of B images, one image after the other: n rows.
+
+    Parameters
+    ----------
+    count : (B,) int64, boxes of each image
+    boxes : (n, 4) float64, pixels, in the format of `table_format`
+    label : (n,) int64 class ids
+    more : further columns by their key, each (n,)
+    """
+
+    count: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+    label: NDArray[np.int64]
+    more: Mapping[str, NDArray[Any]]
+
+
+def table_format(box_format: str) -> BoxFormat:
+    """How tables hold boxes that are given in one of `FORMATS`."""
+    return "voc" if box_format == "voc" else "xywh"
+
+
+def batch(where: str, images: Any) -> list[Fields]:
+    """The images of a batch as dicts; objects with ``xyxy``, ``confidence`` and ``class_id``
+    (supervision) are taken apart, and a dict from image id to dict is a list with ``image_id``
+    (``{target["image_id"]: output}`` of torchvision's references).
+
+    Raises
+    ------
+    DataError : not a list of these
+    """
+    if isinstance(images, Mapping) and all(isinstance(each, Mapping) for each in images.values()):
+        images = [_with_id(where, key, image) for key, image in images.items()]
+    if isinstance(images, Mapping) or not isinstance(images, Sequence) or isinstance(images, str):
+        raise DataError(
+            where,
+            f"a {type(images).__name__} where a list of images is needed",
+            "give a list, one dict an image",
+        )
+    return [
+        image if type(image) is dict else _fields(f"{where}[{i}]", image)
+        for i, image in enumerate(images)
+    ]
+
+
+def _with_id(where: str, key: Any, image: Fields) -> Fields:
+    """An image under its id."""
+    own = identifier(f"{where}[{key!r:.60}]", image)
+    given = identifier(f"{where}[{key!r:.60}]", {"image_id": key})
+    if own is not None and own != given:
+        what = f"{own!r} where the key is {given!r}"
+        raise DataError(f"{where}[{key!r:.60}].image_id", what, "give each image one id")
+    return {**image, "image_id": given}
+
+
+def _fields(where: str, image: Any) -> Fields:
+    if isinstance(image, Mapping):
+        return image
+    try:
+        fields = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
+        optional = {
+            "scores": getattr(image, "confidence", None),
+            **(getattr(image, "metadata", None) or {}),
+        }
+    except Exception:  # whatever its properties do
+        raise DataError(
+            where,
+            f"a {type(image).__name__} where a dict is needed",
+            "a dict has boxes, scores and labels, an object xyxy, confidence and class_id",
+        ) from None
+    return {**{key: value for key, value in optional.items() if value is not None}, **fields}
+
+
+def identifier(where: str, image: Fields) -> int | str | None:
+    """The image's own id; None where it gives none.
+
+    Raises
+    ------
+    DataError : neither a whole number nor a string
+    """
+    value = image.get("image_id")
+    if value is None or type(value) is int or type(value) is str:
+        return value
+    given = (
+        value
+        if isinstance(value, str)
+        else np.asarray(as_array(f"{where}.image_id", value)).ravel().tolist()
+    )
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        raise DataError(
+            f"{where}.image_id", f"{value!r}", "an image id is one whole number or one string"
+        )
+    return given
+
+
+def read_rows(
+    where: str, images: Sequence[Fields], box_format: str, keys: Mapping[str, Any]
+) -> Rows:
+    """The columns of a batch.
+
+    Parameters
+    ----------
+    where : name of the batch, for messages
+    images : B dicts with ``boxes`` (n, 4), ``labels`` (n,), and ``orig_size`` (height, width) where
+        boxes are normalized
+    box_format : one of `FORMATS`
+    keys : further keys of each image with (n,) numbers, and what stands for a key that an image
+        lacks; a key with None has to be there
+
+    Raises
+    ------
+    DataError : a key is missing, lengths differ, a box has a negative side or is not finite,
+        labels are not whole numbers
+    """
+    boxes, count = _column(where, images, "boxes", None)
+    columns = {}
+    for key in ("labels", *keys):
+        columns[key], lengths = _column(where, images, key, keys.get(key), count)
+        if lengths != count:
+            i = next(i for i in range(len(count)) if lengths[i] != count[i])
+            raise DataError(
+                f"{where}[{i}].{key}",
+                f"{lengths[i]} values for {count[i]} boxes",
+                f"give one of the {key} a box",
+            )
+    label = columns.pop("labels")
+    if label.dtype.kind != "i":
+        label = _whole(where, images, label)
+    counts = np.array(count, dtype=np.int64)
+    xywh = _in_pixels(where, images, boxes, counts, box_format)
+    sides = xywh[:, 2:] - xywh[:, :2] + 1 if box_format == "voc" else xywh[:, 2:]
+    if not (np.abs(xywh).max(initial=0.0) <= MAX_PIXEL and sides.min(initial=0.0) >= 0):
+        bad = ~(np.abs(xywh) <= MAX_PIXEL).all(axis=1) | (sides < 0).any(axis=1)
+        i, row = place_of(counts, bad)
+        value = as_array(where, images[i]["boxes"])[row].tolist()
+        raise DataError(
+            f"{where}[{i}].boxes[{row}]",
+            f"{value} has a negative size or a number that is not finite",
+            f"boxes are {box_format} here; set box_format= if they are not",
+        )
+    return Rows(counts, xywh, label.astype(np.int64, copy=False), columns)
+
+
+def place_of(count: NDArray[np.int64], bad: ArrayLike) -> tuple[int, int]:
+    """Image, and row in the image, of the first bad row of a batch."""
+    row = int(np.argmax(bad))
+    ends = np.cumsum(count)
+    image = int(np.searchsorted(ends, row, side="right"))
+    return image, row - int(ends[image] - count[image])
+
+
+def as_array(where: str, value: Any) -> NDArray[Any]:
+    """A numpy array of the same numbers.
+
+    Raises
+    ------
+    DataError : the numbers are not on the CPU, or it is no array of numbers
+    """
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(where, "is masked", "leave the masked rows out")
+    if hasattr(value, "detach"):  # torch: numbers without their history of gradients
+        value = value.detach()
+    try:
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            if value.__dlpack_device__()[0] not in ON_CPU:
+                raise TypeError(f"a {type(value).__name__} on another device")
+            return np.from_dlpack(value)
+        try:
+            return np.asarray(value)
+        except TypeError:
+            if not hasattr(value, "float"):
+                raise
+            return np.asarray(
+                value.float()
+            )  # torch's bfloat16, which numpy does not know; float32 holds the same numbers
+    except Exception as error:  # whatever an object does that is asked for its numbers
+        raise DataError(
+            where,
+            f"not an array of numbers on the CPU ({error})",
+            "give arrays of numpy, torch, JAX or CuPy; .cpu() moves a tensor",
+        ) from None
+
+
+def _column(
+    where: str, images: Sequence[Fields], key: str, missing: Any, count: Sequence[int] = ()
+) -> tuple[NDArray[Any], list[int]]:
+    """One key of all images, end to end, and the length of each."""
+    try:
+        arrays = [image[key] for image in images]
+    except KeyError:
+        lacking = next(i for i, image in enumerate(images) if key not in image)
+        if missing is None:
+            raise DataError(
+                f"{where}[{lacking}]", f"no {key!r}", f"every image needs {key}"
+            ) from None
+        arrays = [
+            image.get(key, np.full(n, missing)) for image, n in zip(images, count, strict=True)
+        ]
+    arrays = [
+        each if type(each) is np.ndarray else as_array(f"{where}[{i}].{key}", each)
+        for i, each in enumerate(arrays)
+    ]
+    columns = 4 if key == "boxes" else 1
+    try:
+        whole = np.concatenate(arrays) if arrays else np.zeros((0, columns))
+        if (
+            whole.size == whole.shape[0] * columns
+            and whole.ndim == 1 + (columns > 1)
+            and whole.dtype.kind in "fiub"
+        ):
+            return whole, [len(each) for each in arrays]
+    except ValueError:  # shapes that differ
+        pass
+    arrays = [_shaped(f"{where}[{i}].{key}", each, columns) for i, each in enumerate(arrays)]
+    return np.concatenate([each for each in arrays if each.size] or arrays[:1]), [
+        len(each) for each in arrays
+    ]
+
+
+def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
+    """An array as it should be: nothing at all may have any shape, and numpy need not know the
+    kind of float.
+    """
+    if array.size == 0:
+        array = np.zeros((0, 4) if columns == 4 else 0, dtype=array.dtype)
+    if array.dtype.kind == "V":  # JAX's bfloat16 and smaller floats
+        with suppress(TypeError, ValueError):
+            array = array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        raise DataError(where, f"dtype {array.dtype}", "give numbers")
+    wanted = "(n, 4)" if columns == 4 else "(n,)"
+    if array.ndim != (2 if columns == 4 else 1) or array.size != len(array) * columns:
+        raise DataError(
+            where, f"shape {array.shape} where {wanted} is needed", "give one row a box"
+        )
+    return array
+
+
+def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray[np.int64]:
+    """Labels that are whole numbers after all: those of images without boxes do not count."""
+    kinds = [as_array(where, image["labels"]) for image in images]
+    for i, each in enumerate(kinds):
+        if each.size and each.dtype.kind not in "iu":
+            raise DataError(
+                f"{where}[{i}].labels", f"dtype {each.dtype}", "labels are class ids, whole numbers"
+            )
+        if each.dtype.kind == "u" and each.max(initial=0) >= 2**63:
+            raise DataError(
+                f"{where}[{i}].labels", f"{each.max()} has 64 bits", "class ids have 63 at most"
+            )
+    whole = [each.ravel().astype(np.int64) for each in kinds if each.size]
+    return np.concatenate([label[:0].astype(np.int64), *whole])
+
+
+def _in_pixels(
+    where: str,
+    images: Sequence[Fields],
+    given: NDArray[Any],
+    count: NDArray[np.int64],
+    box_format: str,
+) -> NDArray[np.float64]:
+    """(n, 4) boxes as tables hold them, each corner and side one rounding away from the given
+    numbers at most.
+    """
+    boxes = np.ascontiguousarray(given.reshape(-1, 4), dtype=np.float64)
+    for i, image in enumerate(images):
+        if image.get("box_format", box_format) != box_format:
+            raise DataError(
+                f"{where}[{i}]",
+                f"boxes are {image['box_format']}, not {box_format}",
+                "leave box_format= out",
+            )
+    kind, _, corners = box_format.rpartition(" ")
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # numbers that are not finite are told of by the caller
+        if kind == "normalized":
+            boxes *= np.repeat(_sizes(where, images), count, axis=0)
+        if corners == "xyxy":
+            boxes[:, 2:] -= boxes[:, :2]
+        elif corners == "cxcywh":
+            boxes[:, :2] -= boxes[:, 2:] / 2
+    return boxes
+
+
+def require_same_sizes(predicted: Sequence[Fields], annotated: Sequence[Fields]) -> None:
+    """An error where an image has one original size in predictions and another in targets."""
+    sizes = [
+        _sizes(where, each) for where, each in (("predictions", predicted), ("targets", annotated))
+    ]
+    other = (sizes[0] != sizes[1]).any(axis=1)
+    if other.any():
+        i = int(np.argmax(other))
+        shown = [size[i, 1::-1].tolist() for size in sizes]
+        raise DataError(
+            f"targets[{i}].orig_size",
+            f"{shown[1]}, but {shown[0]} in predictions[{i}]",
+            "an image has one height and width",
+        )
+
+
+def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
+    """(B, 4) width, height, width, height of each image."""
+    sizes = np.empty((len(images), 4))
+    for i, image in enumerate(images):
+        try:
+            given = as_array(f"{where}[{i}].orig_size", image["orig_size"])
+            if given.dtype.kind not in "iuf":
+                raise ValueError
+            height, width = given.ravel().tolist()
+        except (KeyError, ValueError):
+            raise DataError(
+                f"{where}[{i}].orig_size",
+                "missing, or not two numbers",
+                "normalized boxes need the height and width of their image",
+            ) from None
+        if not (0 < width < MAX_PIXEL and 0 < height < MAX_PIXEL):
+            raise DataError(
+                f"{where}[{i}].orig_size",
+                f"{[height, width]}",
+                "height and width are positive pixels",
+            )
+        sizes[i] = width, height, width, height
+    return sizes

@@ -1,0 +1,1 @@
+"""Joins the images and classes of detections to those of the ground truth."""

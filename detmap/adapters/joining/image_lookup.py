@@ -1,0 +1,190 @@
+"""Images that detections name by something else than the truth's own id: by path, file name or file
+stem, by the number of a stem, by an id that is spelled as a string.
+
+One name that may be two images is an error that names both. Letters are compared as they are: case
+and Unicode normalisation count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import image_names
+from detmap.adapters.joining import unknown_policy as unknown
+from detmap.errors import DataError
+from detmap.tables import Note, Truth
+from detmap.tables.grouping import positions
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+_DIGITS = re.compile(r"[0-9]+")
+_WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
+
+
+class Lookup:
+    """The images of a truth by all their names."""
+
+    def __init__(self, truth: Truth) -> None:
+        images = truth.images
+        self.truth = truth
+        self.ids: list[Any] = images.ids.tolist()
+        self.files = [_clean(name) for name in images.files or images.stems]
+        self.by_id = {each: i for i, each in enumerate(self.ids)}
+        self.by_last: dict[str, list[int]] = {}
+        self.by_stem: dict[str, list[int]] = {}
+        for i, (file, stem) in enumerate(zip(self.files, images.stems, strict=True)):
+            if file:
+                self.by_last.setdefault(_last(file), []).append(i)
+                self.by_stem.setdefault(stem, []).append(i)
+
+    def find(self, name: str, where: Callable[[], str]) -> tuple[int, str]:
+        """The position of an image, and what it was found by; -1 where there is none.
+
+        Raises
+        ------
+        DataError : it may be two images
+        """
+        if name in self.by_id:
+            return self.by_id[name], "id"
+        places, how = self.named(name)
+        if _NUMBER.fullmatch(name) and int(name) in self.by_id:
+            number = self.by_id[int(name)]
+            places, how = [*places, *({number} - set(places))], how if places else "id as a string"
+        if len(places) > 1:
+            raise self.ambiguous(where(), name, places)
+        return (places[0], how) if places else (-1, "")
+
+    def exact(self, name: str) -> list[int]:
+        """The images whose file is called just so, folders included."""
+        path = _clean(name)
+        return [i for i in self.by_last.get(_last(path), []) if self.files[i] == path]
+
+    def named(self, name: str) -> tuple[list[int], str]:
+        """The images that may be meant by the path, name or stem of a file."""
+        path = _clean(name)
+        last = _last(path)
+        whole = self.by_last.get(last, [])
+        if whole:
+            if "/" in path:
+                near = [i for i in whole if _is_end(self.files[i], path)]
+                exact = [i for i in near if self.files[i] == path]
+                if exact or len(near) == 1:
+                    return exact or near, "path"
+            # A name without a suffix may be the stem of another as well.
+            both = [*whole, *(i for i in self.by_stem.get(last, []) if i not in whole)]
+            return both, "path" if "/" in path else "file name"
+        for stem in dict.fromkeys((last, image_names.stem(last))):
+            if stem in self.by_stem:
+                return self.by_stem[stem], "file stem"
+        return [], ""
+
+    def ambiguous(self, where: str, name: Any, places: Sequence[int]) -> DataError:
+        """The error on a name that may be two images."""
+        two = [
+            f"{self.ids[i]!r}" + (f" ({self.files[i]})" if self.files[i] else "")
+            for i in places[:2]
+        ]
+        return DataError(
+            where,
+            f"{unknown.short(name)} may be image {two[0]} or {two[1]} of {self.truth.source}",
+            "name images by the ids or by the paths that the truth has",
+        )
+
+
+def by_name(
+    truth: Truth, names: Sequence[str], place: Callable[[int], str]
+) -> tuple[NDArray[np.int32], Counter[str]]:
+    """Positions of images that strings name, -1 where there is none; and how many rows were found
+    by what.
+
+    Raises
+    ------
+    DataError : a name that may be two images
+    """
+    lookup = Lookup(truth)
+    known: dict[str, tuple[int, str]] = {}
+    for i, name in enumerate(names):
+        if name not in known:
+            known[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
+    image = np.fromiter((known[name][0] for name in names), np.int32, count=len(names))
+    return image, Counter(known[name][1] for name in names)
+
+
+def by_number(
+    truth: Truth, given: NDArray[np.int64], place: Callable[[int], str]
+) -> NDArray[np.int32] | None:
+    """Positions of images whose file stems are these numbers, leading zeros apart; None where no
+    stem is one of them.
+
+    Raises
+    ------
+    DataError : a number that may be two images
+    """
+    lookup = Lookup(truth)
+    places: dict[int, list[int]] = {}
+    for i, stem in enumerate(truth.images.stems):
+        if _DIGITS.fullmatch(stem) and len(stem) <= 18:
+            places.setdefault(int(stem), []).append(i)
+    numbers = given.tolist()
+    known = set(numbers) & places.keys()
+    if not known:
+        return None
+    for row, number in enumerate(numbers):
+        if number in known and len(places[number]) > 1:
+            raise lookup.ambiguous(place(row), number, places[number])
+    return np.fromiter(
+        (places[n][0] if n in known else -1 for n in numbers), np.int32, len(numbers)
+    )
+
+
+def by_whole_stem(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """Positions of images whose ids are strings that read as these numbers; None where they are not
+    all different numbers.
+    """
+    numbers = stems_as_numbers(truth)
+    if numbers is None:
+        return None
+    order = np.argsort(numbers)
+    place = positions(numbers[order], given)
+    return np.where(place < 0, -1, order[place]).astype(np.int32)
+
+
+def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
+    """(I,) the truth's image ids read as numbers: ``000012`` is 12, ``2008_000003`` is 2008000003;
+    None where they are not all different numbers.
+    """
+    stems = truth.images.ids.tolist()
+    if not all(_WHOLE.fullmatch(stem) for stem in stems):
+        return None
+    try:
+        numbers = np.array([int(stem) for stem in stems], dtype=np.int64)
+    except (ValueError, OverflowError):  # thousands of digits, more than 64 bits
+        return None
+    return numbers if len(np.unique(numbers)) == len(numbers) else None
+
+
+def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
+    """How images were found, where not by the truth's own ids."""
+    return tuple(
+        Note("image-joined", f"detections name their image by {how}", n, source)
+        for how, n in sorted(counts.items())
+        if how not in ("", "id")
+    )
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"^(\./)+", "", name.replace("\\", "/")).rstrip("/")
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _is_end(one: str, other: str) -> bool:
+    """Whether one of two paths is the end of the other, folder by folder."""
+    return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")

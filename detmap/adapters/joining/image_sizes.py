@@ -1,0 +1,156 @@
+"""Widths and heights of images: from a CSV file, or from the headers of the image files."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import image_names
+from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.base import open_files as opening
+from detmap.base.open_files import shown
+from detmap.base.parallel import in_order
+from detmap.errors import DataError, counted, few, hint
+
+Sizes = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+ORIENTATION = 274  # EXIF 2.32, table 4: orientations 5 to 8 lie on their side
+LYING = (5, 6, 7, 8)
+MOST = 1e6  # pixels of a side
+
+
+def listed(path: Path) -> list[str]:
+    """The images that a file of sizes names, each once."""
+    sheet = sheets.read_csv(path)
+    return list(dict.fromkeys(sheet.texts(sheet.find(sheets.IMAGE, "image"))))
+
+
+def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
+    """The size of each image from a file with columns image, width and height.
+
+    Parameters
+    ----------
+    path : the file
+    names : by which each image may be called there: its file name, its stem, its path
+
+    Raises
+    ------
+    DataError : no such columns, a size that is none, an image with two sizes, one without
+    """
+    sheet = sheets.read_csv(path)
+    columns = [sheet.find(each) for each in (sheets.IMAGE, sheets.WIDTH, sheets.HEIGHT)]
+    given, width, height = (
+        sheet.texts(columns[0]),
+        sheet.numbers(columns[1]),
+        sheet.numbers(columns[2]),
+    )
+    for column, sides in zip(columns[1:], (width, height), strict=True):
+        bad = ~((sides > 0) & (sides <= MOST))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"{sheet.place(row)}, column {column}", f"{sides[row]:g} pixels", "write a size"
+            )
+    size_of: dict[str, tuple[float, float]] = {}
+    for row, (name, *each) in enumerate(zip(given, width.tolist(), height.tolist(), strict=True)):
+        if size_of.setdefault(name, (each[0], each[1])) != (each[0], each[1]):
+            raise DataError(sheet.place(row), f"a second size of {name!r}", "give one")
+    by_stem: dict[str, set[tuple[float, float]]] = {}
+    for name, size in size_of.items():
+        by_stem.setdefault(image_names.stem(name), set()).add(size)
+    rows = []
+    for called in names:
+        exact = [size_of[name] for name in called if name in size_of]
+        near = by_stem.get(image_names.stem(called[0]), set())
+        rows.append(exact[0] if exact else next(iter(near)) if len(near) == 1 else None)
+    missing = [each[0] for each, size in zip(names, rows, strict=True) if size is None]
+    if missing:
+        raise DataError(
+            shown(path),
+            f"gives no single size of {counted(len(missing), 'image')}: {few(map(repr, missing))}",
+            "list every image of the truth, by file name or stem",
+        )
+    sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+
+
+def from_headers(files: Sequence[Path]) -> Sizes:
+    """The size of each image file as its pixels are shown: turned where EXIF says so.
+
+    Source: Ultralytics loads images by cv2.imread, which turns them by their EXIF orientation.
+
+    Raises
+    ------
+    DataError : a file that is no image, no Pillow
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise DataError(
+            shown(files[0]) if files else "images",
+            "the sizes of images are read from their headers by Pillow, which is not installed",
+            f"{hint('images')}, or give the sizes: --image-sizes FILE",
+        ) from None
+
+    def size(path: Path) -> tuple[int, int]:
+        with opening.opened(path) as file:
+            try:
+                with Image.open(io.BufferedReader(_Stream(file), 1 << 14)) as image:
+                    width, height = image.size
+                    turned = image.format in ("JPEG", "MPO") and (
+                        image.getexif().get(ORIENTATION) in LYING
+                    )
+            except opening.UnreadableError:
+                raise
+            except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
+                most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+                raise DataError(
+                    shown(path),
+                    f"an image of more than {most // 1_000_000} million pixels, whose header "
+                    "Pillow does not read",
+                    "give the sizes of the images: --image-sizes FILE",
+                ) from None
+            except Exception as error:  # whatever a library does with a broken image
+                raise DataError(
+                    shown(path),
+                    f"no image that Pillow knows ({type(error).__name__})",
+                    "repair or remove the file, or give all sizes: --image-sizes FILE",
+                ) from None
+        return (height, width) if turned else (width, height)
+
+    with warnings.catch_warnings():  # a large image is not decoded: only its header is read
+        warnings.simplefilter("ignore")
+        sizes = list(in_order(size, files))
+    sides = np.array(sizes, dtype=np.float64).reshape(-1, 2)
+    return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+
+
+class _Stream(io.RawIOBase):
+    """A file that was opened by `detmap.base.open_files`, as Pillow wants one."""
+
+    def __init__(self, file: opening.InputFile) -> None:
+        super().__init__()
+        self._file, self._at = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(self._at, len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)

@@ -1,0 +1,283 @@
+"""How the images and classes that detections name are
+found in the truth, also across families of files.
+
+Images are joined by id or by file stem, classes by id or by name:
+
+- integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers
+  (``000012`` is 12, ``2008_000003`` is 2008000003), and class ids are refused unless
+  `detmap.adapters.joining.unknown_policy` is told what they mean, or the classes are VOC's own
+- strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file
+  names, or its ids; class names are class names everywhere
+
+What the truth lacks is an error or is dropped, as the `Policy` says: here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import image_lookup
+from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.parallel import of_chunks
+from detmap.errors import DataError, few
+from detmap.tables import MAX_PIXEL as MAX_PIXEL
+from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as
+from detmap.tables.grouping import positions
+
+
+class Origin(NamedTuple):
+    """Where rows of detections come from, for the messages.
+
+    Parameters
+    ----------
+    source : the path
+    place : the image field of row i (``results.json[1042].image_id``)
+    images, classes : what row i names; may be left empty where the truth has them all
+    class_place : the class field of row i; the `place` where left out
+    """
+
+    source: str
+    place: Callable[[int], str]
+    images: Sequence[Any] | NDArray[Any] = ()
+    classes: Sequence[Any] | NDArray[Any] = ()
+    class_place: Callable[[int], str] | None = None
+
+
+EXACT = 2.0**53
+"""Below it every whole number is one in double precision."""
+
+
+def joined(
+    truth: Truth,
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    boxes: NDArray[np.float64],
+    score: NDArray[np.float64],
+    *,
+    box_format: BoxFormat,
+    origin: Origin,
+    policy: Policy = STRICT,
+    notes: tuple[Note, ...] = (),
+) -> Detections:
+    """Detections from positions in the truth, -1 where it has no such image or class.
+
+    Parameters
+    ----------
+    policy : whether such rows are an error, or are dropped and counted
+    notes : of the reader, how it found images and classes
+
+    Raises
+    ------
+    DataError : images or classes that the truth lacks, a box with a negative side
+    """
+    _require_sides(boxes, box_format, origin)
+    known, dropped = judged(truth, image, label, origin, policy)
+    if dropped:
+        image, label, boxes, score = image[known], label[known], boxes[known], score[known]
+    notes += dropped
+    notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
+    notes += _vast(score, origin.source)
+    return Detections(
+        truth.images,
+        truth.categories,
+        image,
+        label,
+        boxes,
+        score,
+        box_format=box_format,
+        source=origin.source,
+        notes=notes,
+    )
+
+
+def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
+    """A note on scores that share a number that two whole numbers of a file may have become."""
+    vast = np.sort(score[np.abs(score) >= EXACT])
+    n_shared = int((vast[1:] == vast[:-1]).sum())
+    if not n_shared:
+        return ()
+    text = (
+        "scores from 2^53 on equal another: scores are held in double precision, which tells whole "
+        "numbers of that size apart no more"
+    )
+    return (Note("score-vast", text, n_shared, source),)
+
+
+def _require_sides(boxes: NDArray[np.float64], box_format: BoxFormat, origin: Origin) -> None:
+    """An error on the first box with a negative side; the last pixel of a VOC box is inside."""
+    if not boxes.size or (box_format == "xywh" and boxes.min() >= 0):
+        return
+    first, last = boxes[:, :2], boxes[:, 2:]
+    bad = ((last < 0) if box_format == "xywh" else (last - first < -1)).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            origin.place(row).removesuffix(".image_id"),
+            f"box {boxes[row].tolist()} has a negative width or height",
+            "correct or remove the row",
+        )
+
+
+def judged(
+    truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], origin: Origin, policy: Policy
+) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
+    """Which rows are on an image and of a class of the truth, (n,) bool, and a note for each kind
+    of the others; as `joined`. A row on no image is not counted by its class again.
+    """
+    if not len(image) or (image.min() >= 0 and label.min() >= 0):  # as in most files
+        return np.ones(len(image), dtype=bool), ()
+    notes: tuple[Note, ...] = ()
+    kept = image >= 0
+    for kind, plural, things, lacking, names, place in (
+        ("image", "images", "on", ~kept, origin.images, origin.place),
+        ("class", "classes", "of", kept & (label < 0), origin.classes, origin.class_place),
+    ):
+        lost = np.flatnonzero(lacking).tolist()
+        if not lost:
+            continue
+        strange = _some(names, lost)
+        if kind == "class" and policy.class_names is not None:
+            strange = [policy.class_names.get(each, each) for each in strange]
+        if policy.unknown == "error":
+            where = (place or origin.place)(lost[0])
+            raise unknown.refusal(where, kind, strange, len(lost), truth, things)
+        named = few(map(unknown.short, dict.fromkeys(strange)))
+        text = f"detections {things} {plural} that the truth lacks were dropped: {named}"
+        notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
+    return kept & (label >= 0), notes
+
+
+def outside(
+    images: Images, image: NDArray[np.int32], boxes: NDArray[np.float64], source: str
+) -> tuple[Note, ...]:
+    """A note of how many boxes x, y, width, height share no area with their image, if any do: a
+    sign of another scale or convention.
+    """
+    from detmap.kernels.overlap import count_outside
+
+    def some(rows: slice) -> int:
+        return count_outside(image[rows], boxes[rows], images.width, images.height)
+
+    count = sum(of_chunks(some, len(image)))
+    text = "detections lie wholly outside their image"
+    return (Note("box-outside", text, count, source),) if count else ()
+
+
+def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
+    """The values of some rows, as Python's own."""
+    return [
+        value.item() if isinstance(value, np.generic) else value
+        for value in map(values.__getitem__, rows)
+    ]
+
+
+def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.int32]:
+    """Positions of ids among ascending known ones of the same kind; -1 where there is none.
+
+    A list of strings is looked up one by one: as an array it would be as wide as the longest.
+    """
+    if not isinstance(given, list):
+        return positions(known, given)
+    place = {each: i for i, each in enumerate(known.tolist())}
+    return np.fromiter((place.get(each, -1) for each in given), dtype=np.int32, count=len(given))
+
+
+def images_named(
+    truth: Truth, given: NDArray[Any] | list[str], place: Callable[[int], str], source: str
+) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
+    """Positions of images that are named by id, or by something else that says which is meant, -1
+    where there is none; and a note on each other way than by id.
+
+    Parameters
+    ----------
+    given : (n,) whole numbers, or n strings
+    place : where row i is, for messages
+
+    Raises
+    ------
+    DataError : a name that may be two images; numbers where the truth has names
+    """
+    ids = truth.images.ids
+    if not len(ids) or not len(given):
+        return np.full(len(given), -1, dtype=np.int32), ()
+    if isinstance(given, list) or given.dtype.kind != "i":
+        names = given if isinstance(given, list) else given.tolist()
+        image, ways = image_lookup.by_name(truth, names, place)
+        return image, image_lookup.notes_of(ways, source)
+    how = "the number of its stem"
+    if ids.dtype.kind == "i":
+        by_id = positions(ids, given)
+        numbered = None if (by_id >= 0).any() else image_lookup.by_number(truth, given, place)
+        if numbered is None:
+            return by_id, ()
+    else:
+        numbered = image_lookup.by_whole_stem(truth, given)
+    if numbered is None:
+        raise DataError(
+            place(0),
+            f"image ids are integers here ({given[0]}) but strings in {truth.source} "
+            f"({ids[0].item()!r})",
+            "write the ids as the truth has them",
+        )
+    count = {how: int((numbered >= 0).sum())}
+    return numbered, image_lookup.notes_of(Counter(count), source)
+
+
+def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
+    """As `images_named`, without the notes; `first` stands for every place."""
+    return images_named(truth, given, lambda _: first, "")[0]
+
+
+def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
+    """Positions of images that text names by file stem, or by the id of a COCO truth; -1 where
+    there is no such image.
+    """
+    by_stem: dict[str, int] = {}
+    twice: set[str] = set()
+    for place, stem in enumerate(truth.images.stems):
+        if stem in by_stem:
+            twice.add(stem)
+        by_stem[stem] = place
+    by_stem.pop("", None)
+    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
+    names = dict.fromkeys(given)
+    table = (
+        by_stem
+        if all(name in by_stem for name in names) or not any(name in by_id for name in names)
+        else by_id
+    )
+    for name in names:
+        if table is by_stem and name in twice:
+            raise DataError(
+                source,
+                f"two images of {truth.source} have the file stem {name!r}",
+                "name the images by their ids",
+            )
+    return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
+
+
+def classes_by_id(
+    truth: Truth, given: NDArray[Any] | list[str], source: str, policy: Policy = STRICT
+) -> NDArray[np.int32]:
+    """Positions of classes that are named by id (integers) or by name (strings); -1 where there
+    is no such class.
+
+    Raises
+    ------
+    DataError : nothing says what the ids mean; class names that are not unique
+    """
+    if not isinstance(given, list) and given.dtype.kind == "i":
+        ids, labels = policy.class_ids(truth, source)
+        place = positions(ids, given)
+        return place if labels is None else np.append(labels, np.int32(-1))[place]
+    policy.refuse_class_names(source)
+    by_name = unknown.by_unique_name(truth, source)
+    names = np.asarray(given, dtype=object).tolist()
+    return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -1,0 +1,256 @@
+"""One policy for what detections name and the truth lacks: images, class ids, class names, class
+files. And what whole numbers mean where the truth's classes have names alone.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import text_fields as text
+from detmap.base.open_files import shown
+from detmap.errors import DataError, counted, few
+from detmap.tables import Categories, Truth
+
+Unknown = Literal["error", "drop"]
+UNKNOWN: tuple[str, ...] = get_args(Unknown)
+ClassNames = str | os.PathLike[str] | Sequence[str] | Mapping[int, str] | Categories
+
+FLAG = '--unknown drop (in Python unknown="drop") leaves them out and counts them'
+MOST_COMPARED = 2000  # names that one is compared with; of more, the neighbours in order
+
+VOC_CLASSES = (
+    "aeroplane,bicycle,bird,boat,bottle,bus,car,cat,chair,cow,diningtable,dog,horse,motorbike,"
+    "person,pottedplant,sheep,sofa,train,tvmonitor"
+)
+"""Source: VOCinit.m of the VOC devkit; the only classes in VOC's form whose numbers are agreed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a reader of detections is told about what the truth lacks.
+
+    Parameters
+    ----------
+    unknown : "error" refuses detections on images and of classes that the truth lacks; "drop"
+        leaves them out, counted in the notes and in the digest of the data
+    class_names : what the class ids of the detections stand for; None where they are the truth's
+    source : where `class_names` come from, for messages
+    """
+
+    unknown: Unknown = "error"
+    class_names: Mapping[int, str] | None = None
+    source: str = "class_names"
+
+    def class_ids(
+        self, truth: Truth, where: str
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+        """The class ids that detections may give, ascending, and the position of each in the
+        truth; None where that is the order of the truth's own ids.
+
+        Raises
+        ------
+        DataError : nothing says what they mean
+        """
+        if self.class_names is not None:
+            by_name = by_unique_name(truth, self.source)
+            known = {i: by_name[name] for i, name in self.class_names.items() if name in by_name}
+            _refuse_shared(known, self)
+            ids = sorted(known)
+            return np.array(ids, dtype=np.int64), np.array([known[i] for i in ids], dtype=np.int32)
+        if truth.family == "voc" and ",".join(truth.categories.names) != VOC_CLASSES:
+            raise DataError(
+                where,
+                f"classes are whole numbers here, and those of {truth.source} have names alone: "
+                f"{few(truth.categories.names)}",
+                "say what they mean: --class-names FILE (in Python class_names=) with one name a "
+                'line, line 1 for class 0, or JSON such as {"1": "cat"}; in Python also '
+                "class_names=truth.categories, where they count its classes",
+            )
+        return truth.categories.ids, None
+
+    def refuse_class_names(self, where: str) -> None:
+        """An error where names were given for classes that have names already."""
+        if self.class_names is not None:
+            raise DataError(where, "names its classes", "leave --class-names out")
+
+
+STRICT = Policy()
+
+
+def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Policy:
+    """A policy from what a caller gave.
+
+    Parameters
+    ----------
+    unknown : "error" or "drop"
+    class_names : a list of names, whose ids are 0, 1, 2 ...; a dict from id to name; or the path of
+        a file of either: one name a line, the first being class 0, or JSON. The ``categories`` of a
+        COCO file will do, and those of a truth, where the ids are its own.
+
+    Raises
+    ------
+    DataError : neither of the two words, or no names of classes
+    """
+    if unknown not in UNKNOWN:
+        raise DataError("unknown", f"{unknown!r}", f"say {' or '.join(UNKNOWN)}")
+    word: Unknown = "drop" if unknown == "drop" else "error"
+    if class_names is None:
+        return Policy(word)
+    if isinstance(class_names, str | os.PathLike):
+        file = Path(class_names)
+        return Policy(word, _read_names(file), shown(file))
+    if isinstance(class_names, Categories):
+        return Policy(word, dict(zip(class_names.ids.tolist(), class_names.names, strict=True)))
+    return Policy(word, _names("class_names", class_names))
+
+
+def _read_names(file: Path) -> dict[int, str]:
+    """Names of classes from a file."""
+    content = text.decoded(file)
+    if content.lstrip()[:1] in ("{", "["):
+        try:
+            return _names(shown(file), msgspec.json.decode(content))
+        except msgspec.DecodeError as error:
+            fix = "write one name a line, or a JSON object from id to name"
+            raise DataError(shown(file), f"not JSON: {error}", fix) from None
+    names = [name.strip(text.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
+    while names and not names[-1]:
+        names.pop()
+    for line, name in enumerate(names, start=1):
+        if not name:
+            fix = f"line k is class k - 1, so every class needs its line, also number {line - 1}"
+            raise DataError(f"{shown(file)}: line {line}", "is empty", fix)
+    return _names(shown(file), names)
+
+
+def _names(where: str, given: Any) -> dict[int, str]:
+    """Names of classes by id, from a list, a dict, or COCO's categories."""
+    if isinstance(given, Mapping) and isinstance(given.get("categories"), list):
+        given = given["categories"]
+    if isinstance(given, list | tuple) and given and all(isinstance(x, Mapping) for x in given):
+        pairs = [(each.get("id"), each.get("name")) for each in given]
+    elif isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, list | tuple):
+        pairs = list(enumerate(given))
+    else:
+        raise DataError(where, f"a {type(given).__name__}", "give a list of names, or a dict")
+    names: dict[int, str] = {}
+    for key, name in pairs:
+        try:
+            number = int(key) if isinstance(key, str | int | np.integer) else None
+        except ValueError:
+            number = None
+        if number is None or isinstance(key, bool) or not -(2**63) <= number < 2**63:
+            raise DataError(where, f"{key!r:.60} is no class id", "ids are whole numbers")
+        if not isinstance(name, str) or not name:
+            raise DataError(f"{where}: class {number}", f"{name!r:.60} is no name", "give a name")
+        if number in names:
+            raise DataError(where, f"class {number} is there twice", "give each id one name")
+        names[number] = name
+    if not names:
+        raise DataError(where, "names no class", "give one name a line")
+    return names
+
+
+def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
+    """An error where two ids stand for one class of the truth."""
+    first: dict[int, int] = {}
+    for number, label in known.items():
+        if label in first and given.class_names is not None:
+            name = given.class_names[number]
+            what = f"{name!r} is class {first[label]} and class {number}"
+            raise DataError(given.source, what, "every class has one id")
+        first[label] = number
+
+
+def by_unique_name(truth: Truth, source: str) -> dict[str, int]:
+    """Positions of the truth's classes by their names.
+
+    Raises
+    ------
+    DataError : two classes share a name
+    """
+    places = {name: place for place, name in enumerate(truth.categories.names)}
+    if len(places) < len(truth.categories):
+        what = f"names classes, but the class names of {truth.source} are not unique"
+        raise DataError(source, what, "use category ids")
+    return places
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def refusal(
+    where: str, kind: str, strange: Iterable[Any], count: int, truth: Truth, things: str
+) -> DataError:
+    """The error on detections of images or classes that the truth lacks.
+
+    Parameters
+    ----------
+    where : the first of them
+    kind : "image" or "class"
+    strange : the names or ids, in the order of the file; each may be there often
+    count : how many detections are concerned
+    things : "on" or "of"
+    """
+    names = list(dict.fromkeys(strange))
+    table: Sequence[Any] = truth.categories.names
+    if kind == "image":
+        table = truth.images.ids.tolist()
+    elif not isinstance(names[0], str):
+        table = truth.categories.ids.tolist()
+    hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
+    has = f"the truth has {counted(len(table), kind)}"
+    if kind == "image":
+        why = "probably they are of another split"
+        if 2 * len(names) < len(table) == len(np.unique(truth.image)):
+            why = "images without objects belong into the truth too, in CSV as a row without a box"
+        has = f"{why}: {has}"
+    example = f" such as {table[0]!r}" if len(table) else ""
+    return DataError(
+        where,
+        f"no {kind} {short(names[0])} in {truth.source}; in all {counted(count, 'detection')} "
+        f"{'is' if count == 1 else 'are'} {things} {counted(len(names), kind)} "
+        f"that it lacks: {few(map(short, names))}",
+        f"{hint}{has}{example}; {FLAG}",
+    )
+
+
+def nearest(name: Any, known: Sequence[Any]) -> str:
+    """A question that names what was probably meant, with a space behind it; "" where nothing is
+    near.
+    """
+    if not isinstance(name, str):
+        return ""
+    import difflib  # both for messages alone
+    import unicodedata
+
+    names = sorted({each for each in known if isinstance(each, str) and each})
+    for how, change in (
+        ("Unicode normalisation", lambda each: unicodedata.normalize("NFKC", each)),
+        ("case", str.casefold),
+    ):
+        same = [each for each in names if change(each) == change(name)]
+        if same:
+            return f"did you mean {same[0]}? it differs in {how} alone; "
+    if len(names) > MOST_COMPARED:
+        at = bisect(names, name)
+        names = names[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2]
+    close = difflib.get_close_matches(name[:200], names, n=1)
+    return f"did you mean {close[0]}? " if close else ""
+
+
+def short(value: Any) -> str:
+    """A name or an id as a message can hold it."""
+    spelled = repr(value)
+    return spelled if len(spelled) <= 60 else f"{spelled[:57]}..."

@@ -1,0 +1,1 @@
+"""Tables with named columns: CSV, Parquet and data frames."""

@@ -1,0 +1,140 @@
+"""Which columns of a table are the four numbers of a box, and what their names say of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import box_conventions as geometry
+from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters.tabular.csv_parquet import Sheet
+from detmap.errors import DataError, few
+
+WHOLE_BOX = ("", "bbox", "box", "boxes")  # the columns bbox and box are spelled thus
+
+WIDTHS, HEIGHTS = ("w", "width"), ("h", "height")
+LAYOUTS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
+    ("xyxy", (("xmin",), ("ymin",), ("xmax",), ("ymax",))),
+    ("xyxy", (("x0",), ("y0",), ("x1",), ("y1",))),
+    ("xyxy", (("x1",), ("y1",), ("x2",), ("y2",))),
+    ("xyxy", (("left",), ("top",), ("right",), ("bottom",))),
+    ("xywh", (("x",), ("y",), WIDTHS, HEIGHTS)),
+    ("xywh", (("xmin",), ("ymin",), WIDTHS, HEIGHTS)),
+    ("xywh", (("left",), ("top",), WIDTHS, HEIGHTS)),
+    ("cxcywh", (("cx",), ("cy",), WIDTHS, HEIGHTS)),
+    ("cxcywh", (("xcenter",), ("ycenter",), WIDTHS, HEIGHTS)),
+    ("cxcywh", (("centerx",), ("centery",), WIDTHS, HEIGHTS)),
+    ("cxcywh", (("xc",), ("yc",), WIDTHS, HEIGHTS)),
+)
+MEANINGS = {
+    "xyxy": geometry.CORNERS,
+    "xywh": ("xywh", "voc xywh", "normalized xywh"),
+    "cxcywh": ("cxcywh", "normalized cxcywh"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boxes:
+    """The boxes of a sheet: (n, 4) numbers, NaN where a cell is empty, and what they are."""
+
+    values: NDArray[np.float64]
+    box_format: str
+    columns: tuple[str, ...]
+
+
+def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None = None) -> Boxes:
+    """The boxes of a sheet.
+
+    Parameters
+    ----------
+    sheet : with columns of one box
+    box_format : one of `geometry.FORMATS` that the columns allow; by their names when left out
+    blank : (n,) rows that may have no number at all; none when left out
+
+    Raises
+    ------
+    DataError : no box, several, a cell that is no finite number
+    """
+    if box_format is not None:
+        geometry.require(box_format)
+    layouts = _layouts(sheet)
+    if box_format is not None and layouts:
+        fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
+        if not fitting:
+            kinds = few(sorted({each[0] for each in layouts}))
+            raise DataError(
+                sheet.source,
+                f"box format {box_format!r}, but the columns are those of {kinds}",
+                f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in layouts), ()))}",
+            )
+        layouts = fitting
+    if len(layouts) > 1:
+        both = " and ".join("/".join(columns) for _, columns in layouts)
+        raise DataError(sheet.source, f"columns of several boxes: {both}", "leave the others out")
+    if layouts:
+        layout, columns = layouts[0]
+        values = np.column_stack(
+            [sheet.numbers(column, blank=blank is not None) for column in columns]
+        )
+        boxes = Boxes(values, box_format or layout, columns)
+    else:
+        boxes = _whole_boxes(sheet, box_format)
+    bad = ~np.isfinite(boxes.values)
+    if blank is not None:
+        bad &= ~(np.isnan(boxes.values).all(axis=1) & blank)[:, None]
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        name = boxes.columns[column] if len(boxes.columns) == 4 else boxes.columns[0]
+        raise DataError(
+            f"{sheet.place(row)}, column {name}",
+            f"{boxes.values[row, column]} is not a finite number",
+            "write a number of pixels",
+        )
+    return boxes
+
+
+def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
+    """The ways to read boxes that the columns allow."""
+    layouts: dict[tuple[str, ...], str] = {}
+    for layout, sides in LAYOUTS:
+        columns = [sheet.named(names) for names in sides]
+        if all(column is not None for column in columns):
+            layouts[tuple(column for column in columns if column is not None)] = layout
+    corners = {columns: layout for columns, layout in layouts.items() if layout == "xyxy"}
+    if corners:  # beside corners, columns width and height are those of the image
+        used = {column for columns in corners for column in columns}
+        layouts = corners | {
+            columns: layout
+            for columns, layout in layouts.items()
+            if layout != "xyxy"
+            and not used & set(columns)
+            and sheets.spelled(columns[2]) != "width"
+        }
+    return [(layout, columns) for columns, layout in layouts.items()]
+
+
+def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
+    """A column of four numbers a row."""
+    column = sheet.named(WHOLE_BOX)
+    values = None if column is None else sheet.columns[column]
+    if column is None or not isinstance(values, np.ndarray):
+        raise DataError(
+            sheet.source,
+            f"no columns of a box; there are {few(sheet.columns)}",
+            "name them xmin, ymin, xmax, ymax, or x, y, w, h, or cx, cy, w, h",
+        )
+    if box_format is None:
+        raise DataError(
+            f"{sheet.source}: column {column}",
+            "holds whole boxes, and nothing says what their numbers are",
+            f"give the box format, one of: {', '.join(geometry.FORMATS)}",
+        )
+    try:
+        stacked = np.array([np.asarray(each, dtype=np.float64) for each in values])
+        return Boxes(stacked.reshape(len(values), 4), box_format, (column,))
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{sheet.source}: column {column}", "not four numbers a row", "write four numbers"
+        ) from None

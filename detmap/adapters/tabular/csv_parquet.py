@@ -1,0 +1,275 @@
+"""Tables with named columns: CSV, Parquet, and frames of pandas, polars and Arrow.
+
+A column is found by its name whatever its spelling: case, spaces, ``_ - .`` and a leading ``bbox``
+or ``box`` do not count.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import text_fields as text
+from detmap.base import arguments as given
+from detmap.base import memory
+from detmap.base import open_files as opening
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+
+IMAGE = ("imageid", "image", "filename", "imagename", "imagepath", "img", "imgid", "file", "path")
+WIDTH = ("width", "imagewidth", "imgwidth", "w")
+HEIGHT = ("height", "imageheight", "imgheight", "h")
+
+_IGNORED = re.compile(r"[\s_.\-]+")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+CELL = 100  # bytes of memory that a cell takes while it is read, as a Python object
+IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
+
+Column = Sequence[str] | NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """Named columns of n rows.
+
+    Parameters
+    ----------
+    source : for messages
+    columns : by their names as written; texts of a CSV file, else arrays
+    lines : n line numbers of a CSV file; () for row numbers from 0
+    """
+
+    source: str
+    columns: Mapping[str, Column]
+    lines: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def place(self, row: int) -> str:
+        """Where a row is, for messages."""
+        if len(self.lines):
+            return f"{self.source}: line {self.lines[row]}"
+        return f"{self.source}: row {row}"
+
+    def named(self, names: Sequence[str]) -> str | None:
+        """The column that has the first of these names that any has; None for none.
+
+        Raises
+        ------
+        DataError : two columns have it
+        """
+        for name in names:
+            same = [column for column in self.columns if spelled(column) == name]
+            if len(same) > 1:
+                raise DataError(
+                    self.source, f"columns {' and '.join(same)} are the same", "leave one out"
+                )
+            if same:
+                return same[0]
+        return None
+
+    def find(self, names: Sequence[str], what: str = "") -> str:
+        """The column that has one of these names, which has to be there."""
+        column = self.named(names)
+        if column is None:
+            raise DataError(
+                self.source,
+                f"no column {what or names[0]}; there are {few(self.columns)}",
+                f"name it {', '.join(names[:3])} or the like",
+            )
+        return column
+
+    def texts(self, column: str) -> list[str]:
+        """The cells of a column as text, without space around it.
+
+        Raises
+        ------
+        DataError : an empty cell, a number that is not whole
+        """
+        values = self.columns[column]
+        if not isinstance(values, np.ndarray):
+            texts = [cell.strip(text.SPACE) for cell in values]
+        else:
+            texts = list(map(str, given.ids(f"{self.source}: column {column}", values).tolist()))
+        if "" in texts:
+            row = texts.index("")
+            raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
+        return texts
+
+    def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
+        """(n,) the cells of a column as numbers; an empty one is NaN where that is allowed."""
+        values = self.columns[column]
+        if isinstance(values, np.ndarray):
+            array = given.numbers(f"{self.source}: column {column}", values)
+            if array.shape != (len(self),):
+                raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
+            return array
+        try:
+            cells = [cell or "nan" for cell in values] if blank else values
+            return np.array(text.numbers(cells), dtype=np.float64)
+        except ValueError:
+            row = next(
+                row
+                for row, cell in enumerate(values)
+                if text.number(cell.strip(text.SPACE)) is None and not (blank and not cell)
+            )
+            raise DataError(
+                f"{self.place(row)}, column {column}",
+                f"{text.short(values[row])} is not a number",
+                "write a plain number",
+            ) from None
+
+    def whole(self, column: str) -> NDArray[np.int64] | None:
+        """(n,) the cells of a column as whole numbers; None where one is none."""
+        values = self.columns[column]
+        if isinstance(values, np.ndarray):
+            if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
+                return None
+            array = given.ids(f"{self.source}: column {column}", values)
+            return array if array.dtype.kind == "i" else None
+        if not values or not all(map(_WHOLE.fullmatch, set(values))):
+            return None
+        return np.array(list(map(int, values)), dtype=np.int64)
+
+    def take(self, rows: NDArray[np.bool_]) -> Sheet:
+        """Some of the rows."""
+        chosen = np.flatnonzero(rows).tolist()
+        columns = {
+            name: values[chosen] if isinstance(values, np.ndarray) else [values[i] for i in chosen]
+            for name, values in self.columns.items()
+        }
+        return Sheet(self.source, columns, [self.lines[i] for i in chosen] if self.lines else ())
+
+
+def spelled(column: str) -> str:
+    """A name of a column without what does not count."""
+    bare = _IGNORED.sub("", column.strip("\ufeff")).lower()
+    for prefix in ("bbox", "box"):
+        if bare.startswith(prefix) and len(bare) > len(prefix) and bare != "boxes":
+            return bare.removeprefix(prefix)
+    return bare
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def read_csv(path: Path) -> Sheet:
+    """A CSV file with a header; parted by commas, or by the semicolons or tabs of the header.
+
+    Raises
+    ------
+    DataError : not such a file, a row of another length
+    """
+    content = text.decoded(path)
+    head = content.split("\n", 1)[0]
+    delimiter = next((each for each in ",;\t" if each in head), ",")
+    try:
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+        rows = list(reader)
+        lines: Sequence[int] = range(1, len(rows) + 1)
+        if reader.line_num != len(rows):  # a cell has several lines
+            reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+            lines = [reader.line_num for _ in reader]
+    except csv.Error as error:
+        raise DataError(shown(path), f"not CSV: {error}", "write the file as CSV text") from None
+    if not all(rows):  # blank lines
+        lines = [line for line, row in zip(lines, rows, strict=True) if row]
+        rows = [row for row in rows if row]
+    names = [name.strip(text.SPACE) for name in rows[0]] if rows else []
+    if names[1:] and not names[0]:
+        names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
+    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
+        what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
+        fix = "the first line names the columns, each once: image, class, xmin, ..."
+        raise DataError(f"{shown(path)}: line 1", what, fix)
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(names):
+            raise DataError(
+                f"{shown(path)}: line {line}",
+                f"{len(row)} columns, the header has {len(names)}",
+                "write one cell a column",
+            )
+    cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
+    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
+
+
+def read_parquet(path: Path) -> Sheet:
+    """A Parquet file.
+
+    Raises
+    ------
+    DataError : not Parquet, no pyarrow
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise DataError(
+            shown(path),
+            "Parquet is read by pyarrow, which is not installed",
+            "pip install 'detmap-eval[parquet]'",
+        ) from None
+    data = opening.read_bytes(path, times=IN_MEMORY)
+    try:
+        file = parquet.ParquetFile(pyarrow.BufferReader(data))
+        size = file.metadata.num_rows * max(file.metadata.num_columns, 1)
+        memory.require(CELL * size, shown(path), f"{size} cells")  # a small file may hold them
+        table = file.read()
+    except DataError:
+        raise
+    except Exception as error:  # of pyarrow's own kinds, OSError, overflow
+        what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise DataError(
+            shown(path), f"not Parquet: {what}", "write the table anew, or as CSV"
+        ) from None
+    return from_table(table, shown(path))
+
+
+def is_table(value: Any) -> bool:
+    """Whether something has named columns: a frame of pandas or polars, an Arrow table, a dict."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return False
+    return isinstance(value, Mapping) or (
+        hasattr(value, "__getitem__")
+        and (hasattr(value, "column_names") or hasattr(value, "columns"))
+    )
+
+
+def from_table(table: Any, source: str) -> Sheet:
+    """The columns of a table in memory.
+
+    Raises
+    ------
+    DataError : names that are no text or occur twice, columns that are no arrays
+    """
+    try:
+        if isinstance(table, Mapping):
+            names = list(table)
+        else:
+            names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise DataError(source, "columns without names of their own", "name every column once")
+        sheet = Sheet(source, {name: _array(table[name]) for name in names})
+        lengths = {len(column) for column in sheet.columns.values()}
+        if len(lengths) > 1:
+            raise DataError(source, "columns of different lengths", "give one cell a row")
+        return sheet
+    except DataError:
+        raise
+    except Exception as error:  # whatever an object does that is asked for its columns
+        raise DataError(source, f"not a table: {error}", "give a data frame") from None
+
+
+def _array(column: Any) -> NDArray[Any]:
+    if hasattr(column, "to_numpy"):
+        column = column.to_numpy()
+    return np.asarray(column)

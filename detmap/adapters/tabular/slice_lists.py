@@ -1,0 +1,131 @@
+"""Slices of a data set: named sets of its images.
+
+A JSON file gives each slice a list of images, ``{"night": ["000012", "000047"]}``. A CSV file has
+a row an image, and after the image a column an attribute; every value of an attribute is a slice,
+``weather=rain``. Images are named by id or by file stem.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import registry
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import join as joining
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Truth
+
+MOST_VALUES = 100  # of an attribute: more are measurements, not slices
+MOST_SLICES = 2000  # that anybody looks at
+
+
+def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
+    """The ids of the images of each slice, ascending.
+
+    Parameters
+    ----------
+    path : a JSON file of lists, or a CSV file of attributes
+    truth : whose images are named
+
+    Raises
+    ------
+    DataError : no such file, neither of both, an image that the truth lacks or that is named twice
+    """
+    path = registry.as_path(path)
+    content = text.decoded(path)
+    read = _of_json if content.lstrip().startswith("{") else _of_csv
+    named = read(path, content)
+    if len(named) > MOST_SLICES:
+        what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
+        raise DataError(shown(path), what, "write several files")
+    return {
+        name: truth.images.ids[np.sort(_places(where, images, truth))]
+        for name, (where, images) in named.items()
+    }
+
+
+Named = dict[str, tuple[str, list[Any]]]
+"""Where each slice stands, and what its images are called."""
+
+
+def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
+    """Positions of images, each named once."""
+    if all(isinstance(name, str) for name in names):
+        places = joining.images_by_stem(truth, names, where)
+    elif all(type(name) is int and abs(name) < 2**63 for name in names):
+        places = joining.images_by_id(truth, np.array(names, dtype=np.int64), where)
+    else:
+        raise DataError(where, "not all images are strings, or all integers", "use one kind of ids")
+    if (places < 0).any():
+        strange = [name for name, place in zip(names, places.tolist(), strict=True) if place < 0]
+        what = f"no image {few(map(repr, strange))} in {truth.source}"
+        raise DataError(where, what, "name images by id or file stem")
+    if len(np.unique(places)) < len(places):
+        twice = next(name for i, name in enumerate(names) if places[i] in places[:i])
+        raise DataError(where, f"image {twice!r} is there twice", "name each image once")
+    return places
+
+
+def _of_json(path: Path, content: str) -> Named:
+    try:
+        pairs = json.loads(content, object_pairs_hook=list)
+    except (ValueError, RecursionError) as error:
+        raise DataError(shown(path), f"not JSON: {error}", "write a JSON object") from None
+    slices: Named = {}
+    for name, images in pairs:
+        where = f"{shown(path)}: {name}"
+        if name in slices:
+            raise DataError(where, "a slice of this name came before", "name each slice once")
+        if not isinstance(images, list):
+            raise DataError(where, f"{text.short(str(images))} is no list", "list the images")
+        slices[name] = (where, images)
+    return slices
+
+
+def _of_csv(path: Path, content: str) -> Named:
+    rows = csv.reader(io.StringIO(content, newline=""), skipinitialspace=True, strict=True)
+    try:
+        header = next((row for row in rows if row), [])
+        lines = [(rows.line_num, row) for row in rows if row]
+    except csv.Error as error:
+        raise DataError(shown(path), f"not CSV: {error}", "write the file as CSV text") from None
+    if len(header) < 2:
+        raise DataError(
+            f"{shown(path)}: line 1",
+            "the header names no attribute",
+            "the header is the name of the image column, then an attribute a column",
+        )
+    if len(set(header)) < len(header):
+        raise DataError(f"{shown(path)}: line 1", "a column twice", "name every column once")
+    seen: set[str] = set()
+    for line, row in lines:
+        where = f"{shown(path)}: line {line}"
+        if len(row) != len(header):
+            what = f"{len(row)} columns, the header has {len(header)}"
+            raise DataError(where, what, "an image and its attributes a line")
+        if row[0] in seen:
+            raise DataError(where, f"image {row[0]!r} came before", "write one line an image")
+        seen.add(row[0])
+    return _by_value(path, header, [row for _, row in lines])
+
+
+def _by_value(path: Path, header: list[str], rows: list[list[str]]) -> Named:
+    """A slice for each value of each attribute; an empty cell puts an image into none."""
+    slices: Named = {}
+    for c, attribute in list(enumerate(header))[1:]:
+        where = f"{shown(path)}: column {attribute}"
+        values = sorted({row[c] for row in rows if row[c]})
+        if len(values) > MOST_VALUES:
+            what = f"{len(values)} values, where {MOST_VALUES} are plenty for slices"
+            raise DataError(where, what, "write ranges of them in place of numbers")
+        for value in values:
+            slices[f"{attribute}={value}"] = (where, [row[0] for row in rows if row[c] == value])
+    return slices

@@ -1,0 +1,1 @@
+"""Formats with one text file per image: YOLO, Cartucho, rafaelpadilla."""

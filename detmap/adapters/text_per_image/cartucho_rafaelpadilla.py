@@ -1,0 +1,185 @@
+"""Text of the old metric tools, a file an image: Cartucho's mAP and rafaelpadilla's.
+
+A line of the truth is ``class a b c d``, of the detections ``class score a b c d``. Cartucho's
+numbers are left, top, right and bottom, the last pixel inside the box, and a truth's line may end
+with the word ``difficult``. What rafaelpadilla's mean is said when its tool is called
+(``-gtformat``, ``-detformat``, ``-gtcoords``, ``-detcoords``), and has to be said here too.
+
+Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics
+pascalvoc.py and lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; here
+they stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from detmap.adapters import box_conventions as geometry
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import image_sizes
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import label_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Categories, Detections, Images, Truth
+
+SIDES = ("number 1 of the box", "number 2 of the box", "number 3 of the box", "number 4 of the box")
+DIFFICULT = "difficult"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What distinguishes the tools.
+
+    Parameters
+    ----------
+    name : of the format
+    folders : what it calls the folders of truth and of detections
+    box_format : of its lines; None where the caller has to say
+    """
+
+    name: str
+    folders: tuple[str, str]
+    box_format: str | None
+
+    def truth_looks(self, path: Path) -> int:
+        """See `detmap.adapters.registry.Looks`."""
+        return self._looks(path, 0)
+
+    def detections_look(self, path: Path) -> int:
+        """See `detmap.adapters.registry.Looks`."""
+        return self._looks(path, 1)
+
+    def _looks(self, path: Path, kind: int) -> int:
+        """Shown by its lines; which of the tools, only by what it calls its folders."""
+        if not path.is_dir() or any(path.glob("*_det_*.txt")):
+            return 0
+        rows = label_files.look(path)
+        if not rows or not all(_fits(words, kind) for words in rows):
+            return 0
+        name = path.resolve().name
+        marks = [DIFFICULT for words in rows if kind == 0 and words[-1] == DIFFICULT]
+        if name == self.folders[kind] or (marks and self is CARTUCHO):
+            return 2
+        other = any(name == tool.folders[kind] for tool in (CARTUCHO, RAFAELPADILLA))
+        numbers = all(label_files.are_numbers(words) for words in rows)  # ids: of another format
+        return 0 if marks else 1 if other or numbers else 2
+
+    def read_truth(
+        self, path: Path, box_format: str | None = None, image_sizes: Path | None = None
+    ) -> Truth:
+        """A folder of truth.
+
+        Raises
+        ------
+        DataError : no such files, a line that is none, no box format where one is needed
+        """
+        box_format = self._box_format(path, box_format)
+        files = _files(path)
+        lines = label_files.read(files)
+        difficult = np.zeros(len(lines.words), dtype=bool)
+        for row, words in enumerate(lines.words):
+            difficult[row] = len(words) == 6 and words[5] == DIFFICULT
+            if len(words) - difficult[row] != 5:
+                raise _wrong(lines, row, "class a b c d", "difficult may follow")
+        stems = [file.stem for file in files]
+        width, height = _sizes(stems, image_sizes)
+        boxes, table_format = geometry.in_table(
+            lines.numbers(SIDES, 1),
+            box_format,
+            sizes=(width[lines.file], height[lines.file]),
+            place=lines.place,
+        )
+        names = [words[0] for words in lines.words]
+        known = sorted(set(names))
+        label_of = {name: label for label, name in enumerate(known)}
+        return Truth(
+            Images(np.array(stems, dtype=str), tuple(stems), width, height),
+            Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
+            image=lines.file,
+            label=np.array([label_of[name] for name in names], dtype=np.int32),
+            boxes=boxes,
+            roles={"difficult": difficult},
+            attributes={"area": geometry.areas(boxes, table_format)},
+            box_format=table_format,
+            family="voc",
+            source=shown(path),
+        )
+
+    def read_detections(
+        self, path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
+    ) -> Detections:
+        """A folder of detections.
+
+        Raises
+        ------
+        DataError : no such files, a line that is none, no box format where one is needed
+        """
+        box_format = self._box_format(path, box_format)
+        lines = label_files.read(_files(path))
+        for row, words in enumerate(lines.words):
+            if len(words) != 6:
+                raise _wrong(lines, row, "class score a b c d", "6 words")
+        stems, names = lines.stems(), [words[0] for words in lines.words]
+        image = joining.images_by_stem(truth, stems, shown(path))
+        numbers = lines.numbers(("score", *SIDES), 1)
+        boxes, table_format = geometry.in_table(
+            numbers[:, 1:], box_format, sizes=geometry.sizes_of(truth, image), place=lines.place
+        )
+        return joining.joined(
+            truth,
+            image,
+            joining.classes_by_id(truth, names, shown(path), policy),
+            boxes,
+            np.ascontiguousarray(numbers[:, 0]),
+            box_format=table_format,
+            origin=joining.Origin(shown(path), lines.place, stems, names),
+            policy=policy,
+        )
+
+    def _box_format(self, path: Path, given: str | None) -> str:
+        if given is None and self.box_format is None:
+            raise DataError(
+                shown(path),
+                "the numbers of a box mean what the tool was told, and nobody has said so here",
+                "say it with --truth-box-format and --detections-box-format (box_format= in "
+                f"Python), one of: {', '.join(geometry.FORMATS)}; its -gtformat xyrb is voc, "
+                "xywh is voc xywh, and relative is normalized cxcywh",
+            )
+        return geometry.require(given or self.box_format)
+
+
+CARTUCHO = Tool("cartucho", ("ground-truth", "detection-results"), "voc")
+RAFAELPADILLA = Tool("rafaelpadilla", ("groundtruths", "detections"), None)
+
+
+def _files(path: Path) -> list[Path]:
+    files = label_files.listed(path)
+    if not files:
+        raise DataError(shown(path), "no .txt files", "give a folder with a text file an image")
+    return files
+
+
+def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:
+    if path is None:
+        return geometry.unknown_sizes(len(stems))
+    return image_sizes.from_csv(path, [(stem,) for stem in stems])
+
+
+def _fits(words: list[str], kind: int) -> bool:
+    if kind == 0 and len(words) == 6 and words[-1] == DIFFICULT:
+        words = words[:-1]
+    return len(words) == 5 + kind and label_files.are_numbers(words[1:])
+
+
+def _wrong(lines: label_files.Lines, row: int, wanted: str, more: str) -> DataError:
+    words = lines.words[row]
+    return DataError(
+        lines.place(row),
+        f"{len(words)} words: {text.short(' '.join(words))}",
+        f"a line is: {wanted} ({more}); a class is one word",
+    )

@@ -1,0 +1,356 @@
+"""What a split of a YOLO data set consists of: its images, their label files, the class names.
+
+Source: Ultralytics' check_det_dataset and img2label_paths (ultralytics/data/utils.py), and
+BaseDataset.get_img_files (ultralytics/data/base.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import image_names
+from detmap.adapters.joining import image_sizes as sizes
+from detmap.adapters.text_per_image import label_files
+from detmap.base import open_files as opening
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Note
+
+SUFFIXES = (".yaml", ".yml")
+NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
+SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
+MOST_BYTES = 1 << 22  # of a YAML file
+MOST_CLASSES = 100_000
+MOST_VALUES = 2_000_000  # as many as such a file can hold without an alias
+IMAGES, LABELS = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """A split.
+
+    Parameters
+    ----------
+    images : the image files; they are looked into for their sizes alone
+    labels : the label file of each, which need not be there
+    names : of the classes, whose ids count from 0; None where nothing says
+    keypoints : how many, and numbers a point; None where the rows are no keypoints
+    name : "val", "" where there is one
+    notes : what is odd
+    """
+
+    images: list[Path]
+    labels: list[Path]
+    names: tuple[str, ...] | None
+    keypoints: tuple[int, int] | None = None
+    name: str = ""
+    notes: list[Note] = field(default_factory=list)
+
+
+def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
+    """The split that a data.yaml, a folder with one, or a folder of labels stands for.
+
+    Raises
+    ------
+    DataError : no such split, no images, YAML that says something else
+    """
+    if path.is_dir():
+        inside = _yaml_in(path)
+        if inside is None:
+            return _from_labels(path, split, image_sizes)
+        path = inside
+    data = _load(path)
+    names = _names(path, data)
+    given = {key: value for key, value in data.items() if isinstance(key, str)}
+    chosen = split or next((name for name in SPLITS if given.get(name)), None)
+    if not chosen or not given.get(chosen):
+        there = [name for name in ("train", *SPLITS) if given.get(name)]
+        what = f"no split {split!r}" if split else "neither val nor test"
+        raise DataError(
+            shown(path), what, f"name the split; there are {', '.join(there) or 'none'}"
+        )
+    entries = given[chosen] if isinstance(given[chosen], list) else [given[chosen]]
+    if not all(isinstance(entry, str) and "\0" not in entry for entry in entries):
+        raise DataError(
+            f"{shown(path)}: {chosen}", f"{given[chosen]!r:.80}", "write a path, or a list of paths"
+        )
+    root, notes = _root(path, given.get("path"), entries)
+    images: list[Path] = []
+    for entry in entries:
+        images += _images(path, root, entry, image_sizes)
+    images = sorted(dict.fromkeys(images))
+    if not images:
+        raise DataError(f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path")
+    labels = list(map(label_of, images))
+    if not any(label.exists() for label in labels):
+        text = "images have a label file: all are taken for images without objects"
+        notes.append(Note("labels-missing", f"of {len(labels)} {text}", 0, shown(path)))
+    return Split(images, labels, names, _keypoints(path, given), chosen, notes)
+
+
+def label_of(image: Path) -> Path:
+    """Where the label file of an image is: the last folder ``images`` is called ``labels``."""
+    return Path(LABELS.join(str(image.with_suffix(".txt")).rsplit(IMAGES, 1)))
+
+
+# --- data.yaml ------------------------------------------------------------------------------------
+
+
+def _yaml_in(folder: Path) -> Path | None:
+    """The data.yaml of a folder, or the only YAML file in it."""
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    named = [file for file in files if file.stem in ("data", "dataset")]
+    chosen = named or files
+    if len(chosen) > 1:
+        names = few(file.name for file in chosen)
+        raise DataError(shown(folder), f"holds {names}", "give the one that describes the data")
+    return chosen[0] if chosen else None
+
+
+def _load(path: Path) -> dict[Any, Any]:
+    """The mapping of a YAML file; nothing in it is run."""
+    try:
+        import yaml
+    except ImportError:
+        raise DataError(
+            shown(path),
+            "YAML is read by PyYAML, which is not installed",
+            "pip install 'detmap-eval[yolo]', or give the folder of the labels",
+        ) from None
+    data = opening.read_bytes(path, most=MOST_BYTES)
+    try:
+        # Python's own loader: that of libyaml recurses without a limit
+        content = yaml.load(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    except Exception as error:  # of YAML, of numbers too long, of nesting too deep
+        what = " ".join(str(error).split())[:200] or type(error).__name__
+        mark = getattr(error, "problem_mark", None)
+        line = f": line {mark.line + 1}" if mark is not None else ""
+        raise DataError(
+            f"{shown(path)}{line}", f"not plain YAML: {what}", "write the keys val and names"
+        ) from None
+    if not _is_small(content):
+        raise DataError(
+            shown(path),
+            "lists or numbers that are endless: aliases of aliases, or thousands of digits",
+            "write the keys val and names without aliases",
+        )
+    if not isinstance(content, dict):
+        raise DataError(
+            shown(path), f"a {type(content).__name__}, not keys", "write the keys val and names"
+        )
+    return content
+
+
+def _is_small(value: Any) -> bool:
+    """Whether everything in a value, followed through its aliases, can be written out."""
+    left, waiting = MOST_VALUES, [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, int) and each.bit_length() > 256:
+            return False
+        if isinstance(each, dict | list | tuple | set):
+            left -= len(each) + 1
+            if left < 0:
+                return False
+            waiting += [*each, *each.values()] if isinstance(each, dict) else each
+    return True
+
+
+def _names(path: Path, data: dict[Any, Any]) -> tuple[str, ...]:
+    """Class names, from a list, from a dict by class, or made of nc."""
+    names, nc = data.get("names"), data.get("nc")
+    where = f"{shown(path)}: names"
+    if nc is not None and (not isinstance(nc, int) or not 1 <= nc <= MOST_CLASSES):
+        raise DataError(f"{shown(path)}: nc", f"{nc!r:.40}", "write the number of classes")
+    if names is None and nc is not None:
+        return tuple(f"class_{i}" for i in range(nc))
+    if isinstance(names, dict):
+        keys = [int(key) if _is_index(key) else -1 for key in names]
+        if sorted(keys) != list(range(len(names))):
+            what = f"classes {few(map(repr, names))}"
+            raise DataError(where, what, "number the classes 0, 1, 2, ... without a gap")
+        listed = [names[key] for _, key in sorted(zip(keys, names, strict=True))]
+    elif isinstance(names, list):
+        listed = names
+    else:
+        raise DataError(
+            where, "missing" if names is None else f"{names!r:.60}", "give a list of class names"
+        )
+    if not all(isinstance(name, str | int | float) and str(name).strip() for name in listed):
+        raise DataError(where, "a name that is no text", "write a name a class")
+    if not listed or len(listed) > MOST_CLASSES or (nc is not None and nc != len(listed)):
+        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name a class")
+    return tuple(str(name) for name in listed)
+
+
+def _is_index(key: Any) -> bool:
+    return (type(key) is int and key >= 0) or (
+        isinstance(key, str) and re.fullmatch(r"[0-9]{1,6}", key) is not None
+    )
+
+
+def _keypoints(path: Path, data: dict[str, Any]) -> tuple[int, int] | None:
+    shape = data.get("kpt_shape")
+    if shape is None:
+        return None
+    if (
+        not isinstance(shape, list)
+        or len(shape) != 2
+        or not all(type(n) is int for n in shape)
+        or not (1 <= shape[0] <= 10_000 and shape[1] in (2, 3))
+    ):
+        raise DataError(f"{shown(path)}: kpt_shape", f"{shape!r:.60}", "write it as [17, 3]")
+    return shape[0], shape[1]
+
+
+def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]:
+    """The folder that the paths of a data.yaml begin
+    at, and a note where it is not the given one.
+    """
+    beside = path.absolute().parent
+    if given is None or given == "":
+        return beside, []
+    if not isinstance(given, str) or "\0" in given:
+        raise DataError(f"{shown(path)}: path", f"{given!r:.60}", "write the path of a folder")
+    tried = [beside / given, Path.cwd() / given, beside.parent / given]
+    for folder in tried:
+        if folder.is_dir() and any(_resolved(folder, entry).exists() for entry in entries):
+            return folder, []
+    if any(_resolved(beside, entry).exists() for entry in entries):
+        text = f"path of data.yaml ({given}) is not there: its own folder is taken"
+        return beside, [Note("path-moved", text, 1, shown(path))]
+    return next((folder for folder in tried if folder.is_dir()), beside), []
+
+
+def _resolved(root: Path, entry: str) -> Path:
+    """An entry under a root; Roboflow writes one ``../`` too many."""
+    place = root / entry
+    if not place.exists() and entry.startswith("../") and (root / entry[3:]).exists():
+        return root / entry[3:]
+    return place
+
+
+def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
+    """The images of one entry: a folder, or a file that lists them."""
+    place = Path(os.path.normpath(_resolved(root, entry).absolute()))
+    if place.is_dir():
+        images = list(_images_in(place))
+        if images or image_sizes is None:
+            return images
+    if place.is_file():
+        return [_listed(place, root, name) for name in _paths_in(place)]
+    labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
+    if image_sizes is not None and labels.is_dir() and labels != place:
+        return [place / name for name in _sized(image_sizes)]
+    raise DataError(
+        f"{shown(path)}: {entry}",
+        f"no folder or list of images at {shown(place)}",
+        "correct path and the split in it"
+        + (", or say the sizes of the images: --image-sizes FILE" if labels.is_dir() else ""),
+    )
+
+
+def _images_in(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if image_names.is_image(name) and not name.startswith("."):
+                file = Path(parent, name)
+                if shown(file) != str(file):
+                    raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
+                yield file
+
+
+def _paths_in(file: Path) -> list[str]:
+    lines = [line.strip() for line in text.decoded(file).splitlines()]
+    if any("\0" in line for line in lines):
+        raise DataError(shown(file), "not a list of images", "write one path a line")
+    return [line for line in lines if line]
+
+
+def _listed(file: Path, root: Path, name: str) -> Path:
+    """The image that a list names: beside the list, in the data set's folder, or here."""
+    entry = name.removeprefix("./")
+    places = [file.parent / entry, root / entry, Path.cwd() / entry]
+    chosen = next((place for place in places if place.exists()), places[0])
+    return Path(os.path.normpath(chosen.absolute()))
+
+
+def _sized(image_sizes: Path) -> list[str]:
+    """The images of a file of sizes, by file name."""
+    names = sizes.listed(image_sizes)
+    last = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in names]
+    return [name if image_names.is_image(name) else f"{name}.jpg" for name in last]
+
+
+# --- a folder of labels ---------------------------------------------------------------------------
+
+
+def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Split:
+    """A folder of label files; the images are in the folder ``images`` beside ``labels``, or with
+    the labels.
+    """
+    folder = path.absolute()
+    if not any(folder.glob("*.txt")) and (folder / "labels").is_dir():
+        folder = folder / "labels"
+    inner = sorted(each.name for each in folder.iterdir() if each.is_dir())
+    if split or (not any(folder.glob("*.txt")) and inner):
+        chosen = split or next((name for name in SPLITS if name in inner), "")
+        if chosen not in inner:
+            raise DataError(
+                shown(folder),
+                f"no folder {chosen}" if chosen else "no label files",
+                f"name the split; there are {few(inner) or 'none'}",
+            )
+        folder = folder / chosen
+    files = [file for file in label_files.listed(folder) if file.name not in NAMES_FILES]
+    stems = {file.stem for file in files}
+    beside = Path(IMAGES.join(f"{folder}{os.sep}".rsplit(LABELS, 1)))
+    images = [*_images_in(beside)] if beside.is_dir() else []
+    real = bool(images)
+    if image_sizes is not None and not real:
+        names = _sized(image_sizes)
+        images = [folder / name for name in dict.fromkeys(names)]
+        images += [folder / f"{stem}.jpg" for stem in stems - {image.stem for image in images}]
+    if not images:
+        raise DataError(
+            shown(path),
+            f"no images in {shown(beside)}, so their sizes are not known",
+            "give the data.yaml, or the sizes: --image-sizes FILE (columns image, width, height)",
+        )
+    lost = stems - {image.stem for image in images}
+    notes = []
+    if lost:
+        text = f"label files have no image, and are left out: {few(sorted(lost))}"
+        notes.append(Note("label-without-image", text, len(lost), shown(path)))
+    root = beside if real else folder
+    labels = [folder / image.relative_to(root).with_suffix(".txt") for image in images]
+    return Split(images, labels, _names_beside(folder), name=split or "", notes=notes)
+
+
+def _names_beside(folder: Path) -> tuple[str, ...] | None:
+    """The class names of a list in the folder of the labels, or in one above it."""
+    for place in (folder, folder.parent, folder.parent.parent):
+        for name in NAMES_FILES:
+            if (place / name).is_file():
+                return names_in(place / name)
+    return None
+
+
+def names_in(file: Path) -> tuple[str, ...]:
+    """Class names, one a line.
+
+    Raises
+    ------
+    DataError : none
+    """
+    names = tuple(_paths_in(file))
+    if not names or len(names) > MOST_CLASSES:
+        raise DataError(shown(file), f"{len(names)} class names", "write one a line")
+    return names

@@ -1,0 +1,87 @@
+"""Ultralytics' ``predictions.json``: COCO results, but for what their ids count.
+
+Source: DetectionValidator.pred_to_json (ultralytics/models/yolo/detect/val.py). An image id is the
+file stem, as a number where it is one. A category id is the class counted from 0 (versions before
+8.3) or from 1 (since), or COCO's own id of it for COCO val2017.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.coco import shapes as coco_shapes
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base import open_files as opening
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Categories, Detections, Note, Truth
+
+COCO_IDS = [*range(1, 12), *range(13, 26), 27, 28, *range(31, 45), *range(46, 66), 67, 70]
+COCO_IDS += [*range(72, 83), *range(84, 91)]  # category ids of instances_val2017.json
+DECODED = 8  # bytes of memory that a byte of the file takes
+
+
+class _Row(msgspec.Struct):
+    category_id: int
+
+
+def counts_from_zero(truth: Truth) -> bool:
+    """Whether the ids of the classes are 0, 1, 2, ... as those of a data.yaml are."""
+    ids = truth.categories.ids
+    return len(ids) > 0 and bool((ids == np.arange(len(ids))).all())
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """A predictions.json.
+
+    Against classes that count from 0, the ids in the file show from where they count: one that is 0
+    or one that is as large as the number of classes. Where neither occurs nobody can tell.
+
+    Raises
+    ------
+    DataError : not such a file, ids that may count from 0 or from 1
+    """
+    if policy.class_names is not None or not counts_from_zero(truth):
+        return coco_shapes.read_detections(path, truth, policy)
+    ids, note = _ids(path, len(truth.categories))
+    if note is None:
+        return coco_shapes.read_detections(path, truth, policy)
+    order = np.argsort(ids)
+    assert (order == np.arange(len(ids))).all()
+    shifted = replace(truth, categories=Categories(ids, truth.categories.names))
+    detections = coco_shapes.read_detections(path, shifted, policy)
+    return replace(detections, categories=truth.categories, notes=(*detections.notes, note))
+
+
+def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
+    """The ids that the classes have in a file, and a note unless they are 0, 1, 2, ..."""
+    zero = np.arange(n_classes)
+    try:
+        rows = msgspec.json.decode(opening.read_bytes(path, times=DECODED), type=list[_Row])
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
+        return zero, None  # the reader of COCO results says what is wrong
+    named = {row.category_id for row in rows}
+    if not named or min(named) <= 0:
+        return zero, None
+    names = {}
+    if max(named) <= n_classes:
+        names["the class counted from 1"] = zero + 1
+    if n_classes == len(COCO_IDS) and named <= set(COCO_IDS):
+        names["COCO's own"] = np.array(COCO_IDS)
+    if max(named) < n_classes:
+        names["the class counted from 0"] = zero
+    if len(names) > 1:
+        raise DataError(
+            f"{shown(path)}: category_id",
+            f"{min(named)} to {max(named)} of {n_classes} classes may be {' or '.join(names)}",
+            "give the labels that save_txt=True save_conf=True writes, or the truth as COCO JSON",
+        )
+    for meaning, ids in names.items():
+        text = f"detections have category ids that are {meaning}, as Ultralytics writes them"
+        return ids, Note("classes-of-ultralytics", text, len(rows), shown(path))
+    return zero, None

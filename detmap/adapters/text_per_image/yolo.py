@@ -1,0 +1,314 @@
+"""YOLO labels, as Ultralytics reads and writes them: ``class x y w h`` in fractions of the image.
+
+Source: Ultralytics' verify_image_label (ultralytics/data/utils.py), segments2boxes
+(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Where that tool
+leaves an image out because a row is wrong, here it is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import box_conventions as geometry
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import image_names, image_sizes
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import data_yaml as yolo_data
+from detmap.adapters.text_per_image import label_files
+from detmap.adapters.text_per_image import predictions_json as yolo_json
+from detmap.adapters.text_per_image.label_files import Lines
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Categories, Detections, Note, Truth
+
+BOX, SCORED = 5, 6  # words of a row
+SHORTEST_POLYGON = 7
+WORDS = ("class", "x", "y", "width", "height")
+OUTSIDE = 0.01  # by which a fraction of a truth may lie outside of 0 to 1
+FAR_OUTSIDE = 1.0  # and one of a detection
+FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the image, from 0 to 1"
+FOR_DETECTIONS = (
+    "a row is: class x_center y_center width height confidence (save_txt=True save_conf=True)"
+)
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
+        return 2
+    rows = _rows_of(path)
+    return 2 * bool(rows) and 2 * all(
+        len(words) != SCORED and _fits(words, OUTSIDE) for words in rows
+    )
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    rows = _rows_of(path)
+    return 2 * bool(rows) and 2 * all(_fits(words, FAR_OUTSIDE) for words in rows)
+
+
+def _rows_of(path: Path) -> list[list[str]]:
+    for folder in (path, path / "labels", *(path / "labels" / name for name in yolo_data.SPLITS)):
+        if folder.is_dir() and any(folder.glob("*.txt")):
+            return label_files.look(folder, without=yolo_data.NAMES_FILES)
+    return []
+
+
+def _fits(words: list[str], outside: float) -> bool:
+    """A class counted from 0, and fractions."""
+    if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
+        return False
+    return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
+
+
+def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:
+    """A data.yaml, a folder with one, or a folder of labels.
+
+    Parameters
+    ----------
+    path : of it
+    split : ``val`` where present, else ``test``, when left out
+    image_sizes : CSV file of the images' sizes; from the headers of the images when left out
+
+    Raises
+    ------
+    DataError : a path, a file or a row that is not what it should be
+    """
+    data = yolo_data.find(path, split, image_sizes)
+    width, height = _sizes(data, image_sizes)
+    images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
+    there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
+    lines = label_files.read([data.labels[i] for i in there])
+    owner = np.array(there, dtype=np.int32)[lines.file]
+    rows = _rows(lines, data.keypoints, scored=False)
+    fractions = rows.fractions
+    _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
+    classes = _classes(lines, rows.label, None if data.names is None else len(data.names))
+    boxes, table_format = geometry.in_table(
+        fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
+    )
+    if data.names is None:
+        ids = np.unique(classes)
+        categories = Categories(ids, tuple(map(str, ids.tolist())))
+    else:
+        categories = Categories(np.arange(len(data.names)), data.names)
+    notes = [*data.notes, *_notes(path, lines, rows), *_repeats(path, lines)]
+    return Truth(
+        images,
+        categories,
+        image=place[owner],
+        label=np.searchsorted(categories.ids, classes).astype(np.int32),
+        boxes=boxes,
+        roles={},
+        attributes={"area": geometry.areas(boxes, table_format)},
+        box_format=table_format,
+        family="coco",
+        split=data.name,
+        source=shown(path),
+        notes=tuple(notes),
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """A folder of labels with confidence (or one with a folder ``labels``), or predictions.json.
+
+    Raises
+    ------
+    DataError : a file or a row that is not what it should be, images that the truth lacks
+    """
+    if not path.is_dir():
+        return yolo_json.read_detections(path, truth, policy)
+    folder = path
+    if not any(path.glob("*.txt")) and (path / "labels").is_dir():
+        folder = path / "labels"
+    files = [file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES]
+    if not files:
+        raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
+    lines = label_files.read(files)
+    rows = _rows(lines, None, scored=True)
+    _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
+    classes = _classes(lines, rows.label, None)
+    stems = lines.stems()
+    image = joining.images_by_stem(truth, stems, shown(path))
+    boxes, table_format = geometry.in_table(
+        rows.fractions,
+        "normalized cxcywh",
+        sizes=geometry.sizes_of(truth, image),
+        place=lines.place,
+    )
+    detections = joining.joined(
+        truth,
+        image,
+        _labels(path, folder, truth, classes, policy),
+        boxes,
+        rows.score,
+        box_format=table_format,
+        origin=joining.Origin(shown(path), lines.place, stems, classes),
+        policy=policy,
+    )
+    return replace(detections, notes=(*detections.notes, *_notes(path, lines, rows)))
+
+
+def _labels(
+    path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
+) -> NDArray[np.int32]:
+    """Positions of classes that count from 0; -1 where the truth has none."""
+    if policy.class_names is not None or yolo_json.counts_from_zero(truth):
+        return joining.classes_by_id(truth, classes, shown(path), policy)
+    names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
+    if not names_files:
+        first = truth.categories.ids[0] if len(truth.categories) else "none"
+        raise DataError(
+            shown(path),
+            f"classes count from 0, but those of {truth.source} have ids from {first}: which is "
+            "which is not said",
+            "give --class-names FILE, read the truth from the data.yaml, or put the names into "
+            "classes.txt in this folder, one a line",
+        )
+    names = yolo_data.names_in(names_files[0])
+    place = joining.classes_by_id(truth, list(names), shown(names_files[0]))
+    known = np.append(place, np.int32(-1))
+    return known[np.minimum(classes, len(names))]
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
+    if path is None:
+        return image_sizes.from_headers(split.images)
+    names = [(image.name, image.stem, str(image)) for image in split.images]
+    return image_sizes.from_csv(path, names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What n rows say: their class, center and size in fractions, score; how many are no boxes."""
+
+    label: NDArray[np.float64]
+    fractions: NDArray[np.float64]
+    score: NDArray[np.float64]
+    polygons: int
+    keypoints: int
+
+
+def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _Rows:
+    """The rows of label files.
+
+    Raises
+    ------
+    DataError : a row that is neither a box, a polygon nor keypoints, or not of numbers
+    """
+    count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
+    table = np.empty((len(count), BOX + 1))
+    kinds = {"boxes": 0, "polygons": 0, "keypoints": 0}
+    for n in np.unique(count).tolist():
+        rows = np.flatnonzero(count == n)
+        some = lines if len(rows) == len(count) else lines.take(rows)
+        kind = _kind(some, n, keypoints, scored, alone=len(rows) == len(count) > 1)
+        kinds[kind] += len(rows)
+        names = [*WORDS, *(f"number {i}" for i in range(BOX + 1, n + 1))]
+        if kind == "polygons":
+            names = ["class", *(f"{'xy'[i % 2]} of point {i // 2 + 1}" for i in range(n - 1))]
+        values = some.numbers([*names, "score"] if scored else names)
+        table[rows, 0], table[rows, BOX] = values[:, 0], values[:, -1]
+        if kind == "polygons":
+            points = values[:, 1:n].reshape(len(rows), -1, 2)
+            low, high = points.min(axis=1), points.max(axis=1)
+            table[rows, 1:BOX] = np.hstack([(low + high) / 2, high - low])
+        else:
+            table[rows, 1:BOX] = values[:, 1:BOX]
+    label, fractions, score = table[:, 0], table[:, 1:BOX], np.ascontiguousarray(table[:, BOX])
+    return _Rows(label, fractions, score, kinds["polygons"], kinds["keypoints"])
+
+
+def _kind(
+    lines: Lines, n: int, keypoints: tuple[int, int] | None, scored: bool, *, alone: bool
+) -> str:
+    """What rows of n words, without a score, are."""
+    if n == BOX:
+        return "boxes"
+    if keypoints is not None and n == BOX + keypoints[0] * keypoints[1]:
+        return "keypoints"
+    polygon, pose = n >= SHORTEST_POLYGON and n % 2 == 1, n > BOX and (n - BOX) % 3 == 0
+    if scored and polygon and pose and alone:
+        raise DataError(
+            lines.place(0),
+            f"{n + 1} columns may be a polygon or keypoints",
+            "give predictions.json, or write the boxes alone",
+        )
+    if polygon:
+        return "polygons"
+    if scored and pose:
+        return "keypoints"
+    what = f"{n + scored} columns: {text.short(' '.join(lines.words[0]))}"
+    if scored and n + 1 == BOX:
+        raise DataError(
+            lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"
+        )
+    if not scored and n == SCORED:
+        raise DataError(
+            lines.place(0),
+            f"{what}; the last would be a confidence, which a truth does not have",
+            "give the labels of the data set, not those of a detector",
+        )
+    if not scored and pose:
+        shape = "no kpt_shape" if keypoints is None else f"kpt_shape {list(keypoints)}"
+        raise DataError(
+            lines.place(0),
+            f"{n} columns would be keypoints, but there is {shape}",
+            "write kpt_shape: [points, 3] into data.yaml",
+        )
+    raise DataError(lines.place(0), what, FOR_DETECTIONS if scored else FOR_TRUTH)
+
+
+def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, fix: str) -> None:
+    bad = (fractions < -most) | (fractions > 1 + most)
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise DataError(
+            f"{lines.place(row)}, {WORDS[1 + column]}",
+            f"{fractions[row, column]:g} is no fraction of the image",
+            fix,
+        )
+
+
+def _classes(
+    lines: Lines, numbers: NDArray[np.float64], n_classes: int | None
+) -> NDArray[np.int64]:
+    """(n,) classes, whole numbers from 0."""
+    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= 2**31)
+    if n_classes is not None:
+        bad |= numbers >= n_classes
+    if bad.any():
+        row = int(np.argmax(bad))
+        known = f"the names are of 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
+        raise DataError(f"{lines.place(row)}, class", f"no class {numbers[row]:g}", known)
+    return numbers.astype(np.int64)
+
+
+def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
+    if rows.polygons:
+        text = "rows are polygons: the boxes around them are taken"
+        yield Note("polygon", text, rows.polygons, shown(path))
+    if rows.keypoints:
+        text = "rows have keypoints: their boxes alone are taken"
+        yield Note("keypoints", text, rows.keypoints, shown(path))
+
+
+def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
+    """A note of the objects of a truth that are there again."""
+    owners = lines.file.tolist()
+    different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
+    twice = len(lines.words) - len(different)
+    if twice:
+        text = "rows are there again in the same file: each is a box (Ultralytics drops them)"
+        yield Note("row-twice", text, twice, shown(path))

@@ -1,0 +1,1 @@
+"""PASCAL VOC: annotation XML and comp4 text."""

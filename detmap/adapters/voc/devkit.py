@@ -1,0 +1,239 @@
+"""PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
+
+Boxes stay as they are written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.voc import annotation_xml as voc_xml
+from detmap.adapters.voc import folder_layout as voc_layout
+from detmap.adapters.voc import result_files as voc_files
+from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.adapters.voc.folder_layout import folder_with as folder_with
+from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
+from detmap.base.open_files import shown
+from detmap.base.parallel import in_order
+from detmap.errors import DataError, few
+from detmap.tables import Categories, Detections, Images, Note, Truth
+
+
+def read_truth(path: Path, split: str | None = None) -> Truth:
+    """A VOC folder: ``Annotations/*.xml`` of the images that ``ImageSets/Main/<split>.txt`` lists,
+    or a folder of XML in another layout (`detmap.adapters.voc.folder_layout`).
+
+    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of
+    the lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An
+    object's area is that of its box.
+
+    Raises
+    ------
+    DataError : a folder, list or file that is missing or broken, an object without a box, a
+        negative size
+    """
+    layout = voc_layout.find(path, split)
+    root, stems = layout.root, layout.stems
+    objects, year = scan_pages(root, layout.files) or decode_pages(root, layout.files)
+    names = sorted({*objects.name, *layout.classes})
+    label_of = {name: label for label, name in enumerate(names)}
+    odd = ~(objects.size > 0) & ~np.isnan(objects.size)
+    width, height = np.ascontiguousarray(np.where(odd, np.nan, objects.size).T)
+    x1, y1, x2, y2 = objects.boxes.T
+    return Truth(
+        Images(np.array(stems, dtype=str), tuple(stems), width, height),
+        Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
+        image=objects.page,
+        label=np.array([label_of[name] for name in objects.name], dtype=np.int32),
+        boxes=objects.boxes,
+        roles={"difficult": objects.difficult > 0},
+        attributes={"area": (x2 - x1 + 1) * (y2 - y1 + 1)},
+        box_format="voc",
+        family="voc",
+        year=year,
+        split=layout.split,
+        source=shown(root),
+        notes=(*layout.notes, *_truth_notes(root, objects, int(odd.any(axis=1).sum()))),
+    )
+
+
+def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple[Note, ...]:
+    notes = [
+        (
+            "difficult-missing",
+            "objects do not say whether they are difficult: read as 0",
+            int((objects.difficult < 0).sum()),
+        ),
+        (
+            "image-size-odd",
+            "images give a width or height that is not above 0: taken as not given",
+            odd_sizes,
+        ),
+        ("element-repeated", "XML elements are there again with the same content", objects.repeats),
+    ]
+    return tuple(Note(code, text, count, shown(root)) for code, text, count in notes if count)
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1
+    y1 x2 y2``.
+
+    Source: the VOC devkit's detection results format. Files are read in order of their names; equal
+    scores of a class keep the order of their lines.
+
+    Raises
+    ------
+    DataError : no such files, a class that the truth does not have, a line that is not six columns,
+        images that the truth lacks
+    """
+    policy.refuse_class_names(shown(path))
+    files, notes = voc_files.find(path, truth, policy)
+    detections = scan_files(path, files, truth) or decode_files(path, files, truth, policy)
+    given = {label for _, label in files}
+    detections = replace(detections, notes=(*detections.notes, *notes))
+    missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
+    if not missing:
+        return detections
+    text = f"classes have no file, so no detections: {few(missing)}"
+    return replace(
+        detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
+    )
+
+
+# --- two lanes ------------------------------------------------------------------------------------
+
+
+def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
+    """The fast lane of annotation files: their objects and the year; None where a file is
+    handed back.
+    """
+    objects = voc_scan.scan_pages(files)
+    if objects is None:
+        return None
+    return objects, voc_layout.year_of(root, voc_xml.read_page(files[0]).folder)
+
+
+def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
+    """The reference lane of annotation files: every legal file, and every error."""
+    pages = [voc_xml.read_page(file) for file in files]
+    objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
+    return voc_scan.Objects(
+        np.array([(page.width, page.height) for page in pages]),
+        np.array([p for p, _ in objects], dtype=np.int32),
+        [obj.name for _, obj in objects],
+        np.array([obj.box for _, obj in objects], dtype=np.float64).reshape(-1, 4),
+        np.array(
+            [-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8
+        ),
+        sum(page.repeats for page in pages),
+    ), voc_layout.year_of(root, pages[0].folder)
+
+
+def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
+    """The fast lane of detection files: None where they are small, or one is handed back."""
+    size = sum(file.stat().st_size for file, _ in files)
+    strange = any(label < 0 for _, label in files)
+    if truth.family != "voc" or size < voc_scan.LEAST_SIZE or strange:
+        return None
+    stems = voc_scan.stems_table(truth.images.stems)
+    columns = []
+    for (_, label), rows in zip(
+        files, in_order(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True
+    ):
+        if rows is None:
+            return None
+        columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
+    labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return joining.joined(
+        truth,
+        image,
+        labels,
+        boxes,
+        score,
+        box_format="voc",
+        origin=joining.Origin(shown(path), str),
+    )
+
+
+def decode_files(
+    path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
+) -> Detections:
+    """The reference lane of detection files: every legal file, and every error."""
+    columns, places, classes = [], [], []
+    for file, label in files:
+        lines, names, numbers = _lines(file)
+        columns.append((names, np.full(len(names), label, dtype=np.int32), numbers))
+        places.append((file, lines))
+        classes += [file.name] * len(names)
+    named = [name for names, _, _ in columns for name in names]
+    labels = np.concatenate([label for _, label, _ in columns])
+    numbers = np.concatenate([values for _, _, values in columns])
+
+    def place(row: int) -> str:
+        file, line = [(file, line) for file, lines in places for line in lines][row]
+        return f"{file}: line {line}, image"
+
+    image = joining.images_by_stem(truth, named, str(path))
+    return joining.joined(
+        truth,
+        image,
+        labels,
+        np.ascontiguousarray(numbers[:, 1:]),
+        np.ascontiguousarray(numbers[:, 0]),
+        box_format="voc",
+        origin=joining.Origin(shown(path), place, named, classes),
+        policy=policy,
+    )
+
+
+# --- detections -----------------------------------------------------------------------------------
+
+
+def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
+    """Line numbers, image names and (n, 5) score, x1, y1, x2, y2 of one file."""
+    rows = list(text.lines(file))
+    for line, words in rows:
+        if len(words) != 6:
+            raise DataError(
+                f"{file}: line {line}",
+                f"{len(words)} columns: {' '.join(words)[:60]!r}",
+                "a line is: image score x1 y1 x2 y2",
+            )
+    try:
+        table = [text.numbers(words[1:]) for _, words in rows]
+    except ValueError:
+        raise _not_a_number(file, rows) from None
+    numbers = np.array(table, dtype=np.float64).reshape(-1, 5)
+    if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
+        raise _not_a_number(file, rows)
+    negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
+    if negative.any():
+        line, words = rows[int(np.argmax(negative))]
+        raise DataError(
+            f"{file}: line {line}",
+            f"box {' '.join(words[2:])} has a negative width or height",
+            "boxes are x1 y1 x2 y2, the last pixel not before the first",
+        )
+    return [line for line, _ in rows], [words[0] for _, words in rows], numbers
+
+
+def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:
+    for line, words in rows:
+        for column, word in zip(("score", "x1", "y1", "x2", "y2"), words[1:], strict=True):
+            number = text.number(word)
+            most = sys.float_info.max if column == "score" else joining.MAX_PIXEL
+            if number is None or not abs(number) <= most:
+                return DataError(
+                    f"{file}: line {line}, {column}",
+                    f"{text.short(word)} is not a finite number",
+                    "write a plain number",
+                )
+    raise AssertionError("called for a file whose numbers are all finite")

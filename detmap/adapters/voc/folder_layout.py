@@ -1,0 +1,238 @@
+"""Where a folder keeps VOC annotations, and of which images.
+
+- the devkit: ``Annotations`` and lists in ``ImageSets/Main``; ``test`` where there is one, else
+  ``val``, else the only list there is (CVAT writes ``default``); without lists every annotation
+- ``Annotations`` of such a folder itself, which is read as the folder
+- a folder of XML, beside the images or not (LabelImg): every annotation
+- ``train``, ``valid`` and ``test``, folders of XML beside the images (Roboflow)
+
+What was not asked for is noted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from detmap.adapters import text_fields as text
+from detmap.adapters.joining import image_names
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Note
+
+SPLITS = ("test", "val", "valid", "train")
+"""Folders that Roboflow makes, in the order in which one is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The images of a split and their annotation files.
+
+    Parameters
+    ----------
+    root : the folder, for messages
+    split : its name; "" where there are no lists
+    stems : of the images, ascending
+    files : the annotation file of each
+    classes : that lists name
+    notes : what was chosen
+    """
+
+    root: Path
+    split: str
+    stems: list[str]
+    files: list[Path]
+    classes: set[str]
+    notes: tuple[Note, ...] = ()
+
+
+def looks(path: Path) -> int:
+    """Whether a folder looks like VOC annotations: 1 a folder, 2 XML is where it belongs."""
+    devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
+    return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
+
+
+def find(path: Path, split: str | None) -> Layout:
+    """The layout of a folder, and of the wanted split.
+
+    Raises
+    ------
+    DataError : no annotations, no such split, several to choose from
+    """
+    if path.name == "Annotations" and _lists(path.parent):
+        layout = _listed(path.parent, split)
+        text = "folder Annotations was given: read as the folder that it is in, with its lists"
+        note = Note("folder-above", text, 1, shown(path))
+        return _with(layout, note)
+    devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
+    if devkit:
+        root = folder_with(path, "Annotations")
+        if _lists(root) or split is not None:
+            return _listed(root, split)
+        return _every(root, root / "Annotations", "")
+    if _has_xml(path):
+        if split is not None:
+            what = f"split {split!r} given for a folder of XML files without lists"
+            raise DataError(shown(path), what, "leave it out, or give the folder of the split")
+        return _every(path, path, "")
+    folders = _split_folders(path)
+    if not folders:
+        for inner in ("ground-truth", "groundtruths"):  # Cartucho's, rafaelpadilla's
+            if (path / inner).is_dir():
+                folder_with(path, "Annotations", f"name {shown(path / inner)}")
+        folder_with(path, "Annotations")
+    if split is None:
+        split = next((name for name in SPLITS[:3] if name in folders), None)
+        split = next(iter(folders)) if split is None and len(folders) == 1 else split
+    named = {"val": "valid", "valid": "val"}.get(split or "", split)
+    chosen = split if split in folders else named
+    if chosen not in folders:
+        what = f"no folder {split}" if split else "neither test nor valid"
+        raise DataError(shown(path), what, f"name the split; there are {', '.join(folders)}")
+    return _every(path, path / str(chosen), str(chosen))
+
+
+def _every(root: Path, folder: Path, split: str) -> Layout:
+    """Every annotation file of a folder, also in folders below."""
+    files = sorted(folder.rglob("*.xml"))
+    if not files:
+        raise DataError(shown(folder), "no XML file", "give the folder that holds the annotations")
+    of = {file.relative_to(folder).with_suffix("").as_posix(): file for file in files}
+    for stem, file in of.items():
+        if shown(stem) != stem:
+            raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
+    stems = sorted(of)
+    text = "annotation files are taken, all of the folder: it has no list of images"
+    notes = [Note("images-unlisted", text, len(stems), shown(folder))]
+    images = {
+        file.relative_to(folder).with_suffix("").as_posix()
+        for file in folder.rglob("*")
+        if image_names.is_image(file.name)
+    }
+    bare = len(images - of.keys())
+    if bare:
+        text = "images of the folder have no annotation file: left out"
+        notes.append(Note("images-unannotated", text, bare, shown(folder)))
+    return Layout(root, split, stems, [of[stem] for stem in stems], set(), tuple(notes))
+
+
+def _listed(root: Path, split: str | None) -> Layout:
+    """The images that a list of ``ImageSets/Main`` names."""
+    lists = _lists(root)
+    notes: tuple[Note, ...] = ()
+    if split is None:
+        split = next((name for name in ("test", "val") if name in lists), None)
+        if split is None and len(lists) == 1:
+            split = lists[0]
+            text = f"list of images, {split}, is the only one: it was taken"
+            notes = (Note("split-only", text, 1, shown(root)),)
+    if split is None:
+        raise DataError(
+            str(root / "ImageSets" / "Main"),
+            "neither test.txt nor val.txt",
+            f"name the split; there are {', '.join(lists) or 'no lists at all'}",
+        )
+    stems = _stems(root, split, lists)
+    files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
+    return Layout(root, split, stems, files, _listed_classes(root, split), notes)
+
+
+def _with(layout: Layout, note: Note) -> Layout:
+    notes = (*layout.notes, note)
+    return Layout(layout.root, layout.split, layout.stems, layout.files, layout.classes, notes)
+
+
+def _has_xml(path: Path) -> bool:
+    return any(file.suffix.lower() == ".xml" for file in path.iterdir() if file.is_file())
+
+
+def _split_folders(path: Path) -> list[str]:
+    """Folders of a split that hold XML."""
+    return [name for name in SPLITS if (path / name).is_dir() and _has_xml(path / name)]
+
+
+def folder_with(
+    path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007"
+) -> Path:
+    """The folder that holds `content`: the given one,
+    or the only year inside a VOCdevkit folder.
+    """
+    if (path / content).is_dir():
+        return path
+    years = sorted(inner for inner in path.iterdir() if (inner / content).is_dir())
+    if len(years) == 1:
+        return years[0]
+    if years:
+        raise DataError(
+            str(path),
+            f"holds {len(years)} data sets: {', '.join(inner.name for inner in years)}",
+            f"name one, such as {years[0]}",
+        )
+    raise DataError(str(path), f"no folder {content}", fix)
+
+
+def _lists(root: Path) -> list[str]:
+    """The lists of images; those with an underscore are of a class, unless there is no other."""
+    names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
+    splits = [name for name in names if "_" not in name]
+    return splits or (names if len(names) == 1 else [])
+
+
+def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
+    """The split's image stems, ascending."""
+    file = root / "ImageSets" / "Main" / f"{split}.txt"
+    if not file.exists():
+        fix = f"there are {', '.join(lists) or 'no lists at all'}"
+        raise DataError(str(file), "no such split", fix)
+    line_of: dict[str, int] = {}
+    for line, words in text.lines(file):
+        name = words[0]
+        if name.startswith('"') and " ".join(words).count('"') >= 2:  # with spaces, as CVAT has it
+            name = " ".join(words).split('"')[1]
+        if not _is_inside(name):
+            raise DataError(
+                f"{file}: line {line}",
+                f"image {name!r} is not the name of a file in Annotations",
+                "name images by file stem, such as 000001",
+            )
+        if name in line_of:
+            raise DataError(
+                f"{file}: line {line}",
+                f"image {name} is listed twice, first in line {line_of[name]}",
+                "list every image once",
+            )
+        line_of[name] = line
+    if not line_of:
+        raise DataError(str(file), "lists no image", "a split has one file stem a line")
+    return sorted(line_of)
+
+
+def _is_inside(stem: str) -> bool:
+    """Whether a stem names a file in its folder, or in one below, on every system."""
+    paths = PurePosixPath(stem), PureWindowsPath(stem)
+    named = all(not path.anchor and ".." not in path.parts for path in paths)
+    return named and all(character >= " " and character != "\x7f" for character in stem)
+
+
+def _listed_classes(root: Path, split: str) -> set[str]:
+    files = (root / "ImageSets" / "Main").glob(f"*_{split}.txt")
+    return {readable(file).stem.removesuffix(f"_{split}") for file in files}
+
+
+def readable(file: Path) -> Path:
+    """The same file, whose name holds the name of a class."""
+    if shown(file.name) != file.name:
+        raise DataError(shown(file), "a class name that is not UTF-8", "rename the file")
+    return file
+
+
+def year_of(root: Path, folder: str) -> int:
+    """The year in the folder's name, or in the
+    annotations' own folder field; 0 where neither says.
+    """
+    for name in (root.absolute().name, root.resolve().name, folder):
+        match = re.fullmatch(r"VOC([0-9]{4})", name)
+        if match:
+            return int(match.group(1))
+    return 0

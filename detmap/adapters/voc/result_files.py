@@ -1,0 +1,114 @@
+"""Which files of a folder hold VOC detections, and of which class: ``comp4_det_<split>_<class>`` as
+the devkit has them, ``det_<split>_<class>``, or ``<class>`` alone, all with ``.txt``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining.unknown_policy import Policy
+from detmap.adapters.voc.folder_layout import readable
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Note, Truth
+
+_BEFORE = re.compile(r"^(?:comp[0-9]+(?:_.+?)?_)?det_")
+DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.txt")
+
+
+def looks(path: Path) -> int:
+    """How a folder looks: 1 a folder, 3 a file is called as the devkit calls it, whatever is in
+    it.
+    """
+    return 3 if any(DETECTION_FILE.fullmatch(file.name) for file in path.glob("*.txt")) else 1
+
+
+def find(
+    path: Path, truth: Truth, policy: Policy
+) -> tuple[list[tuple[Path, int]], tuple[Note, ...]]:
+    """The detection files of the truth's split, with the class that each is about; -1 where the
+    truth lacks it and it shall be dropped; and a note where they are of another split.
+    """
+    files = sorted(readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
+    if not files and are_of_classes(path, truth):
+        return _by_class(path, truth, policy), ()
+    if not files:
+        raise DataError(
+            str(path),
+            "no files such as comp4_det_test_aeroplane.txt",
+            "a folder of VOC detections has one text file a class",
+        )
+    listed: list[tuple[Path, str, int]] = []
+    strange: list[tuple[Path, str]] = []
+    for file in files:
+        tail = _BEFORE.sub("", file.name, count=1).removesuffix(".txt")
+        fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
+        if fitting:
+            cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
+            best = max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))
+            listed.append((file, *best))
+            continue
+        own = truth.split and tail.startswith(f"{truth.split}_")
+        split = truth.split if own else tail.partition("_")[0]
+        listed.append((file, split, -1))
+        strange.append((file, tail.removeprefix(f"{split}_")))
+    splits = sorted({split for _, split, _ in listed})
+    wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
+    chosen = [(file, label) for file, split, label in listed if split == wanted]
+    if strange and policy.unknown == "error":
+        raise _unknown_class(strange, truth)
+    if not chosen:
+        lacking = f", not of {truth.split}" if truth.split else ""
+        raise DataError(
+            str(path),
+            f"holds detections of the splits {', '.join(splits)}{lacking}",
+            "give a folder with the files of the truth's split only",
+        )
+    seen: dict[int, Path] = {}
+    for file, label in chosen:
+        if label in seen and label >= 0:
+            raise DataError(
+                str(file),
+                f"a second file for class {truth.categories.names[label]}, "
+                f"beside {seen[label].name}",
+                "keep the files of one detector in a folder",
+            )
+        seen[label] = file
+    if truth.split and wanted != truth.split:
+        text = f"files are of the split {wanted}, and the truth is {truth.split}"
+        return chosen, (Note("split-other", text, len(chosen), shown(path)),)
+    return chosen, ()
+
+
+def are_of_classes(path: Path, truth: Truth) -> bool:
+    """Whether text files are called by nothing but a class: most are one, and none is an image."""
+    stems = {file.stem for file in path.glob("*.txt")}
+    known = stems & set(truth.categories.names)
+    return 2 * len(known) > len(stems) and not (stems - known) & set(truth.images.stems)
+
+
+def _by_class(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
+    """The files ``<class>.txt``."""
+    label = {name: i for i, name in enumerate(truth.categories.names)}
+    files = sorted(readable(file) for file in path.glob("*.txt"))
+    strange = [(file, file.stem) for file in files if file.stem not in label]
+    if strange and policy.unknown == "error":
+        raise _unknown_class(strange, truth)
+    return [(file, label.get(file.stem, -1)) for file in files]
+
+
+def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:
+    """The error on files of classes that the truth lacks."""
+    file, name = strange[0]
+    n = len(strange)
+    others = f"; in all {n} files are of classes that it lacks: " if n > 1 else ""
+    return DataError(
+        str(file),
+        f"class {name!r} is not in {truth.source}"
+        f"{others}{few(name for _, name in strange) if n > 1 else ''}",
+        f"{unknown.nearest(name, truth.categories.names)}the classes are "
+        f"{few(truth.categories.names)}; remove the file, list the class in "
+        f"ImageSets/Main/<class>_<split>.txt, or {unknown.FLAG}",
+    )

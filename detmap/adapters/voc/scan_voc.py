@@ -1,0 +1,149 @@
+"""The fast lane for simple VOC files: compiled scanners over the bytes of all annotation files, and
+of each text file.
+
+Each function returns exactly what `detmap.adapters.voc.devkit` would read, or None where it does not
+understand a file; then that module, the authority on every legal file and every error, reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining.join import MAX_PIXEL
+from detmap.adapters.voc import annotation_xml as voc_xml
+from detmap.base import open_files as opening
+from detmap.base.parallel import in_order
+
+LEAST_FILES = 64  # fewer annotation files are not worth it
+LEAST_SIZE = 1 << 16  # of a text file
+SHORTEST_OBJECT = 100  # bytes of XML
+SHORTEST_LINE = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Objects:
+    """The objects of P annotation files, in order.
+
+    Parameters
+    ----------
+    size : (P, 2) float64, width and height of each image; NaN where missing
+    page : (n,) int32, the file of each object
+    name : n class names
+    boxes : (n, 4) float64
+    difficult : (n,) int8, -1 where the flag is missing
+    repeats : how many elements were there again with the same content
+    """
+
+    size: NDArray[np.float64]
+    page: NDArray[np.int32]
+    name: list[str]
+    boxes: NDArray[np.float64]
+    difficult: NDArray[np.int8]
+    repeats: int = 0
+
+
+def scan_pages(files: Sequence[Path]) -> Objects | None:
+    """The objects of annotation files, or None where the other lane shall read them."""
+    from detmap.kernels.scanning import voc_scan as scan
+
+    if len(files) < LEAST_FILES:
+        return None
+    batches = [files[i : i + 512] for i in range(0, len(files), 512)]
+    try:
+        texts = [text for batch in in_order(_read_all, batches) for text in batch]
+    except opening.UnreadableError:
+        return None
+    data = b"".join(texts)
+    text = np.frombuffer(data, dtype=np.uint8)
+    off = np.concatenate([[0], np.cumsum([len(page) for page in texts])]).astype(np.int64)
+    capacity = len(data) // SHORTEST_OBJECT + 1
+    pages = scan.Pages(
+        np.empty((len(files), 2)),
+        np.empty(capacity, dtype=np.int32),
+        np.empty((capacity, 2), dtype=np.int64),
+        np.empty((capacity, 4)),
+        np.empty(capacity, dtype=np.int8),
+    )
+    open_tags = scan.OpenTags(
+        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    )
+    n = scan.scan_pages(text, off, pages, open_tags)
+    if n < 0 or not _good(pages.box[:n]):
+        return None
+    name = [data[begin:end].decode("ascii") for begin, end in pages.name[:n].tolist()]
+    return Objects(pages.size, pages.page[:n], name, pages.box[:n], pages.difficult[:n])
+
+
+def stems_table(stems: Sequence[str]) -> Any:
+    """The image stems in the form that `scan_lines` looks them up in."""
+    from detmap.kernels.scanning import voc_scan as scan
+
+    spelled = [stem.encode() for stem in stems]
+    off = np.concatenate([[0], np.cumsum([len(stem) for stem in spelled])]).astype(np.int64)
+    size = 1 << (2 * len(stems)).bit_length()
+    table = scan.Stems(
+        np.frombuffer(b"".join(spelled), dtype=np.uint8), off, np.empty(size, dtype=np.int32)
+    )
+    scan.fill_table(table)
+    return table
+
+
+def scan_lines(
+    file: Path, stems: Any
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Image positions, scores and boxes of one text file, or None where the other lane shall
+    read it.
+    """
+    from detmap.kernels.scanning import voc_scan as scan
+
+    try:
+        data = opening.read_bytes(file)
+    except opening.UnreadableError:
+        return None
+    capacity = len(data) // SHORTEST_LINE + 1
+    image, score, boxes = (
+        np.empty(capacity, dtype=np.int32),
+        np.empty(capacity),
+        np.empty((capacity, 4)),
+    )
+    n = scan.scan_lines(np.frombuffer(data, dtype=np.uint8), stems, image, score, boxes)
+    if n < 0 or not _good(boxes[:n]):
+        return None
+    return image[:n], score[:n], boxes[:n]
+
+
+def _good(boxes: NDArray[np.float64]) -> bool:
+    """Whether every box is legal."""
+    sized = (boxes[:, 2:] - boxes[:, :2] + 1 >= 0).all()
+    return bool(sized and (np.abs(boxes) <= MAX_PIXEL).all())
+
+
+def _read_all(files: Sequence[Path]) -> list[bytes]:
+    return [opening.read_bytes(file, most=voc_xml.LARGEST) for file in files]
+
+
+def read_nothing() -> None:
+    """Use every kernel of the fast lane once, on an empty text."""
+    from detmap.kernels.scanning import voc_scan as scan
+
+    text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
+    scan.scan_lines(
+        text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4))
+    )
+    pages = scan.Pages(
+        size,
+        np.empty(0, dtype=np.int32),
+        np.empty((0, 2), dtype=np.int64),
+        np.empty((0, 4)),
+        np.empty(0, dtype=np.int8),
+    )
+    open_tags = scan.OpenTags(
+        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    )
+    scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, open_tags)

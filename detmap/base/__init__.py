@@ -1,0 +1,1 @@
+"""What every package uses: files, arguments, immutable arrays, memory, threads."""

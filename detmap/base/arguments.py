@@ -1,0 +1,151 @@
+"""What callers hand in as columns: ids, numbers and flags, read as what they mean or refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.base import column_checks as checks
+from detmap.errors import DataError
+
+MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
+
+MOST = 1e100
+"""No number that is given as a threshold or a weight is larger, so that its square is a number."""
+
+
+def ids(where: str, values: ArrayLike) -> NDArray[Any]:
+    """(n,) int64 or str ids; floats only where they are whole numbers.
+
+    Raises
+    ------
+    DataError : another shape, numbers and strings mixed, anything that is neither, what numpy would
+        shorten
+    """
+    array = _array(where, values)
+    if array.ndim != 1:
+        raise DataError(where, f"shape {array.shape} where (n,) is needed", "one id a row")
+    if array.size == 0:
+        return array.astype(np.int64) if array.dtype.kind in "iuf" else np.zeros(0, dtype=np.int64)
+    listed = values if isinstance(values, list | tuple) else None
+    if listed is None and array.dtype.kind == "O":
+        listed = array.tolist()
+    if listed is not None and any(isinstance(each, str) for each in listed):
+        strange = next((i for i, each in enumerate(listed) if not isinstance(each, str)), None)
+        if strange is not None:
+            what = f"{listed[strange]!r} among strings"
+            raise DataError(f"{where}[{strange}]", what, "use one kind of ids")
+        return checks.id_array(where, listed)
+    if array.dtype.kind == "U":
+        if array.dtype.itemsize > 4 * checks.MAX_ID:
+            what = f"ids of up to {array.dtype.itemsize // 4} characters"
+            raise DataError(where, what, f"an id has at most {checks.MAX_ID}")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind not in "iuf" or any(isinstance(each, bool) for each in listed or ()):
+        raise DataError(where, f"dtype {array.dtype}", "ids are whole numbers or strings")
+    if array.dtype.kind != "i":
+        broken = np.logical_or(array != np.floor(array), ~(np.abs(array) < 2.0**63))
+        refuse_first(where, array, broken, "is not a whole number of 64 bits")
+    return array.astype(np.int64, copy=False)
+
+
+def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
+    """An array of float64, of any shape; strings, complex and masked numbers are none."""
+    array = _array(where, values)
+    if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(where, str(error), "give an array of numbers") from None
+    if array.dtype.kind not in "fiub":
+        raise DataError(where, f"could not convert {array.dtype} to numbers", "give numbers")
+    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:
+    """A real number that is not NaN, nor larger than `most`.
+
+    Raises
+    ------
+    DataError : anything else
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    try:
+        real_number = float(value) if real else math.nan
+    except OverflowError:
+        real_number = math.nan
+    if not abs(real_number) <= most:
+        raise DataError(where, f"{value!r:.60}", fix)
+    return real_number
+
+
+def fraction(where: str, value: Any) -> float:
+    """A number from 0 to 1.
+
+    Raises
+    ------
+    DataError : anything else
+    """
+    share = number(where, value)
+    if not 0 <= share <= 1:
+        raise DataError(where, f"{value!r}", "a fraction in [0, 1]")
+    return share
+
+
+def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
+    """An array of bool, from booleans or from 0 and 1."""
+    array = _array(where, values)
+    if array.dtype.kind not in "biuf":
+        raise DataError(where, f"dtype {array.dtype}", "flags are booleans, or 0 and 1")
+    bad = (array != 0) & (array != 1)
+    if bad.any():
+        refuse_first(where, array.ravel(), bad.ravel(), "is no flag", "flags are 0 or 1")
+    return array.astype(bool)
+
+
+def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
+    """(m,) positions from 0 to n - 1, ascending, each once."""
+    array = ids(where, values)
+    good = array.dtype.kind == "i"
+    if good and ((array < 0) | (array >= n)).any():
+        what = f"no position {array[(array < 0) | (array >= n)][0]}"
+        raise DataError(where, what, f"there are {n}, counted from 0")
+    if not good or (array[1:] <= array[:-1]).any():
+        raise DataError(where, "not ascending positions", "give whole numbers, each once")
+    return array
+
+
+def weights(where: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
+    """(n,) float64, how often each of n images counts: from 0 to a million."""
+    array = numbers(where, values)
+    if array.shape != (n,):
+        what = f"shape {array.shape} where ({n},) is needed"
+        raise DataError(where, what, "give one weight an image, in the order of image_ids")
+    bad = ~((array >= 0) & (array <= MOST_WEIGHT))
+    refuse_first(where, array, bad, "is no weight", f"weights go from 0 to {MOST_WEIGHT:.0e}")
+    return array
+
+
+def refuse_first(
+    where: str,
+    values: NDArray[Any],
+    bad: NDArray[np.bool_],
+    what: str,
+    fix: str = "correct or remove the row",
+) -> None:
+    """An error on the first bad row, if there is one."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(f"{where}[{row}]", f"{values[row].tolist()!r} {what}", fix)
+
+
+def _array(where: str, values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(where, "is masked", "leave the masked rows out")
+    try:
+        return np.asarray(values)
+    except Exception as error:  # whatever an object does that is asked for its numbers
+        raise DataError(where, str(error), "give an array, one row a box") from None

@@ -1,0 +1,172 @@
+"""What the columns of tables and of state have to be: looked at once, when a table is made.
+
+A column that fits comes back as one that nobody can change, which is a copy unless it is one
+already: what happens to an array that was handed in does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import memory
+from detmap.base.immutable import own
+from detmap.errors import DataError
+
+MAX_ROWS = 2**31 - 1
+MAX_PIXEL = 1e100
+"""No coordinate or side may be larger, so that no area overflows."""
+MAX_ID = 1000
+"""Characters of an image id: arrays of strings are as wide as the longest."""
+
+_FIX = "make the table by way of an adapter, or give it columns as its documentation has them"
+
+
+def refuse(where: str, what: str, fix: str = _FIX) -> NoReturn:
+    """The error on a column."""
+    raise DataError(where, what, fix)
+
+
+def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
+    """An array of exactly this type and shape, in one piece, the table's own.
+
+    Raises
+    ------
+    DataError : anything else: a list, a masked array, another byte order, a strided view
+    """
+    if type(array) is not np.ndarray:
+        refuse(where, f"a {type(array).__name__} where a numpy array is needed")
+    if array.dtype != dtype:
+        refuse(where, f"dtype {array.dtype.str} where {np.dtype(dtype)} is needed")
+    if array.shape != shape:
+        refuse(where, f"shape {array.shape} where {shape} is needed")
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned):
+        refuse(where, "not C-contiguous", "give np.ascontiguousarray(...) of it")
+    return own(array)
+
+
+def n_rows(array: Any) -> int:
+    """How many rows a column has; 0 for what is none, which `column` then refuses."""
+    return len(array) if type(array) is np.ndarray and array.ndim else 0
+
+
+def positions_in(where: str, array: Any, length: int, n: int) -> NDArray[np.int32]:
+    """(length,) int32 positions from 0 to n - 1."""
+    owned = column(where, array, np.int32, length)
+    if length and owned.view(np.uint32).max() >= n:
+        row = int(np.argmax(owned.view(np.uint32) >= n))
+        refuse(f"{where}[{row}]", f"position {owned[row]} where there are {n}")
+    return owned
+
+
+def offsets_of(where: str, array: Any, n_groups: int, length: int) -> NDArray[np.int64]:
+    """(n_groups + 1,) int64, ascending from 0 to the number of rows."""
+    owned = column(where, array, np.int64, n_groups + 1)
+    if owned[0] != 0 or owned[-1] != length:
+        refuse(where, f"from {owned[0]} to {owned[-1]} where 0 to {length} is needed")
+    if (owned[1:] < owned[:-1]).any():
+        refuse(where, "does not ascend")
+    return owned
+
+
+def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None:
+    """An error on the first number that is NaN, infinite, or beyond `most`.
+
+    The sum of squares looks at all numbers in one pass; where it is small, so is each of them.
+    """
+    flat = array.reshape(-1)
+    with np.errstate(all="ignore"):
+        if np.einsum("i,i", flat, flat) <= min(most * most, 1e300):
+            return
+        bad = ~(np.isfinite(flat) & (np.abs(flat) <= most))
+    if bad.any():
+        place = np.unravel_index(int(np.argmax(bad)), array.shape)
+        row = "".join(f"[{i}]" for i in place)
+        refuse(f"{where}{row}", f"{array[place]} is no finite number of reasonable size")
+
+
+def no_nan(where: str, array: NDArray[np.float64]) -> None:
+    """An error on the first NaN."""
+    with np.errstate(all="ignore"):
+        if not np.isnan(np.einsum("i,i", array, array)):
+            return
+    row = int(np.argmax(np.isnan(array)))
+    refuse(f"{where}[{row}]", "is NaN")
+
+
+def ascending(where: str, ids: NDArray[Any]) -> None:
+    """An error unless ids ascend, each once."""
+    bad = ids[1:] <= ids[:-1]
+    if bad.any():
+        row = int(np.argmax(bad)) + 1
+        what = f"{ids[row].item()!r} comes after {ids[row - 1].item()!r}"
+        refuse(f"{where}[{row}]", what, "ids ascend, and each is there once")
+
+
+def image_ids(where: str, ids: Any) -> NDArray[Any]:
+    """(I,) ids, int64 or strings of at most `MAX_ID` characters, ascending and unique."""
+    kind = ids.dtype.kind if type(ids) is np.ndarray else ""
+    if kind == "U" and not ids.dtype.isnative:
+        refuse(where, f"dtype {ids.dtype.str}", "give strings in the byte order of the machine")
+    if kind == "U" and ids.dtype.itemsize > 4 * MAX_ID:
+        longest = ids.dtype.itemsize // 4
+        refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
+    owned = column(where, ids, ids.dtype if kind == "U" else np.int64, n_rows(ids))
+    if kind == "U":
+        _unicode(where, owned)
+    ascending(where, owned)
+    return owned
+
+
+def _unicode(where: str, ids: NDArray[np.str_]) -> None:
+    """An error on the first id that is no text; bytes of a file name that are not UTF-8 may stand
+    in it as Python has them, U+DC80 to U+DCFF.
+    """
+    points = np.frombuffer(ids.tobytes(), np.uint32)
+    byte = (points >= 0xDC80) & (points <= 0xDCFF)
+    bad = (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF) & ~byte)
+    if bad.any():
+        row = int(np.argmax(bad)) // (ids.dtype.itemsize // 4)
+        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is none of Unicode")
+
+
+def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
+    """(n,) strings as an array, which is as wide as the longest.
+
+    Raises
+    ------
+    DataError : an id of more than `MAX_ID` characters, one that ends in NUL (numpy drops it, and
+    two
+        ids could become one), more than there is memory for
+    """
+    longest = max(map(len, values), default=0)
+    if longest > MAX_ID:
+        row = next(i for i, value in enumerate(values) if len(value) > MAX_ID)
+        what = f"{values[row][:20]!r}... has {len(values[row])} characters"
+        refuse(f"{where}[{row}]", what, f"an image id has at most {MAX_ID}")
+    for row, value in enumerate(values):
+        if value.endswith("\0"):
+            refuse(f"{where}[{row}]", f"{value!r} ends in NUL", "give an id without it")
+    memory.require(4 * longest * len(values), where, f"{len(values)} ids")
+    return np.array(values, dtype=str).reshape(len(values))
+
+
+def texts(where: str, values: Any, n: int | None = None) -> tuple[str, ...]:
+    """A tuple of n strings, of any number where None."""
+    if not isinstance(values, tuple) or not all(
+        issubclass(kind, str) for kind in {*map(type, values)}
+    ):
+        refuse(where, "not a tuple of strings")
+    if n is not None and len(values) != n:
+        refuse(where, f"{len(values)} strings where {n} are needed")
+    return values
+
+
+def notes(where: str, values: Any, kind: type) -> None:
+    """An error unless it is a tuple of notes."""
+    if not isinstance(values, tuple) or not all(isinstance(each, kind) for each in values):
+        refuse(where, "not a tuple of notes")

@@ -1,0 +1,175 @@
+"""A ``.npz`` file that is not believed: arrays by name, and a header of JSON.
+
+The sizes of all arrays are known, and compared with what they should be, with the size of the file
+and with the memory that is free, before any of them is inflated.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import atomic_files as files
+from detmap.base import memory
+from detmap.base import open_files as opening
+from detmap.errors import DataError
+
+MOST_HEADER = 64 << 20  # bytes of JSON
+RATIO = 1032
+"""Bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"."""
+SLACK = 4096  # bytes that the smallest member may have
+
+
+class Member(NamedTuple):
+    """An array that has not been read: where it lies, its type, its shape, and the bytes before
+    its numbers.
+    """
+
+    info: zipfile.ZipInfo
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    begin: int
+
+
+class Archive:
+    """The arrays of an open archive."""
+
+    def __init__(self, path: str, members: dict[str, Member], file: zipfile.ZipFile) -> None:
+        self.path, self.members, self.file = path, members, file
+
+    def place(self, name: str) -> str:
+        """How messages call an array."""
+        return f"{self.path}: {name}"
+
+    def length(self, name: str) -> int:
+        """How many rows an array has."""
+        return (*self.members[name].shape, 0)[0]
+
+    def require(self, name: str, dtype: Any, *shape: int) -> None:
+        """A `DataError` unless an array has this type and shape; a dtype of None stands for ids."""
+        member = self.members[name]
+        ids = member.dtype == np.int64 or (member.dtype.kind == "U" and member.dtype.isnative)
+        if not (ids if dtype is None else member.dtype == dtype):
+            wanted = "int64 or strings" if dtype is None else np.dtype(dtype).name
+            what = f"dtype {member.dtype.str} where {wanted} is needed"
+            raise DataError(self.place(name), what, WRITE_AGAIN)
+        if member.shape != shape:
+            what = f"shape {member.shape} where {shape} is needed"
+            raise DataError(self.place(name), what, WRITE_AGAIN)
+
+    def require_memory(self) -> None:
+        """A `DataError` where the arrays would not fit into memory."""
+        total = sum(member.info.file_size for member in self.members.values())
+        memory.require(2 * total, self.path, "reading its arrays")
+
+    def read(self, name: str) -> NDArray[Any]:
+        """An array, which nobody can change."""
+        info, dtype, shape, begin = self.members[name]
+        try:
+            with self.file.open(info) as stream:
+                stream.read(begin)
+                size = info.file_size - begin
+                content = stream.read(size)
+                if len(content) != size or stream.read(1):
+                    raise DataError(self.place(name), "is not as long as it says", WRITE_AGAIN)
+        except DataError:
+            raise
+        except Exception as error:  # zip and zlib fail in many ways
+            raise DataError(self.place(name), f"is damaged ({error})", WRITE_AGAIN) from None
+        if not size:
+            return np.zeros(shape, dtype=dtype)
+        return np.frombuffer(content, dtype=dtype).reshape(shape)
+
+    def read_json(self, name: str) -> Any:
+        """What an array of bytes says in JSON."""
+        if self.members[name].info.file_size > MOST_HEADER:
+            what = f"{self.members[name].info.file_size} bytes"
+            raise DataError(self.place(name), what, f"it has at most {MOST_HEADER}")
+        self.require(name, np.uint8, self.length(name))
+        try:
+            return json.loads(self.read(name).tobytes())
+        except (ValueError, RecursionError) as error:
+            raise DataError(self.place(name), f"is no JSON ({error})", WRITE_AGAIN) from None
+
+
+WRITE_AGAIN = "write it again"
+
+
+@contextmanager
+def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Archive]:
+    """An archive that has exactly these arrays, and those of `more` or none of them.
+
+    Raises
+    ------
+    DataError : not such a file, damaged, an array that is missing, strange or there twice, objects
+        in place of numbers, sizes that cannot be
+    """
+    shown = opening.shown(path)
+    content = opening.read_bytes(path)
+    try:
+        file = zipfile.ZipFile(io.BytesIO(content))
+    except Exception as error:  # a damaged directory fails in many ways
+        raise DataError(shown, f"not a readable file of matches ({error})", WRITE_AGAIN) from None
+    with file:
+        there: dict[str, zipfile.ZipInfo] = {}
+        for info in file.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name not in (*names, *more) or info.filename == name:
+                raise DataError(shown, f"has an unknown part {info.filename[:40]!r}", WRITE_AGAIN)
+            if name in there:
+                raise DataError(f"{shown}: {name}", "is there twice", WRITE_AGAIN)
+            there[name] = info
+        if not there.keys().isdisjoint(more):
+            names = [*names, *more]
+        for name in names:
+            if name not in there:
+                raise DataError(f"{shown}: {name}", "is missing", WRITE_AGAIN)
+        members = {name: _member(f"{shown}: {name}", file, there[name]) for name in names}
+        yield Archive(shown, members, file)
+
+
+def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    """What an array says of itself; its numbers stay where they are."""
+    if info.file_size > RATIO * info.compress_size + SLACK:
+        what = f"{info.compress_size} bytes that say they are {info.file_size}"
+        raise DataError(where, what, WRITE_AGAIN)
+    try:
+        with file.open(info) as stream:
+            version = np.lib.format.read_magic(stream)
+            readers = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }
+            shape, by_columns, dtype = readers[version](stream)
+            begin = stream.tell()
+    except Exception as error:  # zip, zlib and the array's header fail in many ways
+        raise DataError(where, f"is damaged ({error})", WRITE_AGAIN) from None
+    if dtype.hasobject:
+        raise DataError(where, "holds objects, which are not read", WRITE_AGAIN)
+    size = dtype.itemsize * math.prod(shape)
+    if by_columns or min(shape, default=0) < 0 or begin + size != info.file_size:
+        what = f"shape {shape} of {dtype.str} in {info.file_size - begin} bytes"
+        raise DataError(where, what, WRITE_AGAIN)
+    return Member(info, dtype, shape, begin)
+
+
+def write(path: str | Path, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays and a header; an older file stays until the new one is whole.
+
+    Raises
+    ------
+    DetmapError : the place is a folder or a device, or the system refuses
+    """
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    columns: dict[str, Any] = {"header": text, **arrays}
+    with files.replacing(path) as file:
+        np.savez_compressed(file, **columns)

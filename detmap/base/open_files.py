@@ -1,0 +1,231 @@
+"""Files are opened here: regular files only, whose size is known before anything is read.
+
+A pipe, a device, a socket, a folder or a circle of links in place of a file is an error at once,
+not a wait without end. A file that becomes shorter while it is read is an error too.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from detmap.base import memory
+from detmap.errors import DataError
+
+# A pipe without a writer would block already when it is opened. Flags that a system lacks are 0.
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+_PIECE = 1 << 24  # bytes that are unpacked at a time
+_PLENTY = 1 << 26  # bytes that any file may unpack to
+MOST_TIMES = 200  # as large as it is packed: JSON gets 5 to 50, what is made to harm 1000
+
+SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
+
+
+class UnreadableError(DataError):
+    """It cannot be read as a file."""
+
+
+class MissingFileError(UnreadableError):
+    """There is no such file."""
+
+
+class InputFile:
+    """A regular file that is read at given places, by several threads if need be.
+
+    Parameters
+    ----------
+    path : its name, for messages
+    descriptor : of the open file
+    size : bytes that it had when it was opened; what is appended later is not read
+    """
+
+    def __init__(self, path: str | Path, descriptor: int, size: int) -> None:
+        self.path, self.descriptor, self.size = path, descriptor, size
+        self._one_at_a_time = threading.Lock()  # only where a system cannot read at a place
+
+    def read(self, at: int, size: int) -> bytes:
+        """`size` bytes from `at` on, fewer only at the end of the file.
+
+        Raises
+        ------
+        UnreadableError : the file has become shorter, the system cannot read it
+        """
+        wanted = max(0, min(size, self.size - at))
+        try:
+            data = self._read(at, wanted)
+            while len(data) < wanted:  # an interrupted system call, or a network's short answer
+                more = self._read(at + len(data), wanted - len(data))
+                if not more:
+                    raise UnreadableError(
+                        shown(self.path),
+                        "became shorter while it was read",
+                        "read it again when nothing writes to it",
+                    )
+                data += more
+        except OSError as error:
+            raise _refused(self.path, error) from None
+        return data
+
+    def _read(self, at: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self.descriptor, size, at)
+        with self._one_at_a_time:
+            os.lseek(self.descriptor, at, os.SEEK_SET)
+            return os.read(self.descriptor, size)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[InputFile]:
+    """A regular file, open for reading.
+
+    Raises
+    ------
+    UnreadableError : no such file, not a file, not permitted; it says which
+    """
+    descriptor, size = _open(path)
+    try:
+        yield InputFile(path, descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def read_bytes(
+    path: str | Path, *, times: int = 1, what: str = "reading the file", most: int | None = None
+) -> bytes:
+    """All bytes of a regular file.
+
+    Parameters
+    ----------
+    path : the file
+    times : bytes of memory that a byte of the file takes until all is done
+    what : what is done with it, for the error where the memory is too small
+    most : bytes that such a file may have
+
+    Raises
+    ------
+    UnreadableError : no such file, not a file, not permitted, too large, it became shorter
+    DataError : it is larger than the memory that is free
+    """
+    descriptor, size = _open(path)
+    try:
+        if most is not None and size > most:
+            raise UnreadableError(
+                shown(path), f"has {size} bytes, where {most} are plenty", "check what it holds"
+            )
+        if size > SMALL:
+            memory.require(times * size, shown(path), what)
+        return InputFile(path, descriptor, size).read(0, size)
+    finally:
+        os.close(descriptor)
+
+
+def regular(path: str, flags: int) -> int:
+    """An `opener` for Python's own `open`, which then waits for no pipe; its errors stay as they
+    are.
+
+    Raises
+    ------
+    UnreadableError : a pipe, a device or a socket
+    """
+    descriptor = os.open(path, flags | _FLAGS)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return descriptor
+    os.close(descriptor)
+    raise _not_a_file(path, mode)
+
+
+def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file") -> bytes:
+    """All bytes of a regular file, unpacked where its name ends with .gz; else as `read_bytes`.
+
+    Raises
+    ------
+    UnreadableError : as `read_bytes`; not gzip, or it ends in the middle
+    DataError : what it holds is larger than the memory that is free
+    """
+    data = read_bytes(path, times=times, what=what)
+    if Path(path).suffix.lower() != ".gz":
+        return data
+    parts, total, size = [], 0, len(data)
+    fix = "write or copy the file again"
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            try:
+                part = member.decompress(data, _PIECE)
+            except zlib.error as error:
+                raise UnreadableError(shown(path), f"not gzip: {error}", fix) from None
+            data = member.unconsumed_tail
+            total += len(part)
+            if total > max(_PLENTY, MOST_TIMES * (size - len(data))):
+                what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
+                raise UnreadableError(shown(path), what, "unpack it, and check what it holds")
+            memory.require(times * total, shown(path), what)
+            parts.append(part)
+            if not part and not data and not member.eof:
+                raise UnreadableError(shown(path), "ends in the middle", fix)
+        data = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def shown(path: str | Path) -> str:
+    """A path as text for every terminal and file: bytes that are not UTF-8 in hexadecimal.
+
+    Raises
+    ------
+    DataError : it is no path
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise DataError("path", f"a {type(path).__name__}", "give the path of a file")
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _open(path: str | Path) -> tuple[int, int]:
+    """The descriptor of a regular file, and its size."""
+    shown(path)  # a number would be somebody's descriptor
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return descriptor, status.st_size
+    os.close(descriptor)
+    raise _not_a_file(path, status.st_mode)
+
+
+def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
+    kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
+    return UnreadableError(shown(path), f"{kind}, not a file", "give a file that holds the data")
+
+
+def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:
+    """The error for a path that the system does not open or read."""
+    if isinstance(error, FileNotFoundError):
+        return MissingFileError(shown(path), "no such file", "check the path")
+    if not isinstance(error, OSError):  # what Python says about a NUL
+        return UnreadableError(shown(path), f"not a path: {error}", "check the path")
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            return _not_a_file(path, mode)
+    except OSError:
+        pass
+    return UnreadableError(
+        shown(path), f"cannot be read: {error.strerror}", "check the path and its permissions"
+    )

@@ -1,0 +1,149 @@
+"""Results as a command prints them: tables, JSON, notes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from detmap.cli import streams
+from detmap.cli import uncertainty_tables as uncertainty
+from detmap.errors import DetmapError
+from detmap.output import RENDERERS, SUFFIXES
+from detmap.output.cell_text import or_none
+from detmap.output.table import Style, Table
+
+if TYPE_CHECKING:
+    from detmap.curves.operating_points import Operating
+    from detmap.results.result import Result
+
+TABLES = (
+    "metrics",
+    "integrators",
+    "classes",
+    "confidence",
+    "best-f1",
+    "at-precision",
+    "at-recall",
+    *uncertainty.TABLES,
+)
+"""The tables of a result, by which one of them can be asked for."""
+
+
+def write_result(
+    result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
+) -> int:
+    """Write a result as asked, and its notes to stderr."""
+    points, known = _operating(result, arguments), uncertainty.known(result, arguments)
+    if arguments.per_image is not None:
+        _write_images(result, arguments)
+    if arguments.plot is not None:
+        result.plot(arguments.plot, iou=arguments.iou)
+    if arguments.format == "json":
+        content = result.as_dict(iou=arguments.iou)
+        if arguments.integrators:
+            content["integrators"] = {
+                rule: {name: or_none(value) for name, value in row.items()}
+                for rule, row in result.integrators().items()
+            }
+        content |= {name.replace("-", "_"): each.as_dict() for name, (_, each) in points.items()}
+        if slices:
+            content["slices"] = {name: _in_short(each, arguments) for name, each in slices.items()}
+        known.write_into(content)
+        write_json(content, arguments)
+    else:
+        tables = result.tables(
+            iou=arguments.iou,
+            per_class=arguments.per_class or arguments.table == "classes",
+            integrators=arguments.integrators or arguments.table == "integrators",
+        )
+        below, tables[-1] = tables[-1].lines, replace(tables[-1], lines=())
+        tables += [each.table(name, title) for name, (title, each) in points.items()]
+        if slices:
+            from detmap.results import slices as slicing
+
+            tables.append(slicing.slice_table(slices, arguments.iou))
+        tables += known.tables
+        tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *known.below(below)))
+        write_tables(tables, arguments)
+    write_notes([*result.notes, *known.notes])
+    return 0
+
+
+def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple[str, Operating]]:
+    """The operating points that were asked for: by the name of the table, its title and content."""
+    chosen, iou = {}, arguments.iou
+    if arguments.confidence is not None:
+        title = f"from score {arguments.confidence:g}"
+        chosen["confidence"] = (title, result.at_threshold(arguments.confidence, iou=iou))
+    if arguments.best_f1 or arguments.table == "best-f1":
+        chosen["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
+    if arguments.at_precision is not None:
+        title = f"at a precision of {arguments.at_precision:g}"
+        points = result.threshold_for_precision(arguments.at_precision, iou=iou)
+        chosen["at-precision"] = (title, points)
+    if arguments.at_recall is not None:
+        title = f"at a recall of {arguments.at_recall:g}"
+        chosen["at-recall"] = (title, result.threshold_for_recall(arguments.at_recall, iou=iou))
+    return chosen
+
+
+def _in_short(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a slice tells."""
+    content = result.as_dict(iou=arguments.iou)
+    return {name: content[name] for name in ("metrics", "counts", "signature")}
+
+
+def _write_images(result: Result, arguments: argparse.Namespace) -> None:
+    """Write the table of images to a file of its own."""
+    from detmap.results import slices as slicing
+
+    form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
+    table = slicing.image_table(result.per_image(arguments.iou))
+    streams.write(RENDERERS[form]([table], Style()), arguments.per_image)
+
+
+def write_json(content: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Write a tree of plain values."""
+    streams.write(json.dumps(content, indent=2, allow_nan=False) + "\n", arguments.output)
+
+
+def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None:
+    """Write tables in the format that was asked for; ruled ones on a terminal."""
+    tables = _chosen(tables, getattr(arguments, "table", None))
+    to_stdout = arguments.output is None and sys.stdout is not None
+    if arguments.format == "table" and to_stdout and sys.stdout.isatty():
+        from detmap.output import terminal
+
+        with streams.stdout() as stream:
+            terminal.draw(tables, arguments.style, stream)
+    else:
+        streams.write(RENDERERS[arguments.format](tables, arguments.style), arguments.output)
+    if arguments.format == "csv":  # its rows are all data: what stands below goes to the notes
+        for table in tables:
+            for line in table.lines:
+                streams.say(f"{line}\n")
+        others = [table.name for table in tables[:-1]]
+        if others:
+            what = f"CSV holds one table, {tables[-1].name}; --table has {', '.join(others)}"
+            streams.say(f"note: {what}\n")
+
+
+def _chosen(tables: Sequence[Table], name: str | None) -> Sequence[Table]:
+    """All tables, or the one of this name, with what stands below the last."""
+    if name is None:
+        return tables
+    chosen = [table for table in tables if table.name == name]
+    if not chosen:
+        known = ", ".join(table.name for table in tables)
+        raise DetmapError("--table", f"there is no table {name} here", f"there are {known}")
+    return [replace(chosen[0], lines=tables[-1].lines)]
+
+
+def write_notes(notes: Iterable[object]) -> None:
+    """Write what a careful reader would ask to stderr."""
+    for note in notes:
+        streams.say(f"note: {note}\n")

@@ -1,0 +1,123 @@
+"""Compare detectors on the same images: differences with intervals and p-values, the classes and
+images that moved most, a leaderboard. Saved verdicts (`detmap match ... -o A.npz`) are taken in
+place of detections; where all are saved, TRUTH is left out. Exit 1: a gate is not passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.cli import uncertainty_tables as uncertainty
+from detmap.compare import check_file, compare, is_saved, names_of
+from detmap.errors import DetmapError
+from detmap.statistics import gate as gates
+from detmap.statistics.comparison import TESTS
+from detmap.statistics.interval_tables import of_comparison
+from detmap.statistics.multiple_comparisons import ADJUSTMENTS
+
+TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
+
+EXAMPLES = (
+    "detmap compare TRUTH base.json new.json --percent",
+    "detmap compare TRUTH a.json b.json c.json --adjust maxt",
+    "detmap compare base.npz new.npz --fail-if-drop 0.5 --alpha .05",
+    "detmap compare base.npz new.npz --require-within AP50=1",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "truth", metavar="TRUTH", type=options.place, help="as in `eval`; or saved verdicts"
+    )
+    command.add_argument(
+        "detections",
+        metavar="DETECTIONS",
+        nargs="+",
+        type=options.place,
+        help="as in `eval`, or saved verdicts (.npz); the first is the base",
+    )
+    reading.add_how(command)
+    command.add_argument(
+        "--names", metavar="A,B", help="of the detectors (default: by their paths)"
+    )
+    command.add_argument("--test", choices=TESTS, default="z", help="of no difference (default: z)")
+    command.add_argument(
+        "--adjust", choices=ADJUSTMENTS, default="holm", help="of p-values (default: holm)"
+    )
+    for kind, what in (
+        ("fail-if-drop", "dropped by more than this, significantly"),
+        ("require-within", "is not shown to have dropped by less than this"),
+    ):
+        command.add_argument(
+            f"--{kind}",
+            action="append",
+            default=[],
+            metavar="POINTS",
+            help=f"exit 1 where the second detector {what}: percentage points of the first metric "
+            "(0.5), of another (AP50=0.5) or of a class (AP50/person=1); repeatable",
+        )
+    command.add_argument(
+        "--alpha",
+        type=options.fraction,
+        default=0.05,
+        metavar="P",
+        help="level of intervals, groups and gates (default: 0.05)",
+    )
+    uncertainty.add_replicates(command)
+    options.add_threads(command)
+    options.add_outputs(command, *TABLES)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, match, compare, print, judge."""
+    wanted = [
+        gates.read(kind, text)
+        for kind in gates.KINDS
+        for text in getattr(arguments, kind.replace("-", "_"))
+    ]
+    inputs = (arguments.truth, *arguments.detections, arguments.protocol, arguments.groups)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    paths = [*([arguments.truth] if is_saved(arguments.truth) else []), *arguments.detections]
+    names = names_of(paths) if arguments.names is None else arguments.names.split(",")
+    truth: Any = arguments.truth
+    rules, given = arguments.protocol, list(arguments.detections)
+    if all(map(is_saved, paths)):
+        for option, value in (("--protocol", rules), ("--set", arguments.set)):
+            if value:
+                what = "is for detections: saved verdicts have their protocol"
+                raise DetmapError(option, what, "leave it out, or match again")
+    elif not is_saved(truth):
+        for path in given:
+            check_file(path)
+        truth, rules = reading.read_truth_of(arguments)
+        given = [
+            each if is_saved(each) else reading.read_detections_of(arguments, each, truth)
+            for each in given
+        ]
+    comparison = compare(
+        truth,
+        *given,
+        protocol=rules,
+        names=names,
+        alpha=arguments.alpha,
+        adjust=arguments.adjust,
+        test=arguments.test,
+        threads=arguments.threads,
+        progress=streams.counter("steps"),
+        **uncertainty.drawing(arguments),
+    )
+    verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
+    if arguments.format == "json":
+        gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
+        output.write_json({**comparison.as_dict(), "gates": gate_rows}, arguments)
+    else:
+        output.write_tables(of_comparison(comparison), arguments)
+    output.write_notes(comparison.notes)
+    for each in verdicts:
+        streams.say(f"detmap: {each.line}\n")
+    return 0 if all(each.passed for each in verdicts) else 1

@@ -1,0 +1,360 @@
+"""Say what limits the number: what each kind of error costs in AP, at which score to run, which
+classes are confused, where objects are missed, which labels look wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from detmap.base.grids import Grid
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.errors import DetmapError
+from detmap.output.table import Cell, Table
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+
+if TYPE_CHECKING:
+    from detmap.diagnosis.summary import Choices
+
+EXAMPLES = (
+    "detmap diagnose instances_val2017.json results.json",
+    "detmap diagnose VOCdevkit/VOC2007 results/ --format json -o diagnosis.json",
+    "detmap diagnose TRUTH DETECTIONS --errors errors.csv --suspects relabel.csv",
+    "detmap diagnose TRUTH DETECTIONS --confusion-rule mmdet --lrp-grid 0:0.01:1",
+)
+TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
+MOST_IMAGES = 10
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    options.add_threads(command)
+    _add_choices(command)
+    for name, what in (
+        ("errors", "a row a false positive and a missed object"),
+        ("suspects", "a row a label that a human should look at again"),
+    ):
+        command.add_argument(
+            f"--{name}", type=options.new_file, metavar="FILE", help=f"also write CSV: {what}"
+        )
+    options.add_outputs(command, *TABLES)
+
+
+def _add_choices(command: argparse.ArgumentParser) -> None:
+    """Thresholds, and whose rules the parts follow, by the names that they have in their codes."""
+    from detmap.diagnosis import confusion, tide
+
+    add = command.add_argument
+    add(
+        *("--iou", "--pos-threshold"),
+        type=options.fraction,
+        metavar="T",
+        help="overlap of a match, in place of the protocol's thresholds (default: 0.5)",
+    )
+    add(
+        *("--background", "--background-threshold"),
+        type=options.fraction,
+        default=0.1,
+        metavar="T",
+        help="overlap up to which a detection is on nothing (default: 0.1)",
+    )
+    add(
+        "--tide-rule",
+        choices=tide.RULES[::-1],
+        default="tidecv",
+        help="whose numbers the JSON's tide has (default: tidecv; tide_protocol always has the "
+        "protocol's)",
+    )
+    add(
+        "--tide-mean",
+        choices=tide.MEANS,
+        default=tide.MEANS[0],
+        help="classes of tidecv's mean: with an object or a detection, as there (default), or with "
+        "an object",
+    )
+    add(
+        "--tide-max-dets",
+        type=options.count,
+        default=tide.MAX_DETS,
+        metavar="N",
+        help="detections an image that tidecv's numbers are of (default: 100)",
+    )
+    add(
+        "--confusion-rule",
+        choices=confusion.RULES,
+        default="detmap",
+        help="whose confusion matrix (default: detmap)",
+    )
+    add(
+        "--confusion-score",
+        type=options.fraction,
+        metavar="S",
+        help="score from which on detections are in the matrix (default: the rule's own; of "
+        "detmap's that of the best F1)",
+    )
+    add(
+        "--confusion-iou",
+        type=options.fraction,
+        metavar="T",
+        help="overlap of a pair in the matrix (default: the rule's own; of detmap's --iou)",
+    )
+    add(
+        "--lrp-grid",
+        type=grid,
+        metavar="A:STEP:B",
+        help="scores that oLRP chooses from; 0:0.01:1 is LRP-Error's (default: all that occur)",
+    )
+    add(
+        "--calibration-bins", type=bins, metavar="N", help="bins of the score for ECE (default: 20)"
+    )
+    add(
+        "--calibration-box-bins",
+        type=box_bins,
+        metavar="N,M",
+        help="bins a dimension of D-ECE with two features of the box, and with four (default: 8,5)",
+    )
+    add(
+        "--calibration-least",
+        type=options.whole,
+        metavar="N",
+        help="detections from which on a bin of D-ECE counts, netcal's sample_threshold "
+        "(default: 8)",
+    )
+    add(
+        "--calibration-score",
+        type=options.fraction,
+        metavar="S",
+        help="score from which on detections are calibrated (default: all)",
+    )
+
+
+def bins(text: str) -> int:
+    """A number of bins of the score."""
+    from detmap.diagnosis.calibration import MOST_BINS
+
+    return _at_most((options.count(text),), MOST_BINS)[0]
+
+
+def box_bins(text: str) -> tuple[int, ...]:
+    """Numbers of bins a dimension of score and box."""
+    from detmap.diagnosis.calibration import MOST_BOX_BINS
+
+    return _at_most(options.counts(text), MOST_BOX_BINS)
+
+
+def _at_most(numbers: tuple[int, ...], most: int) -> tuple[int, ...]:
+    if max(numbers) > most:
+        raise argparse.ArgumentTypeError(f"at most {most}")
+    return numbers
+
+
+def grid(text: str) -> Grid:
+    """A grid of scores, ``0:0.01:1`` or numbers with commas."""
+    try:
+        found = Grid(text if ":" in text else tuple(float(each) for each in text.split(",")))
+        if np.isfinite(found.values()).all():
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text[:20]!r} is no grid such as 0:0.01:1 or 0.25,0.5")
+
+
+def choices(arguments: argparse.Namespace) -> Choices:
+    """What `summary` is told."""
+    from detmap.diagnosis.summary import Choices
+
+    if arguments.calibration_box_bins is not None and len(arguments.calibration_box_bins) != 2:
+        n = len(arguments.calibration_box_bins)
+        raise DetmapError("--calibration-box-bins", f"{n} where 2 are needed", "write them as 8,5")
+    calibration = {
+        "n_bins": arguments.calibration_bins,
+        "box_bins": arguments.calibration_box_bins,
+        "least": arguments.calibration_least,
+        "min_score": arguments.calibration_score,
+    }
+    return Choices(
+        tide_rule=arguments.tide_rule,
+        tidecv={"mean": arguments.tide_mean, "max_dets": arguments.tide_max_dets},
+        confusion={
+            "rule": arguments.confusion_rule,
+            "confidence": arguments.confusion_score,
+            "iou": arguments.confusion_iou,
+        },
+        calibration={name: value for name, value in calibration.items() if value is not None},
+        olrp={"grid": arguments.lrp_grid},
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, look, print."""
+    from detmap.diagnosis import diagnose
+    from detmap.diagnosis.summary import summary
+
+    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    outputs = (arguments.output, arguments.errors, arguments.suspects)
+    options.refuse_one_place(*outputs)
+    for each in outputs:
+        options.refuse_to_overwrite(each, inputs)
+    chosen = choices(arguments)
+    truth, detections, rules = reading.read(arguments)
+    iou = overlap(arguments.iou, rules)
+    streams.progress(f"looking at {len(detections)} detections")
+    found = diagnose(
+        truth,
+        detections,
+        rules,
+        iou=iou,
+        background=arguments.background,
+        threads=arguments.threads,
+    )
+    if arguments.errors is not None:
+        write_mistakes(errors_of(found), arguments.errors)
+    content = summary(found, chosen)
+    if arguments.suspects is not None:
+        write_mistakes(suspects_of(content["suspects"]), arguments.suspects)
+    if arguments.format == "json":
+        output.write_json(content, arguments)
+    elif arguments.format == "csv" and arguments.table in (None, "errors"):
+        arguments.table = None
+        output.write_tables([errors_of(found)], arguments)
+    else:
+        tables = tables_of(content, percent=arguments.percent)
+        if arguments.table == "errors":
+            tables.append(errors_of(found))
+        output.write_tables(tables, arguments)
+    output.write_notes((*truth.notes, *detections.notes))
+    return 0
+
+
+def overlap(given: float | None, rules: Protocol) -> float:
+    """The overlap of a match.
+
+    Raises
+    ------
+    DetmapError : the protocol's thresholds were changed, which no diagnosis reads
+    """
+    if given is None and "iou.thresholds" in dict(rules.changes):
+        what = "is no rule of a diagnosis, which judges at one overlap"
+        raise DetmapError("iou.thresholds", what, "give it as --iou")
+    return 0.5 if given is None else given
+
+
+def write_errors(
+    truth: Truth, detections: Detections, rules: Protocol, arguments: argparse.Namespace
+) -> None:
+    """The rows of ``--errors`` of an evaluation, at its IoU of counts."""
+    from detmap.diagnosis import diagnose
+
+    iou = 0.5 if arguments.iou is None else arguments.iou
+    options_of_pass = {"iou": iou, "background": min(0.1, iou / 2), "threads": arguments.threads}
+    found = diagnose(truth, detections, rules, **options_of_pass)
+    write_mistakes(errors_of(found), arguments.errors)
+
+
+def errors_of(found: Any) -> Table:
+    """Every false positive and missed object, a row each."""
+    from detmap.diagnosis.mistakes import errors
+
+    return _table("errors", [each.as_dict() for each in errors(found)])
+
+
+def suspects_of(rows: list[dict[str, Any]]) -> Table:
+    """Labels to look at again, a row each."""
+    header = ("kind", "image", "label", "detected", "x", "y", "w", "h", "score", "overlap")
+    rows_of = tuple(tuple(row.values()) for row in rows)
+    return Table("", (*header, "reason", "row"), rows_of, name="suspects")
+
+
+def write_mistakes(table: Table, path: Any) -> None:
+    """Write a table as CSV."""
+    from detmap.output import formats
+
+    streams.write(formats.csv([table]), path)
+
+
+def tables_of(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
+    """The summary as tables; `percent`: whether fractions will be shown in percent."""
+    from detmap.diagnosis.summary import MEANING
+
+    own, theirs = content["tide_protocol"], content["tide"]
+    costs = [
+        (name, MEANING[name], own["counts"][name], _share(own["raw"][name]), _share(theirs[name]))
+        for name in MEANING
+    ]
+    points = [
+        tuple(row[name] for name in ("name", "score", "precision", "recall", "f1", "fp", "missed"))
+        for row in content["operating_points"]
+    ]
+    slices = [
+        (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
+        for row in content["slices"]
+    ]
+    rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
+    best = content["operating_points"][0]["score"]
+    at_best = "" if best is None else f", from score {best:.4g} on"
+    unit = "in points" if percent else "0.01 is a point"
+    return [
+        Table(
+            "",
+            ("what stands out",),
+            tuple((sentence,) for sentence in content["sentences"]),
+            name="sentences",
+        ),
+        Table(
+            f"What errors cost: AP that mending each kind would add ({unit}; they do not add up)",
+            ("error", "meaning", "cases", "gain", "gain (tidecv)"),
+            tuple(costs),
+            name="costs",
+        ),
+        Table(
+            "Operating points of the best F1",
+            ("class", "score", "precision", "recall", "F1", "FP", "missed"),
+            tuple(points),
+            name="points",
+        ),
+        Table(
+            f"Where it works (recall{at_best}; AP over all scores)",
+            ("by", "range", "objects", "recall", "AP"),
+            tuple(slices),
+            name="slices",
+        ),
+        Table(
+            "Most confused classes",
+            ("true", "predicted", "count"),
+            tuple(_confused(content["confusion"])),
+            name="confused",
+        ),
+        Table(
+            f"Images with most errors{at_best}",
+            ("image", "objects", "TP", "FP", "missed"),
+            tuple(tuple(row.values()) for row in rows),
+            name="images",
+        ),
+    ]
+
+
+def _share(points: float | None) -> float | None:
+    """Points as a fraction."""
+    return None if points is None else points / 100
+
+
+def _confused(confusion: dict[str, Any], most: int = 10) -> list[tuple[Cell, ...]]:
+    names, matrix = confusion["classes"][:-1], confusion["matrix"]
+    rows = [
+        (names[i], names[j], matrix[i][j])
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and matrix[i][j]
+    ]
+    return list(sorted(rows, key=lambda row: -row[2])[:most])
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> Table:
+    header = ("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
+    return Table("", header, tuple(tuple(row.values()) for row in rows), name=name)

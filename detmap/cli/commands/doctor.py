@@ -1,0 +1,79 @@
+"""Say what is wrong with detections that give a bad number, or with their truth: xyxy boxes read as
+xywh, classes counted from 0, scores in percent, and the like. Each hypothesis is tried by
+evaluating the repaired detections; findings come most likely first, with the flag of `eval` that
+repairs them. Exit 0: nothing found; 1: findings (2 with --strict).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.doctor import Finding
+from detmap.doctor.examine import examined
+from detmap.doctor.loose_readers import read
+from detmap.doctor.trial import trial_of
+from detmap.errors import DataError
+
+EXAMPLES = (
+    "detmap doctor instances_val2017.json results.json",
+    "detmap doctor VOCdevkit/VOC2007 results/ --format json",
+    "detmap doctor TRUTH DETECTIONS --strict -o findings.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    command.add_argument(
+        "--format",
+        choices=("table", "json"),
+        help="of the output (default: by the suffix of -o: .json; else table)",
+    )
+    command.add_argument("--strict", action="store_true", help="exit 2 where anything is found")
+    options.add_output(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read loosely, examine, print."""
+    options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
+    truth, rules = reading.read_truth_of(arguments)
+    refused: list[DataError] = []
+
+    def plainly():  # type: ignore[no-untyped-def]
+        try:
+            return reading.read_detections_of(arguments, arguments.detections, truth)
+        except DataError as error:
+            refused.append(error)
+            raise
+
+    raw = read(arguments.detections, truth, plainly)
+    streams.progress(f"trying what {len(raw)} detections may mean")
+    findings, _ = examined(trial_of(truth, rules), raw)
+    if refused and not findings:
+        raise refused[0]
+    if arguments.format == "json" or (
+        arguments.format is None and arguments.output and arguments.output.suffix == ".json"
+    ):
+        output.write_json({"findings": [each.as_dict() for each in findings]}, arguments)
+    else:
+        streams.write(told(findings), arguments.output)
+    return (2 if arguments.strict else 1) if findings else 0
+
+
+def told(findings: list[Finding]) -> str:
+    """Findings as text: name, AP50 before and after, flag; the sentence below."""
+    if not findings:
+        return "nothing found\n"
+    return "".join(_one(i, each) for i, each in enumerate(findings, start=1))
+
+
+def _one(number: int, finding: Finding) -> str:
+    before, after = (
+        "-" if value is None else f"{value:.4f}"
+        for value in (finding.ap50_before, finding.ap50_after)
+    )
+    head = f"{number}. {finding.name:<28} AP50 {before} -> {after}  {finding.fix}".rstrip()
+    return f"{head}\n   {finding.sentence}\n"

@@ -1,0 +1,106 @@
+"""Evaluate detections against ground truth. TRUTH is a COCO instances file, a VOC folder
+(VOCdevkit/VOC2007), a YOLO data.yaml, a CSV file, ...; DETECTIONS is a COCO results file, a folder
+of comp3/comp4 text files, of YOLO labels, ...; the two may be of different formats.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import read_images
+from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.cli import result_views as views
+from detmap.cli import uncertainty_tables as uncertainty
+from detmap.evaluate import evaluate
+from detmap.results.result import Result
+from detmap.tables import Detections, Truth
+
+EXAMPLES = (
+    "detmap eval instances_val2017.json results.json",
+    "detmap eval VOCdevkit/VOC2007 results/ --per-class --percent",
+    "detmap eval data.yaml runs/detect/val -p coco-bbox",
+    "detmap eval TRUTH DETECTIONS -p voc2012 --set iou.thresholds=0.5:0.05:0.95",
+    "detmap eval TRUTH DETECTIONS --table classes -o classes.csv",
+    "detmap eval TRUTH DETECTIONS --ci --per-class",
+    "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
+    "detmap eval TRUTH DETECTIONS --receipt run.json",
+    "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    consulting.add(command)
+    options.add_threads(command)
+    views.add_part(command)
+    views.add_details(command)
+    uncertainty.add(command)
+    views.add_operating(command)
+    views.add_per_image(command)
+    views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
+    command.add_argument(
+        "--errors",
+        type=options.new_file,
+        metavar="FILE",
+        help="also write CSV: a row a false positive and a missed object, with its kind",
+    )
+    command.add_argument(
+        "--receipt",
+        type=options.new_file,
+        metavar="FILE",
+        help="also write a receipt, from which `detmap verify` checks the result later",
+    )
+    options.add_outputs(command, *output.TABLES, "slices")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, match, print."""
+    read = ("truth", "detections", "protocol", "class_names", "images", "slices", "groups")
+    inputs = [getattr(arguments, name) for name in read]
+    outputs = [
+        getattr(arguments, name) for name in ("output", "per_image", "errors", "plot", "receipt")
+    ]
+    options.refuse_bad_picture(arguments.plot)
+    options.refuse_bad_outputs(outputs, inputs)
+    truth, detections, result, slices = evaluated(arguments)
+    if arguments.errors is not None:
+        from detmap.cli.commands import diagnose
+
+        diagnose.write_errors(truth, detections, result.protocol, arguments)
+    if arguments.receipt is not None:
+        from detmap.cli import receipt_files as receipts
+
+        receipts.write(truth, detections, result, arguments)
+    code = output.write_result(result, arguments, result.slices(slices))
+    return code or consulting.consult(result, truth, detections, arguments)
+
+
+def evaluated(
+    arguments: argparse.Namespace,
+) -> tuple[Truth, Detections, Result, dict[str, NDArray[Any]]]:
+    """Read, pick the part that was asked for, evaluate; and the ids of each slice."""
+    truth, detections, rules = consulting.read(arguments)
+    images, slices = None, {}
+    if arguments.images is not None:
+        images = truth.images.ids[read_images(arguments.images, truth)]
+    if arguments.slices is not None:
+        from detmap.adapters.tabular.slice_lists import read_slices
+
+        slices = read_slices(arguments.slices, truth)
+    if images is not None or arguments.classes is not None:
+        from detmap.results import slices as slicing
+
+        truth, detections = slicing.part(truth, detections, images, arguments.classes)
+    slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
+    sizes = f"{len(detections)} detections to {len(truth)} objects"
+    streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
+    result = evaluate(truth, detections, rules, threads=arguments.threads)
+    return truth, detections, result, slices

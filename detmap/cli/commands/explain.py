@@ -1,0 +1,113 @@
+"""Say why two numbers differ: change the rules of one protocol into those of another, switch by
+switch, or one input into another under one protocol. With --receipt or --signature, say in what
+another result differs from the one of these files: which key, which file, and what each is worth;
+exit 1 where something does. Two receipts in place of the files are compared with each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import explained_records as records
+from detmap.cli import options, streams
+from detmap.errors import DetmapError
+from detmap.explaining.steps import Explanation
+from detmap.protocol import Protocol
+
+LEAST_SHARED = 0.5
+"""Of the detections: where fewer are in both files these are of two detectors."""
+
+EXAMPLES = (
+    "detmap explain TRUTH DETECTIONS --from voc-devkit-12 --to ultralytics-8.4",
+    "detmap explain TRUTH DETECTIONS --from voc2007 --to voc2012 --shapley",
+    "detmap explain TRUTH DETECTIONS --other-detections results/ -p voc2012",
+    "detmap explain TRUTH DETECTIONS --receipt run.json",
+    "detmap explain run.json other.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command, needed=False)
+    for name, dest in (("--from", "start"), ("--to", "end")):
+        command.add_argument(name, dest=dest, type=options.protocol, metavar="P", help="a protocol")
+    command.add_argument(
+        "--other-truth", type=options.place, metavar="T", help="another truth of the same images"
+    )
+    command.add_argument(
+        "--other-detections", type=options.place, metavar="D", help="other detections"
+    )
+    records.add(command)
+    command.add_argument(
+        "--shapley", action="store_true", help="also average each change over the orders of all"
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the orders that are drawn (default: 0)"
+    )
+    options.add_threads(command)
+    options.add_outputs(command, "parts", "steps", "classes", "decided")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, explain, print."""
+    rules = (arguments.protocol, arguments.start, arguments.end)
+    files = (arguments.truth, arguments.detections, arguments.other_truth)
+    files = (*files, arguments.other_detections, *arguments.receipt)
+    options.refuse_to_overwrite(arguments.output, (*files, *rules))
+    if arguments.start is not None:
+        if arguments.protocol is not None:
+            raise DetmapError("-p", "is what --from says", "give one of the two")
+        arguments.protocol = arguments.start
+    others = (arguments.end, arguments.other_truth, arguments.other_detections)
+    words = records.named(arguments) if not any(others) else []
+    if arguments.receipt or arguments.signature or words:
+        if any(others):
+            raise DetmapError("explain", "a receipt, and other rules or files", "give one of them")
+        return records.run(arguments, words)
+    if arguments.truth is None or arguments.detections is None:
+        raise DetmapError("explain", "of what?", "give TRUTH and DETECTIONS, or two receipts")
+    if not any(others):
+        fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
+        raise DetmapError("explain", "needs two rules or two inputs", fix)
+    truth, detections, start = reading.read(arguments)
+    from detmap.explaining import explain
+
+    streams.progress("evaluating under the rules on the way")
+    found = explain(
+        truth,
+        detections,
+        start,
+        _end(arguments),
+        other_truth=arguments.other_truth,
+        other_detections=arguments.other_detections,
+        settings=None,
+        shapley=arguments.shapley,
+        seed=arguments.seed,
+        threads=arguments.threads,
+    )
+    if arguments.format == "json":
+        output.write_json(found.as_dict(), arguments)
+    else:
+        output.write_tables(found.tables(), arguments)
+    if arguments.other_detections is not None and _is_another_detector(found):
+        streams.say(
+            "note: few of the detections are in both files: for two detectors `detmap compare` "
+            "says where they differ, and whether by more than chance\n"
+        )
+    return 0
+
+
+def _is_another_detector(found: Explanation) -> bool:
+    """Whether most detections are in one of the two files alone."""
+    return found.shared < LEAST_SHARED
+
+
+def _end(arguments: argparse.Namespace) -> Protocol | None:
+    """The second protocol, with the settings that both have."""
+    if arguments.end is None:
+        return None
+    from detmap.evaluate import prepare
+
+    return prepare(arguments.end, options.settings(arguments.set))

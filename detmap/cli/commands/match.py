@@ -1,0 +1,61 @@
+"""Match the detections on some of the images, and write the match rows to a file. Jobs on
+disjoint lists of images need nothing of each other; `detmap merge` gives the result of one run
+over all of them, in every bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from detmap.adapters import read_images
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.cli import result_views as views
+from detmap.errors import counted
+from detmap.matching.engine import match_images
+
+EXAMPLES = (
+    "detmap match instances.json results.json -o all.npz",
+    "detmap match instances.json results.json --images job1.txt -o part1.npz",
+    "detmap match VOCdevkit/VOC2007 results/ -p voc2007-python -o part.npz",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    views.add_images(command)
+    command.add_argument(
+        "-o",
+        "--output",
+        type=options.new_file,
+        metavar="PART",
+        required=True,
+        help="the part to write (.npz)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, match some images, save."""
+    inputs = (
+        arguments.truth,
+        arguments.detections,
+        arguments.protocol,
+        arguments.images,
+        arguments.class_names,
+    )
+    options.refuse_to_overwrite(arguments.output, inputs)
+    truth, rules = reading.read_truth_of(arguments)
+    everything = np.arange(len(truth.images), dtype=np.int32)
+    images = everything if arguments.images is None else read_images(arguments.images, truth)
+    detections = reading.read_detections_of(arguments, arguments.detections, truth)
+    streams.progress(f"matching {len(images)} of {len(truth.images)} images")
+    part = match_images(truth, detections, rules, images)
+    part.save(arguments.output, images_of_truth=len(truth.images))
+    counts = {"image": part.n_images, "object": len(part.obj_image), "detection": len(part)}
+    totals = ", ".join(counted(n, noun, sep="") for noun, n in counts.items())
+    classes = counted(len(part.categories), "class", sep="")
+    streams.inform(f"{arguments.output}: {totals} in {classes}\n")
+    return 0

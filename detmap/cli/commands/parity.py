@@ -1,0 +1,85 @@
+"""Run detmap and a tool on the same files, and compare every number that both give: arrays,
+metrics, classes. Exit 1 where they differ, 2 where a tool cannot be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+
+EXAMPLES = (
+    "detmap parity instances.json results.json",
+    "detmap parity instances.json results.json --set 'limits.max_dets=[1,10,300]'",
+    "detmap parity instances.json results.json -p coco-segm",
+    "detmap parity VOCdevkit/VOC2012 results.json --with hotcoco --with globox",
+)
+
+
+TABLES = ("tools", "arrays", "seconds", "classes", "numbers")
+WRITTEN_IN = (
+    *("class_names", "truth_format", "detections_format"),
+    *("truth_box_format", "detections_box_format", "image_sizes"),
+)
+"""Options that say what a file does not: a tool that reads it would not know."""
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    from detmap.peers import BY_NAME
+
+    reading.add(command)
+    command.add_argument(
+        "--with",
+        action="append",
+        dest="tools",
+        metavar="TOOL",
+        help=f"run this tool, as it is installed here (default: pycocotools); repeatable; one of "
+        f"{', '.join(BY_NAME)}",
+    )
+    options.add_outputs(command, *TABLES)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run each tool and detmap, compare, print."""
+    from detmap import parity
+    from detmap.errors import DetmapError
+
+    inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.class_names)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    peers = [parity.find(name) for name in dict.fromkeys(arguments.tools or ("pycocotools",))]
+    changes = options.settings(arguments.set)
+    rules = [parity.rules_of(peer, arguments.protocol, changes) for peer in peers]
+    arguments.protocol = arguments.protocol or rules[0].name
+    begin = time.perf_counter()
+    truth, detections, _ = reading.read(arguments)
+    seconds = time.perf_counter() - begin
+    told = any(getattr(arguments, name) is not None for name in WRITTEN_IN)
+    files = None if told else (arguments.truth, arguments.detections)
+
+    found, failed = [], []
+    for peer, its_rules in zip(peers, rules, strict=True):
+        streams.progress(f"running detmap and {peer.name}")
+        try:
+            found.append(parity.beside(peer, its_rules, truth, detections, files, seconds))
+        except DetmapError as error:
+            if len(peers) == 1:
+                raise
+            failed.append(error)
+    if arguments.format == "json" and arguments.table is None:
+        content = {
+            "tools": [each.as_dict() for each in found],
+            "failed": [{"tool": e.where, "what": e.what, "fix": e.fix} for e in failed],
+        }
+        output.write_json(content, arguments)
+    elif found:
+        output.write_tables(parity.tables(found, arguments.table == "classes"), arguments)
+    for each in found:
+        output.write_notes(each.remarks)
+        streams.say(f"detmap: {each.peer.name} {each.version}: {each.verdict}\n")
+    for each_error in failed:
+        streams.say(f"detmap: error: {each_error}\n")
+    return 1 if any(not each.equal for each in found) else 2 if failed else 0

@@ -1,0 +1,104 @@
+"""List published results, or check one of them on its files. Exit 0: every number prints as it was
+published; 1: one does not; 2: it cannot be checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from detmap.cli import command_output as output
+from detmap.cli import options, streams
+from detmap.cli import result_views as views
+from detmap.errors import DetmapError
+from detmap.output.table import Table
+
+if TYPE_CHECKING:
+    from detmap.reproducing.published import Published
+
+EXAMPLES = (
+    "detmap published",
+    "detmap published yolov2-voc --truth VOC2007/ --detections yolov2-voc/",
+    "detmap published --format json -o published.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument("name", metavar="NAME", nargs="?", help="an entry of the list")
+    for name in ("truth", "detections"):
+        command.add_argument(
+            f"--{name}", type=options.place, metavar="PATH", help=f"the {name}, to check the entry"
+        )
+    options.add_split(command)
+    views.add_images(command)
+    options.add_outputs(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List, or check."""
+    from detmap.reproducing import published
+
+    inputs = (arguments.truth, arguments.detections, arguments.images)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    known = published.entries()
+    if arguments.name is None:
+        if arguments.truth or arguments.detections:
+            raise DetmapError("published", "which entry?", f"name one of {', '.join(known)}")
+        rows = tuple(
+            (
+                each.name,
+                number.text,
+                number.metric,
+                number.protocol,
+                each.split,
+                each.verified.partition(" ")[0] or "never",
+            )
+            for each in known.values()
+            for number in each.numbers
+        )
+        columns = ("name", "printed", "metric", "rules", "split", "verified")
+        output.write_tables([Table("published results", columns, rows, name="list")], arguments)
+        return 0
+    if arguments.name not in known:
+        fix = f"there are {', '.join(known)}"
+        raise DetmapError("published", f"no entry {arguments.name!r:.60}", fix)
+    entry = known[arguments.name]
+    if bool(arguments.truth) != bool(arguments.detections):
+        raise DetmapError("published", "half of the files", "give --truth and --detections")
+    if not arguments.truth:
+        about = tuple((key, value) for key, value in _told(entry) if value)
+        about += tuple((f"{n.metric}, {n.protocol}", n.text) for n in entry.numbers)
+        output.write_tables([Table("", ("entry", entry.name), about, name="entry")], arguments)
+        return 0
+    from detmap.adapters import read_detections, read_images, read_truth
+    from detmap.results import slices as slicing
+
+    streams.progress(f"reading {arguments.truth}")
+    truth = read_truth(arguments.truth, split=arguments.split)
+    detections = read_detections(arguments.detections, truth)
+    if arguments.images is not None:
+        ids = truth.images.ids[read_images(arguments.images, truth)]
+        truth, detections = slicing.part(truth, detections, ids, None)
+    found = published.check(entry, truth, detections)
+    checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
+    header = ("rules", "metric", "printed", "value", "the same")
+    output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
+    for line in found.other:
+        streams.say(f"note: {line}\n")
+    return 0 if found.same else 1
+
+
+def _told(entry: Published) -> tuple[tuple[str, str], ...]:
+    """What an entry says, in words."""
+    return (
+        ("title", entry.title),
+        ("who", entry.who),
+        ("where", entry.where),
+        ("split", entry.split),
+        ("files", entry.files),
+        ("content of the truth", entry.truth),
+        ("content of the detections", entry.detections),
+        ("verified", entry.verified or "never: nobody has the detections"),
+        ("remarks", entry.remarks),
+    )

@@ -1,0 +1,106 @@
+"""Judge the scores of an image-level classifier: AP, AUC, best F1 of each class, and averages.
+TRUTH and SCORES are CSV files with a header (sample id, then one class a column), or a VOC folder
+and a folder of comp1_cls/comp2_cls text.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap import ranking
+from detmap.cli import command_output as output
+from detmap.cli import options, streams
+from detmap.cli import result_views as views
+
+EXAMPLES = (
+    "detmap rank truth.csv scores.csv",
+    "detmap rank truth.csv scores.csv --average weighted --threshold 0.5",
+    "detmap rank truth.csv scores.csv --k 1,2 -o ranking.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "truth", metavar="TRUTH", type=options.place, help="CSV of 0 and 1, or VOC folder"
+    )
+    command.add_argument(
+        "scores", metavar="SCORES", type=options.place, help="CSV of scores, or folder of VOC text"
+    )
+    command.add_argument(
+        "-p",
+        "--protocol",
+        choices=ranking.PROTOCOLS,
+        help="default: plain for CSV, by the year for VOC",
+    )
+    options.add_split(command)
+    command.add_argument(
+        "--average", choices=("none", *ranking.AVERAGES), help="over classes (default: macro)"
+    )
+    command.add_argument(
+        "--integrator",
+        choices=ranking.INTEGRATORS,
+        help="from a curve to AP (default: by the protocol)",
+    )
+    command.add_argument(
+        "--ties",
+        choices=ranking.TIES,
+        help="equal scores enter a threshold together, or in the order of "
+        "the truth (default: by the protocol)",
+    )
+    command.add_argument(
+        "--undefined",
+        choices=ranking.UNDEFINED,
+        help="what a class without positives, or without a "
+        "prediction, adds to a mean: nothing, 0 or 1 (default: skip)",
+    )
+    command.add_argument(
+        "--k",
+        type=options.counts,
+        default=(),
+        metavar="K[,K]",
+        help="also precision, recall and mAP at these ranks of each sample's list of classes",
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="also TP, FP, TN, FN and rates from this score on",
+    )
+    views.add_plot(command, "the PR and ROC curves")
+    options.add_threads(command)
+    options.add_outputs(command, "metrics", "classes", "counts")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, rank, draw, print."""
+    outputs, inputs = (arguments.output, arguments.plot), (arguments.truth, arguments.scores)
+    options.refuse_bad_outputs(outputs, inputs)
+    options.refuse_bad_picture(arguments.plot)
+    streams.progress(f"reading {arguments.truth} and {arguments.scores}")
+    table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
+    given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}
+    settings = {
+        key: None if value == "none" else value for key, value in given.items() if value is not None
+    }
+    streams.progress(f"ranking {len(table)} samples in {len(table.classes)} classes")
+    result = ranking.evaluate(
+        table,
+        arguments.protocol,
+        settings=settings,
+        k=arguments.k,
+        threshold=arguments.threshold,
+        threads=arguments.threads,
+    )
+    if arguments.plot is not None:
+        from detmap.base import atomic_files as files
+        from detmap.output import plots
+
+        picture = plots.draw(arguments.plot, result.lines(), result.signature)
+        files.write_bytes(arguments.plot, picture)
+    if arguments.format == "json":
+        output.write_json(result.as_dict(), arguments)
+    else:
+        output.write_tables(result.tables(), arguments)
+    output.write_notes(result.notes)
+    return 0

@@ -1,0 +1,115 @@
+"""Write a report that people open: one HTML file about one detector, or about what changed from one
+to another, which needs no network and no server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from detmap.cli import browser, options, streams
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import receipt_files as receipts
+from detmap.results.receipt import Receipt
+from detmap.results.result import Result
+from detmap.tables import Detections, Truth
+
+EXAMPLES = (
+    "detmap report instances_val2017.json results.json -o report.html",
+    "detmap report VOCdevkit/VOC2007 before/ after/ --images JPEGImages/",
+    "detmap report TRUTH DETECTIONS --format md -o comment.md",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    command.add_argument(
+        "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
+    )
+    options.add_threads(command)
+    command.add_argument(
+        "--images", type=options.path, metavar="DIR", help="folder of the images, for crops"
+    )
+    command.add_argument("--title", help="of the page (default: names of the inputs)")
+    command.add_argument(
+        "--format",
+        choices=("html", "md", "pdf"),
+        help="of the report (default: by the suffix of -o, else html)",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        type=options.new_file,
+        metavar="FILE",
+        default=Path("report.html"),
+        help="write there (default: report.html)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, evaluate, diagnose, draw."""
+    from detmap import html_report as page
+
+    inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    kind = arguments.format or {".md": "md", ".pdf": "pdf"}.get(arguments.output.suffix, "html")
+    page.require(pictures=arguments.images is not None)
+    if kind == "pdf":
+        browser.find()
+    truth, detections, rules = reading.read(arguments)
+    tables = {Path(arguments.detections).name: detections}
+    places = [(detections, arguments.detections)]
+    if arguments.other is not None:
+        name = Path(arguments.other).name
+        other = reading.read_detections_of(arguments, arguments.other, truth)
+        tables[f"{name} (B)" if name in tables else name] = other
+        places.append((other, arguments.other))
+    streams.progress("evaluating and diagnosing")
+    made = page.report(
+        truth,
+        tables,
+        rules,
+        title=arguments.title,
+        images=arguments.images,
+        kind="md" if kind == "md" else "html",
+        receipt_of=functools.partial(_receipt, arguments, truth, places),
+        threads=arguments.threads,
+    )
+    if kind == "pdf":
+        made = browser.pdf(made)
+    from detmap.base import atomic_files as files
+
+    files.write_bytes(arguments.output, made)
+    streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
+    return 0
+
+
+def _receipt(
+    arguments: argparse.Namespace,
+    truth: Truth,
+    places: Sequence[tuple[Detections, str]],
+    detections: Detections,
+    result: Result,
+) -> Receipt:
+    """The receipt of a detector, as `detmap eval` would write it; the page's own place is no part
+    of it.
+    """
+    place = next(path for table, path in places if table is detections)
+    of_one = {**vars(arguments), "detections": place, "images": None}
+    command = list(sys.argv[1:])
+    for option in ("-o", "--output"):
+        if option in command:
+            del command[command.index(option) : command.index(option) + 2]
+    made = receipts.made(truth, detections, result, argparse.Namespace(**of_one))
+    inputs = {
+        role: {key: value for key, value in one.items() if key != "members"}
+        for role, one in made.content["inputs"].items()
+    }
+    return replace(
+        made, content={**made.content, "command": ["detmap", *command], "inputs": inputs}
+    )

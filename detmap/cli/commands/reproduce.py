@@ -1,0 +1,146 @@
+"""Search for the rules that print a published number: those of named tools, orders of equal scores,
+one and two changes of rules, and other inputs: a confidence cut, difficult objects left out, boxes
+a pixel off, another split. Exit 0: some do; 1: none does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from detmap import protocol
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.output.table import Table
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+
+if TYPE_CHECKING:
+    from detmap.reproducing.changed_inputs import Supposition
+    from detmap.reproducing.search import Search
+
+EXAMPLES = (
+    "detmap reproduce 72.19 VOCdevkit/VOC2007 results/",
+    "detmap reproduce 0.606 instances.json results.json --metric AP50",
+    "detmap reproduce 42.3 TRUTH DETECTIONS --depth 0 --format json",
+)
+
+
+MOST_SHOWN = 20  # of each kind in a table
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument("number", metavar="NUMBER", help="as it was printed: 72.1, 72.1%%, 0.721")
+    reading.add(command)
+    command.add_argument(
+        "--metric", metavar="NAME", help="which number of a result (default: the first, AP50, AP75)"
+    )
+    command.add_argument(
+        "--depth",
+        type=int,
+        choices=(0, 1, 2),
+        default=2,
+        help="how many rules are changed at once (default: 2, where one is not enough)",
+    )
+    options.add_threads(command)
+    options.add_outputs(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, search, print."""
+    from detmap.reproducing.printed_numbers import parse
+    from detmap.reproducing.search import reproduce
+
+    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    parse(arguments.number)
+    truth, detections, rules = reading.read(arguments)
+
+    counters: dict[str, Callable[[int, int], None]] = {}
+
+    def told(kind: str, done: int, of: int) -> None:
+        counters.setdefault(kind, streams.counter(f"rules, {kind}"))(done, of)
+
+    found = reproduce(
+        arguments.number,
+        truth,
+        detections,
+        metric=arguments.metric,
+        depth=arguments.depth,
+        others=_splits(arguments, truth) if arguments.depth else (),
+        threads=arguments.threads,
+        progress=told,
+    )
+    if arguments.format == "json":
+        content = {
+            "target": found.wanted.text,
+            "found": [each.as_dict() for each in found.found],
+            "nearest": [each.as_dict() for each in found.nearest],
+            "tried": found.tried,
+            "by_chance": found.by_chance,
+            "chances": {
+                kind: {"tried": each.tried, "by_chance": each.expected}
+                for kind, each in found.chances.items()
+            },
+        }
+        output.write_json(content, arguments)
+    else:
+        output.write_tables([_table(found)], arguments)
+        output.write_notes(_remarks(found, (truth, detections), rules))
+        if not found.found:
+            streams.say("note: `detmap doctor` looks at the files themselves\n")
+    return 0 if found.found else 1
+
+
+def _remarks(found: Search, tables: tuple[Truth, Detections], rules: Protocol) -> list[str]:
+    """How far the numbers of the tools that print it can be had on another machine."""
+    from detmap.parity import restated_tools as tools
+
+    names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
+    mine = [name for name in names if name in protocol.tools()]
+    remarks: dict[str, list[str]] = {}
+    for row in tools.numbers(*tables, rules, mine):
+        for word in filter(None, row.remark.split(", ")):
+            remarks.setdefault(word, []).append(row.tool)
+    return [f"{', '.join(who)}: {tools.WORDS[word]}" for word, who in remarks.items()]
+
+
+def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
+    """The other splits of a truth that has such, with what the detections hold of them."""
+    from detmap.reproducing.changed_inputs import splits
+
+    def read(split: str) -> tuple[Truth, Detections]:
+        again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
+        return reading.read(again)[:2]
+
+    return splits(Path(arguments.truth), truth, read)
+
+
+def _table(found: Search) -> Table:
+    """What was found, the first of each kind."""
+    from detmap.reproducing.search import KINDS, described
+
+    digits, scale = found.wanted.digits + 2, found.wanted.scale
+    rows, lines = [], []
+    for kind in KINDS:
+        mine = [each for each in found.found or found.nearest if each.kind == kind]
+        rows += [
+            (kind, each.rules, each.metric, f"{scale * each.value:.{digits}f}", described(each))
+            for each in mine[:MOST_SHOWN]
+        ]
+        if len(mine) > MOST_SHOWN:
+            lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: --format json has them")
+        if kind in found.chances:
+            tried, expected = found.chances[kind].tried, found.chances[kind].expected
+            lines.append(f"{kind}: {tried} numbers looked at, {expected:.2g} would hit by chance")
+    title = (
+        f"rules that print {found.wanted.text}"
+        if found.found
+        else f"none of {found.tried} numbers prints as {found.wanted.text}; the nearest"
+    )
+    header = ("found by", "rules", "metric", "value", "changes")
+    return Table(title, header, tuple(rows), tuple(lines), name="rules")

@@ -1,0 +1,59 @@
+"""List the protocols, or print one with its source."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from detmap import protocol as protocols
+from detmap.adapters.registry import FORMATS
+from detmap.base import open_files as opening
+from detmap.cli import command_output as output
+from detmap.cli import options, streams
+from detmap.output.table import Table
+
+EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument("protocol", nargs="?", type=options.protocol, metavar="PROTOCOL")
+    command.add_argument(
+        "--keys",
+        action="store_true",
+        help="print every key of a protocol instead: its meaning, legal values, default and source",
+    )
+    command.add_argument(
+        "--formats", action="store_true", help="list the formats that are read instead"
+    )
+    options.add_outputs(command, "protocols", "tools")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list, or the file."""
+    if arguments.keys:
+        streams.write(protocols.describe() + "\n", arguments.output)
+        return 0
+    if arguments.formats:
+        kinds = tuple((each.name, each.place, each.what) for each in FORMATS)
+        output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
+        return 0
+    if arguments.protocol is None:
+        output.write_tables(
+            [_listed("protocol", protocols.names()), _listed("tool", protocols.tools())], arguments
+        )
+        return 0
+    options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
+    protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
+    path = protocols.shipped(arguments.protocol)
+    own = Path(arguments.protocol)
+    text = opening.read_bytes(own if path is None else path).decode()
+    streams.write(text, arguments.output)
+    return 0
+
+
+def _listed(kind: str, names: list[str]) -> Table:
+    """Protocols by name."""
+    loaded = [protocols.load(name) for name in names]
+    rows = tuple((each.name, each.version, each.summary) for each in loaded)
+    return Table("", (kind, "version", "summary"), rows, name=f"{kind}s")

@@ -1,0 +1,72 @@
+"""Print what each named tool gives for the same files (pycocotools, Ultralytics, torchmetrics,
+mmdetection, detectron2, Cartucho ...), and how far that is from the stock protocol.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import options, streams
+from detmap.output.table import Table
+
+EXAMPLES = (
+    "detmap tools VOCdevkit/VOC2007 results/",
+    "detmap tools TRUTH DETECTIONS --percent --digits 3",
+    "detmap tools TRUTH DETECTIONS --only yolov5,tide --format json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    reading.add(command)
+    command.add_argument(
+        "--only", type=names, metavar="NAMES", help="tools by name, with commas between them"
+    )
+    options.add_threads(command)
+    options.add_outputs(command)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, evaluate under every tool's rules, print."""
+    from detmap.parity import restated_tools as tools
+    from detmap.results.result_tables import overlaps
+
+    inputs = (arguments.truth, arguments.detections, arguments.protocol)
+    options.refuse_to_overwrite(arguments.output, inputs)
+    truth, detections, rules = reading.read(arguments)
+    streams.progress("evaluating by the rules of each tool")
+    known = tools.MatchedOnce(truth, detections, arguments.threads)
+    stock = known.result(rules)
+    metric, value = tools.headline(stock)
+    found = tools.numbers(truth, detections, rules, arguments.only, threads=arguments.threads)
+    iou = overlaps(rules, stock.rows[0])
+    rows = [(rules.name, metric, iou, value, 0.0, "compared with")]
+    rows += [
+        (row.tool, row.metric, row.iou, row.value, row.difference, row.remark) for row in found
+    ]
+    header = ("tool", "metric", "IoU", "value", "difference", "remark")
+    below = f"difference: to the metric of {rules.name} over the same IoU, where it has one"
+    table = Table(
+        f"tools, compared with {rules.name}",
+        header,
+        tuple(rows),
+        (below, stock.signature),
+        name="tools",
+    )
+    output.write_tables([table], arguments)
+    seen = {word for row in found for word in row.remark.split(", ")}
+    undefined: dict[str, list[str]] = {}
+    for row in found:
+        for note in row.notes:
+            if row.remark == "undefined":
+                undefined.setdefault(str(note), []).append(row.tool)
+    told = [f"undefined ({', '.join(names)}): {text}" for text, names in undefined.items()]
+    output.write_notes([*(text for word, text in tools.WORDS.items() if word in seen), *told])
+    return 0

@@ -1,0 +1,98 @@
+"""Receipts on the command line: written by `eval`, read by `verify`, `cite` and `explain`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from detmap.base.open_files import read_bytes
+from detmap.cli import options
+from detmap.errors import DataError
+from detmap.results import receipt
+from detmap.results.receipt import Receipt
+from detmap.results.result import Result
+from detmap.results.signature import content_digests
+from detmap.tables import Detections, Truth
+
+FILES = receipt.ROLES[2:]
+"""Options that are files which make a number."""
+
+HOW = (
+    "split",
+    "truth_format",
+    "truth_box_format",
+    "detections_format",
+    "detections_box_format",
+    "unknown",
+    "classes",
+    "fix",
+)
+"""Options that say how the inputs are read, and what part of them."""
+
+
+def write(
+    truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
+) -> None:
+    """Write the receipt of what was evaluated."""
+    from detmap.base import atomic_files as files
+
+    files.write_bytes(arguments.receipt, made(truth, detections, result, arguments).to_bytes())
+
+
+def made(
+    truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
+) -> Receipt:
+    """The receipt of what was evaluated."""
+    inputs = {name: getattr(arguments, name, None) for name in ("truth", "detections", *FILES)}
+    how = {name: _plain(getattr(arguments, name, None)) for name in HOW}
+    contents = content_digests(truth, detections)
+    return receipt.make(result, contents, inputs, how, ["detmap", *sys.argv[1:]])
+
+
+def read(path: str) -> Receipt:
+    """A receipt from its file."""
+    return receipt.parse(read_bytes(path, most=receipt.MOST_BYTES), path)
+
+
+def place_of(known: Receipt, role: str) -> str | None:
+    """Where the command in a receipt found an input, if there is such a file or folder still."""
+    name = known.content["inputs"].get(role, {}).get("name")
+    for word in known.content["command"] if name else ():
+        path = str(word).rpartition("=")[2]
+        try:
+            if name in (Path(path).name, Path(path).resolve().name) and Path(path).exists():
+                return path
+        except (OSError, ValueError, RuntimeError):  # no path, a circle of links
+            continue
+    return None
+
+
+def again(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Namespace:
+    """The arguments of the evaluation that a receipt is of, on these inputs.
+
+    Raises
+    ------
+    DataError : an option in it that no evaluation has
+    """
+    from detmap.cli.commands import eval as command
+
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    command.add(parser)
+    arguments = parser.parse_args([str(paths["truth"]), str(paths["detections"])])
+    options.settle_outputs(arguments)
+    for name, value in known.content["options"].items():
+        if name not in HOW:
+            raise DataError("receipt: options", f"{name!r:.40} is none", "write the receipt anew")
+        default = getattr(arguments, name)
+        setattr(arguments, name, default if value is None else value)
+    for name in FILES:
+        setattr(arguments, name, None if paths[name] is None else Path(str(paths[name])))
+    arguments.protocol, arguments.set = known.protocol, []
+    return arguments
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

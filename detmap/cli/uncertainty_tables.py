@@ -1,0 +1,140 @@
+"""--ci and --ties: what is known of the numbers of a result beside their values."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from detmap.cli import options, streams
+from detmap.errors import DetmapError
+from detmap.output.table import Table
+from detmap.tables import Note
+
+if TYPE_CHECKING:
+    from detmap.results.result import Result
+    from detmap.statistics.intervals import Intervals
+    from detmap.statistics.ties import Tied
+
+METHODS = ("influence", "percentile")
+TABLES = ("intervals", "class-intervals", "ties")
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "--ci",
+        nargs="?",
+        const=METHODS[0],
+        choices=METHODS,
+        help="confidence intervals, of the classes too with --per-class: by influence functions "
+        "(default), or the percentile bootstrap for comparison with papers",
+    )
+    add_drawing(command)
+    command.add_argument(
+        "--ties",
+        action="store_true",
+        help="what the order of equal scores does to each metric: bounds, expectation, spread",
+    )
+
+
+def add_drawing(command: argparse.ArgumentParser) -> None:
+    """--level, --replicates, --seed and --groups."""
+    command.add_argument(
+        "--level",
+        type=options.fraction,
+        metavar="P",
+        help="what intervals promise to hold (default: 0.95)",
+    )
+    add_replicates(command)
+
+
+def add_replicates(command: argparse.ArgumentParser) -> None:
+    """--replicates, --seed and --groups."""
+    command.add_argument(
+        "--replicates", type=options.count, metavar="B", help="of the bootstrap (default: 1000)"
+    )
+    command.add_argument(
+        "--seed", type=options.whole, metavar="S", help="of the random numbers (default: 0)"
+    )
+    command.add_argument(
+        "--groups",
+        type=options.path,
+        metavar="FILE",
+        help="CSV file image,group: images that belong together, as frames of a video do",
+    )
+
+
+def drawing(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Those options that were given, as keywords."""
+    names = ("level", "replicates", "seed", "groups")
+    given = {name: getattr(arguments, name, None) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the values.
+
+    Parameters
+    ----------
+    intervals, ties : where they were asked for
+    signature : of the result, with what they add
+    tables : of them
+    """
+
+    intervals: Intervals | None
+    ties: dict[str, Tied]
+    signature: str
+    tables: list[Table]
+
+    @property
+    def notes(self) -> list[Note]:
+        """Further notes."""
+        return [] if self.intervals is None else list(self.intervals.notes)
+
+    def below(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """The lines below the last table, of which the last is the signature."""
+        if self.intervals is None:
+            return tuple(lines)
+        return (*lines[:-1], self.intervals.sentence(), self.signature)
+
+    def write_into(self, content: dict[str, Any]) -> None:
+        """Add to the JSON of a result."""
+        made = self.intervals
+        if made is not None:
+            content["intervals"] = {key: one.as_dict() for key, one in made.metrics.items()}
+            for row in content["per_class"]:
+                of_class = made.per_class[row["name"]]
+                row["intervals"] = {key: one.as_dict() for key, one in of_class.items()}
+            content["sentence"] = made.sentence()
+        if self.ties:
+            content["ties"] = {key: one.as_dict() for key, one in self.ties.items()}
+        content["signature"] = self.signature
+        content["notes"] += [asdict(note) for note in self.notes]
+
+
+def known(result: Result, arguments: argparse.Namespace) -> Known:
+    """Find out what was asked for."""
+    given = drawing(arguments)
+    if given and arguments.ci is None:
+        raise DetmapError(f"--{next(iter(given))}", "is for --ci", "add --ci")
+    made, ties, signature, tables = None, {}, result.signature, []
+    threads = getattr(arguments, "threads", None)
+    if arguments.ci is not None:
+        from detmap.statistics.interval_tables import of_intervals
+
+        counter = streams.counter("replicates")
+        made = result.intervals(**given, method=arguments.ci, threads=threads, progress=counter)
+        signature = f"{signature}|{made.signature}"
+        per_class = arguments.per_class or arguments.table == "class-intervals"
+        tables += of_intervals(made, per_class)
+    if arguments.ties:
+        from detmap.statistics.interval_tables import of_ties
+        from detmap.statistics.ties import ORDERS
+
+        streams.progress(f"ranking equal scores in {ORDERS} random orders")
+        ties = result.ties(threads=threads)
+        tables.append(of_ties(ties, ORDERS))
+    return Known(made, ties, signature, tables)

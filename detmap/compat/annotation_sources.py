@@ -1,0 +1,332 @@
+"""Where a `COCO` has its annotations from while nobody has asked for dicts: columns at once,
+dicts when asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.base import open_files as opening
+from detmap.base.immutable import own
+from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
+from detmap.errors import DataError
+from detmap.tables.grouping import Positions
+
+Tree = dict[str, Any]
+
+
+SCORE, CAPTION = b'"score"', b'"caption"'
+"""Keys; a plain file has no escapes, so whoever has one of them has its bytes."""
+LEAST_SIZE = 1 << 20
+"""Bytes; of smaller files dicts are made at once."""
+
+
+class HeldText(coco_scan.JsonFile):
+    """A file whose text is in memory, so that nothing that happens to the file matters any more."""
+
+    def __init__(self, path: str, text: bytes) -> None:
+        self.path, self.size, self._bytes = Path(path), len(text), np.frombuffer(text, np.uint8)
+
+    def read(self, at: int, size: int) -> NDArray[np.uint8]:
+        """Up to `size` bytes from `at` on, (n,) uint8."""
+        return self._bytes[at : at + size]
+
+
+class Instances:
+    """An instances file that the compiled scanner understood.
+
+    Parameters
+    ----------
+    text : of the file
+    rows : its annotations
+    texts : of its lists ``images`` and ``categories``
+    image_ids : in file order, each once
+    """
+
+    def __init__(
+        self, text: bytes, rows: Rows, texts: dict[str, bytes], image_ids: list[int]
+    ) -> None:
+        self.text, self.rows, self.texts, self.image_ids = text, rows, texts, image_ids
+
+    @cached_property
+    def images(self) -> tuple[Tree, ...]:
+        """The records of the images."""
+        return tuple(json.loads(self.texts["images"]))
+
+    @cached_property
+    def categories(self) -> tuple[Tree, ...]:
+        """The records of the categories."""
+        return tuple(json.loads(self.texts["categories"]))
+
+    @property
+    def info(self) -> Any:
+        """What results take over as ``info``."""
+        info = msgspec.json.decode(self.text, type=_Info).info
+        return {} if info is msgspec.UNSET else info
+
+    def without_annotations(self) -> Tree:
+        """The dataset, for `loadRes`."""
+        return {"info": self.info, "images": list(self.images), "categories": list(self.categories)}
+
+    def dataset(self) -> Tree:
+        """All dicts, those of images and categories being the ones that were handed out before."""
+        tree: Tree = json.loads(self.text)
+        return tree | {"images": list(self.images), "categories": list(self.categories)}
+
+
+class Edited(NamedTuple):
+    """In place of `Instances`: a dataset that has been dicts already."""
+
+    images: list[Tree]
+    info: Any
+
+    @property
+    def image_ids(self) -> list[Any]:
+        """Each once."""
+        return list({image["id"]: None for image in self.images})
+
+
+class Head(NamedTuple):
+    """What results take from their truth: its images and info, and copies of its categories."""
+
+    truth: Instances | Edited
+    categories: Sequence[Tree]
+
+
+class Results:
+    """Detections of boxes, from a file or an array.
+
+    Parameters
+    ----------
+    head : of the truth's dataset
+    rows : the detections
+    text : of the file; None where the rows say all that there is
+    keys : of a record, in their order
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        rows: Rows,
+        text: bytes | None = None,
+        keys: Sequence[str] = ("image_id", "bbox", "score", "category_id"),
+    ) -> None:
+        self.head, self.rows, self.text, self.keys = head, rows, text, keys
+
+    @property
+    def images(self) -> Sequence[Tree]:
+        """The records of the truth's images."""
+        return self.head.truth.images
+
+    @property
+    def categories(self) -> Sequence[Tree]:
+        """Copies of the records of the truth's categories."""
+        return self.head.categories
+
+    @property
+    def image_ids(self) -> list[Any]:
+        """Those of the truth, each once."""
+        return self.head.truth.image_ids
+
+    def dataset(self) -> Tree:
+        """All dicts, with what loadRes adds to results of boxes."""
+        annotations = self._records() if self.text is None else json.loads(self.text)
+        for number, annotation in enumerate(annotations, start=1):
+            left, top, width, height = annotation["bbox"]
+            right, bottom = left + width, top + height
+            annotation.setdefault(
+                "segmentation", [[left, top, left, bottom, right, bottom, right, top]]
+            )
+            annotation.update(area=width * height, id=number, iscrowd=0)
+        return {
+            "info": self.head.truth.info,
+            "images": list(self.images),
+            "categories": list(self.categories),
+            "annotations": annotations,
+        }
+
+    def _records(self) -> list[Tree]:
+        rows = self.rows
+        image_ids, category_ids = (
+            np.array(rows.image_ids)[rows.image],
+            np.array(rows.category_ids)[rows.category],
+        )
+        columns = {
+            "image_id": image_ids.tolist(),
+            "bbox": rows.boxes.tolist(),
+            "score": rows.score.tolist(),
+            "category_id": category_ids.tolist(),
+        }
+        each = zip(*(columns[key] for key in self.keys), strict=True)
+        return [dict(zip(self.keys, values, strict=True)) for values in each]
+
+
+def open_instances(path: Any) -> Instances | None:
+    """A large plain instances file whose annotations have all the fields that pycocotools asks
+    for; None for any other.
+    """
+    texts: dict[str, bytes] = {}
+    listed: dict[str, list[int]] = {}
+
+    def read_list(name: str) -> Callable[[bytes], coco_scan.Locate]:
+        def read(text: bytes) -> coco_scan.Locate:
+            try:
+                listed[name] = [
+                    record.id for record in msgspec.json.decode(text, type=list[_Record])
+                ]
+                ids = np.unique(np.array(listed[name], dtype=np.int64))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
+                raise coco_scan.HandBack from None
+            texts[name] = bytes(text)
+            return Positions(ids) if name == "images" else _as_they_are
+
+        return read
+
+    text = _text_of(path)
+    if text is None or SCORE in text:  # columns of objects have no scores
+        return None
+    try:
+        columns = coco_scan.scan_instances(
+            HeldText(path, text), {name: read_list(name) for name in ("images", "categories")}
+        )
+    except ValueError:
+        return None
+    wanted = coco_scan.key("area") | coco_scan.key("iscrowd") | coco_scan.key("id")
+    if columns is None or not (columns.seen & wanted == wanted).all():
+        return None
+    if not _exact(columns.value):
+        return None
+    image_ids = list(dict.fromkeys(listed["images"]))
+    rows = Rows(
+        sorted(image_ids),
+        _codes(columns.category),
+        columns.image,
+        columns.category,
+        columns.boxes,
+        columns.value,
+        np.zeros(len(columns.seen)),
+        (columns.seen & coco_scan.key("crowd")) != 0,
+        columns.number,
+    )
+    return None if rows.ids_twice() else Instances(text, rows, texts, image_ids)
+
+
+def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
+    """A large plain file of detections on known images; None for any other."""
+    known, text = _integers(image_ids), _text_of(path)
+    if known is None or text is None:
+        return None
+    if CAPTION in text:  # to pycocotools these are no boxes
+        return None
+    columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _as_they_are)
+    if columns is None or not len(columns.seen) or not _exact(columns.value):
+        return None
+    rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
+    if not columns.whole:
+        return Results(head, rows, text)
+    first = json.loads(text[text.index(b"{") : text.index(b"}") + 1])
+    return Results(head, rows, keys=tuple(first))
+
+
+def results_of_array(
+    table: NDArray[np.float64], image_ids: list[Any], head: Head
+) -> Results | None:
+    """Rows of image_id, x, y, width, height, score, category_id on known images; None for any
+    other array.
+    """
+    known = _integers(image_ids)
+    if (
+        known is None
+        or table.ndim != 2
+        or table.shape[1] != 7
+        or not len(table)
+        or table.dtype != np.float64
+    ):
+        return None
+    if not (np.abs(table[:, [0, 6]]) < 2.0**63).all() or np.isnan(table[:, 5]).any():
+        return None
+    numbers = table[:, [0, 6]].astype(np.int64)
+    image = Positions(known)(numbers[:, 0])
+    try:
+        category = _as_they_are(numbers[:, 1])
+        boxes = good_boxes(np.ascontiguousarray(table[:, 1:5]))
+    except (coco_scan.HandBack, Unusual):
+        return None
+    if (image < 0).any():
+        return None
+    return Results(head, _detections(known, image, category, boxes, table[:, 5].copy()))
+
+
+def _detections(
+    known: NDArray[np.int64],
+    image: NDArray[np.int32],
+    category: NDArray[np.int32],
+    boxes: NDArray[np.float64],
+    score: NDArray[np.float64],
+) -> Rows:
+    n = len(score)
+    return Rows(
+        known.tolist(),
+        _codes(category),
+        image,
+        category,
+        own(boxes),  # without a copy, also where tables take them up
+        boxes[:, 2] * boxes[:, 3],
+        own(score),
+        np.zeros(n, dtype=bool),
+        np.arange(1, n + 1),
+    )
+
+
+def _text_of(path: Any) -> bytes | None:
+    """The text of a large file that can be read; None for any other."""
+    try:
+        if not isinstance(path, str | Path) or os.stat(path).st_size < LEAST_SIZE:
+            return None
+        return opening.read_bytes(path)
+    except (OSError, ValueError, DataError):
+        return None
+
+
+def _exact(numbers: NDArray[np.float64]) -> bool:
+    """Whether they are what the text says, even where that has integers."""
+    return bool((np.abs(numbers) < MOST_EXACT).all())
+
+
+def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Category ids as their own codes."""
+    if len(ids) and (ids.min() < 0 or ids.max() >= MOST_CATEGORIES):
+        raise coco_scan.HandBack
+    return ids.astype(np.int32)
+
+
+def _codes(category: NDArray[np.int32]) -> range:
+    """What the codes of `_as_they_are` stand for."""
+    return range(int(category.max(initial=-1)) + 1)
+
+
+def _integers(ids: list[Any]) -> NDArray[np.int64] | None:
+    """Ids, ascending, each once; None where they are not integers."""
+    try:
+        values = np.unique(np.array(ids))
+    except (TypeError, ValueError):
+        return None
+    return values.astype(np.int64) if values.ndim == 1 and values.dtype.kind == "i" else None
+
+
+class _Record(msgspec.Struct, gc=False):
+    id: int
+
+
+class _Info(msgspec.Struct, gc=False):
+    info: Any = msgspec.UNSET

@@ -1,0 +1,191 @@
+"""`COCO`: pycocotools' class, which keeps columns of large plain files and makes dicts of them
+when they are asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from pycocotools.coco import COCO as Official
+
+from detmap.base import open_files as opening
+from detmap.compat.annotation_rows import Rows
+from detmap.compat.annotation_sources import (
+    Edited,
+    Head,
+    Instances,
+    Results,
+    open_instances,
+    open_results,
+    results_of_array,
+)
+from detmap.compat.class_stand_in import StandIn, is_ours, stands_in_for
+from detmap.compat.lazy_attributes import Lazy, own_dict
+
+Tree = dict[str, Any]
+ANNOTATIONS = ("dataset", "anns", "imgToAnns", "catToImgs")
+EVERYTHING = (*ANNOTATIONS, "imgs", "cats")
+
+
+@stands_in_for(Official)
+class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
+    """Annotations of a data set, or detections on it.
+
+    Parameters
+    ----------
+    annotation_file : an instances file; none when left out
+    """
+
+    _source: Instances | Results | None = None
+
+    def __init__(self, annotation_file: Any = None) -> None:
+        super().__init__()
+        if annotation_file is None:
+            return
+        print("loading annotations into memory...")
+        begin = time.time()
+        source = open_instances(annotation_file)
+        dataset: Any = None
+        if source is None:
+            with open(annotation_file, opener=opening.regular) as file:
+                dataset = json.load(file)
+            assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
+        print(f"Done (t={time.time() - begin:0.2f}s)")
+        if source is None:
+            self.dataset = dataset
+        else:
+            self._take_from(source)
+        self.createIndex()
+
+    def _take_from(self, source: Instances | Results) -> None:
+        self._source = source
+        self._wait_for(*EVERYTHING)
+
+    def _make(self, name: str) -> None:
+        """All dicts at once, as pycocotools has it: who edits ``dataset`` edits no index. Records
+        of images and categories alone are made without those of the annotations.
+        """
+        assert self._source is not None
+        if name in ("imgs", "cats") and self._waits_for(*ANNOTATIONS):
+            self._fill(
+                {"imgs": _by_id(self._source.images), "cats": _by_id(self._source.categories)}
+            )
+            return
+        self._fill(_indexed(self._source.dataset()))
+
+    def columns(self, *, scored: bool) -> Rows | None:
+        """The annotations as columns, where nobody can have changed them and, if asked for, they
+        have scores; else None.
+        """
+        if self._source is None or not self._waits_for(*ANNOTATIONS):
+            return None
+        return None if scored and isinstance(self._source, Instances) else self._source.rows
+
+    # --- pycocotools' methods ---------------------------------------------------------------------
+
+    def createIndex(self) -> None:
+        """Take up what was done to `dataset`."""
+        if self._waits_for("dataset"):
+            self._wait_for(*EVERYTHING)
+            print("creating index...")
+            print("index created!")
+        else:
+            super().createIndex()
+
+    def getImgIds(self, imgIds: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
+        """As pycocotools."""
+        everything = all(hasattr(ids, "__len__") and len(ids) == 0 for ids in (imgIds, catIds))
+        if everything and self._source is not None and self._waits_for("imgs"):
+            return list(self._source.image_ids)
+        chosen: list[Any] = super().getImgIds(imgIds, catIds)
+        return chosen
+
+    def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
+        """As pycocotools."""
+        ask: Any = super()
+        if self._source is not None and self._waits_for("dataset"):
+            ask = Official()
+            ask.dataset = {"categories": self._source.categories}
+        chosen: list[Any] = ask.getCatIds(catNms, supNms, catIds)
+        return chosen
+
+    def loadRes(self, resFile: Any) -> COCO:
+        """Detections from a results file, a list of dicts, or an (N, 7) array."""
+        begin = time.time()
+        head = self._head()
+        source = None
+        if head is None:
+            pass  # pycocotools knows what that means
+        elif type(resFile) is str:
+            with suppress(OSError, ValueError):  # pycocotools meets those too
+                open(resFile, opener=opening.regular).close()
+            source = open_results(resFile, self.getImgIds(), head)
+        elif type(resFile) is np.ndarray:
+            source = results_of_array(resFile, self.getImgIds(), head)
+        if source is None:
+            return self._load_records(resFile)
+        print("Loading and preparing results...")
+        if type(resFile) is np.ndarray:
+            print("Converting ndarray to lists...")
+            print(resFile.shape)
+            for i in range(0, len(resFile), 1_000_000):
+                print(f"{i}/{len(resFile)}")
+        print(f"DONE (t={time.time() - begin:0.2f}s)")
+        results = COCO()
+        results._take_from(source)
+        results.createIndex()
+        return results
+
+    def _head(self) -> Head | None:
+        """What results take over of this dataset as it is now; None where something is missing."""
+        if isinstance(self._source, Instances) and self._waits_for("dataset"):
+            return Head(self._source, copy.deepcopy(self._source.categories))
+        if not {"images", "categories"} <= self.dataset.keys():
+            return None
+        info = copy.deepcopy(self.dataset.get("info", {}))
+        edited = Edited(list(self.dataset["images"]), info)
+        return Head(edited, copy.deepcopy(self.dataset["categories"]))
+
+    def _load_records(self, given: Any) -> COCO:
+        """Detections by pycocotools' own loadRes, without making dicts of the truth's
+        annotations.
+        """
+        truth = self
+        if isinstance(self._source, Instances) and self._waits_for("dataset"):
+            truth = Official()
+            truth.dataset, truth.imgs = self._source.without_annotations(), self.imgs
+        results = COCO()
+        own_dict(results).update(vars(Official.loadRes(truth, given)))
+        return results
+
+
+def columns_of(coco: Any, *, scored: bool) -> Rows | None:
+    """`COCO.columns` of one of ours; None for any other."""
+    return COCO.columns(coco, scored=scored) if is_ours(coco, COCO) else None
+
+
+def _indexed(dataset: Tree) -> Tree:
+    """The dataset and all indexes of it, by the names that pycocotools gives them."""
+    image_annotations, category_images = defaultdict(list), defaultdict(list)
+    for annotation in dataset["annotations"]:
+        image_annotations[annotation["image_id"]].append(annotation)
+        category_images[annotation["category_id"]].append(annotation["image_id"])
+    return {
+        "dataset": dataset,
+        "anns": _by_id(dataset["annotations"]),
+        "imgToAnns": image_annotations,
+        "catToImgs": category_images,
+        "imgs": _by_id(dataset["images"]),
+        "cats": _by_id(dataset["categories"]),
+    }
+
+
+def _by_id(records: Iterable[Tree]) -> Tree:
+    return {record["id"]: record for record in records}

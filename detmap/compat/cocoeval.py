@@ -1,0 +1,220 @@
+"""`COCOeval`: pycocotools' class, evaluating boxes with detmap's engine."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pycocotools import _mask, cocoeval
+from pycocotools.coco import COCO as OfficialCOCO
+from pycocotools.cocoeval import COCOeval as Official
+
+from detmap.compat import accumulate as accumulating
+from detmap.compat import drop_in_engine as engine
+from detmap.compat import eval_imgs as results
+from detmap.compat import matched_objects as taking
+from detmap.compat.annotation_rows import Rows, Unusual, from_records
+from detmap.compat.class_stand_in import StandIn, stands_in_for
+from detmap.compat.coco_api import columns_of
+from detmap.compat.lazy_attributes import Lazy, own_dict
+from detmap.compat.quirks import warn_of
+from detmap.compat.shape_rows import with_shapes
+from detmap.errors import DataError
+
+OVERLAPS = _mask.iou
+"""What pycocotools computes overlaps with, unless somebody replaced it."""
+LOOKUPS = {name: getattr(OfficialCOCO, name) for name in ("getAnnIds", "loadAnns")}
+"""How annotations are looked up, which may have been replaced too."""
+LATER = ("evalImgs", "ious", "_gts", "_dts")
+"""What ``evaluate`` leaves to be made when it is asked for."""
+
+
+@stands_in_for(Official)
+class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
+    """Detections held against annotations; see
+    `detmap.compat` for what is inherited and what is not.
+
+    Parameters
+    ----------
+    cocoGt, cocoDt : annotations and detections, of this package's `COCO` or of pycocotools'
+    iouType : ``bbox``, ``segm`` or ``keypoints``
+    """
+
+    _judged: engine.Judged | None = None
+
+    def _make(self, name: str) -> None:
+        assert self._judged is not None
+        if name == "evalImgs":
+            made = results.image_results(self._judged, self._paramsEval.areaRng)
+            self._fill({"evalImgs": made})
+        elif name == "ious" and self._judged.rules.kind == "bbox":
+            self._fill({"ious": results.overlaps(self._judged)})
+        else:
+            other = Official()
+            other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
+            Official._prepare(other)
+            self._fill({"_gts": other._gts, "_dts": other._dts})
+            if name == "ious":
+                self._fill({"ious": _overlaps(other)})
+
+    def evaluate(self) -> None:
+        """Match detections with annotations under ``params``."""
+        params, begin = self.params, time.time()
+        try:
+            if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
+                raise Unusual
+            rules = engine.read_rules(params, self._kind())
+            objects, results = (
+                _rows(self.cocoGt, rules, scored=False),
+                _rows(self.cocoDt, rules, scored=True),
+            )
+            judged = taking.as_pycocotools(engine.judge(objects, results, rules))
+        except Unusual as reason:
+            super().evaluate()
+            self._judged = None
+            for kind in reason.args:
+                warn_of(kind)
+            return
+        print("Running per image evaluation...")
+        if params.useSegm is not None:
+            params.iouType = self._kind()
+            print(f"useSegm (deprecated) is not None. Running {params.iouType} evaluation")
+        print(f"Evaluate annotation type *{params.iouType}*")
+        params.imgIds, params.maxDets = rules.image_ids, rules.limits
+        if not rules.together:
+            params.catIds = rules.category_ids
+        self._judged = judged
+        self._wait_for(*LATER)
+        self.eval: dict[str, Any] = {}
+        self._paramsEval = _copied(params)
+        print(f"DONE (t={time.time() - begin:0.2f}s).")
+        for kind in _quirks(self._judged, objects, results, self.cocoGt):
+            warn_of(kind)
+
+    def _kind(self) -> str:
+        """The iouType, which the older useSegm may decide."""
+        if self.params.useSegm is None:
+            return str(self.params.iouType)
+        return "segm" if self.params.useSegm == 1 else "bbox"
+
+    def accumulate(self, p: Any = None) -> None:
+        """Curves of what was evaluated, under ``params`` or those given, into ``eval``."""
+        params, begin = self.params if p is None else p, time.time()
+        try:
+            chosen = accumulating.choose(self._paramsEval, params)
+            parts = self._parts(chosen, len(params.iouThrs))
+        except Unusual:
+            super().accumulate(p)
+            return
+        print("Accumulating evaluation results...")
+        if params.useCats != 1:
+            params.catIds = [-1]
+        counts = [
+            len(params.iouThrs),
+            len(params.recThrs),
+            len(params.catIds),
+            len(params.areaRng),
+            len(params.maxDets),
+        ]
+        self.eval = {
+            "params": params,
+            "counts": counts,
+            "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
+            **accumulating.arrays(parts, chosen, counts),
+        }
+        print(f"DONE (t={time.time() - begin:0.2f}s).")
+        if chosen.displaced:
+            warn_of("subset-by-position")
+        if (np.diff(chosen.points) < 0).any():
+            warn_of("points-unsorted")
+        if params.useCats != 1:
+            warn_of("categories-forgotten")
+
+    def _parts(self, chosen: accumulating.Chosen, n_thresholds: int) -> list[engine.Part]:
+        """The verdicts that ``accumulate`` counts: of ``evalImgs``, if somebody has it."""
+        if not self._waits_for("evalImgs"):
+            evaluated = self._paramsEval
+            sizes = len(evaluated.imgIds), len(evaluated.areaRng)
+            try:
+                return results.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
+            except DataError:  # no matching of ours has such results: objects found twice
+                raise Unusual from None
+        assert self._judged is not None
+        if n_thresholds != len(self._judged.rules.thresholds):
+            raise Unusual
+        parts = self._judged.parts
+        if chosen.images is None:
+            return parts
+        return [replace(part, matches=part.matches.select(chosen.images)) for part in parts]
+
+    def summarize(self) -> None:
+        """Print the stock summary, and keep its numbers as ``stats``."""
+        super().summarize()
+        if self.params.iouType != "keypoints" and 100 not in self.params.maxDets:
+            warn_of("limit-not-100")
+
+
+def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
+    """Pycocotools' own overlaps of masks or keypoints."""
+    p = prepared.params
+    compute = prepared.computeOks if p.iouType == "keypoints" else prepared.computeIoU
+    category_ids = p.catIds if p.useCats else [-1]
+    return {(image, k): compute(image, k) for image in p.imgIds for k in category_ids}
+
+
+STEPS = {
+    name: getattr(COCOeval, name)
+    for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
+}
+"""The steps of an evaluation, which a subclass may have replaced."""
+
+
+def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
+    """Whether an object has other methods than these."""
+    own = own_dict(owner) if isinstance(owner, Lazy) else getattr(owner, "__dict__", {})
+    return any(
+        getattr(type(owner), name, None) is not method or name in own
+        for name, method in methods.items()
+    )
+
+
+def _copied(params: Any) -> Any:
+    """A deep copy; that of the many ids, which nobody can change, is made at once."""
+    return copy.deepcopy(params, {id(params.imgIds): list(params.imgIds)})
+
+
+def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
+    """The annotations as columns: as they were read,
+    or of the dicts that pycocotools would look up.
+    """
+    replaced = _replaced(coco, LOOKUPS)
+    if rules.kind == "bbox" and not replaced:
+        rows = columns_of(coco, scored=scored)
+        if rows is not None:
+            return rows
+    category_ids = (
+        [] if rules.together else rules.category_ids if replaced else set(rules.category_ids)
+    )
+    try:
+        records = coco.loadAnns(coco.getAnnIds(imgIds=rules.image_ids, catIds=category_ids))
+    except Exception:  # any that a client's index raises; pycocotools will meet it in its own order
+        raise Unusual from None
+    if rules.kind == "bbox":
+        return from_records(records, scored=scored)
+    return with_shapes(rules.kind, records, coco, scored=scored)
+
+
+def _quirks(judged: engine.Judged, objects: Rows, results: Rows, truth: Any) -> Iterator[str]:
+    """Wrong behaviours of pycocotools that this evaluation meets."""
+    if (judged.objects.ids == 0).any():
+        yield "id-zero"
+    if objects.ids_twice() or results.ids_twice():
+        yield "id-twice"
+    used = np.flatnonzero(np.bincount(results.category)).tolist()
+    if not {results.category_ids[code] for code in used} <= set(truth.getCatIds()):
+        yield "category-unlisted"

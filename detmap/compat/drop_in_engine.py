@@ -1,0 +1,255 @@
+"""Columns and parameters to pycocotools' numbers,
+by way of detmap's tables, matching and curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap import protocol as protocols
+from detmap.compat.annotation_rows import Rows, Unusual
+from detmap.errors import DataError
+from detmap.matching.engine import match
+from detmap.matching.matches import Matches
+from detmap.protocol import MAX_SUBSETS, MAX_THRESHOLDS, Grid, Protocol, Range, Subset
+from detmap.tables import Categories, Detections, Images, Truth
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """Parameters of ``COCOeval``, as they are after ``evaluate`` has sorted them.
+
+    Parameters
+    ----------
+    image_ids : I ids
+    category_ids : ids of the categories to look at; K of them, or one class of them all where
+        `together`
+    together : useCats is 0
+    thresholds : (T,) float64, in any order
+    areas : A pairs, both ends included
+    limits : the detection limits, ascending
+    kind : the iouType
+    sigmas : of each keypoint
+    """
+
+    image_ids: list[Any]
+    category_ids: list[Any]
+    together: bool
+    thresholds: NDArray[np.float64]
+    areas: tuple[tuple[float, float], ...]
+    limits: list[int]
+    kind: str = "bbox"
+    sigmas: tuple[float, ...] = ()
+
+    @property
+    def n_classes(self) -> int:
+        """K."""
+        return 1 if self.together else len(self.category_ids)
+
+
+def read_rules(params: Any, kind: str) -> Rules:
+    """The parameters of an evaluation of this iouType.
+
+    Raises
+    ------
+    Unusual : values that only pycocotools itself can make sense, or an error, of
+    """
+    try:
+        image_ids = list(np.unique(params.imgIds))
+        together = params.useCats == 0
+        category_ids = list(params.catIds) if together else list(np.unique(params.catIds))
+        areas = tuple((float(pair[0]), float(pair[1])) for pair in params.areaRng)
+        limits = sorted(params.maxDets)
+        thresholds = np.asarray(params.iouThrs)
+        hash(tuple(category_ids))
+        sigmas = tuple(map(float, params.kpt_oks_sigmas * 1.0)) if kind == "keypoints" else ()
+    except (AttributeError, TypeError, ValueError, IndexError):
+        raise Unusual from None
+    usual = (
+        params.useCats in (0, 1)
+        and kind in ("bbox", "segm", "keypoints")
+        and not (together and kind == "keypoints")  # computeOks then finds nothing
+        and all(0 < sigma < np.inf for sigma in sigmas)
+        and image_ids
+        and category_ids
+        and 0 < len(areas) <= MAX_SUBSETS
+        and limits
+        and all(isinstance(limit, int | np.integer) and 0 < limit < 2**62 for limit in limits)
+        and thresholds.ndim == 1
+        and len(thresholds)
+        and (thresholds.dtype == np.float64 or thresholds.dtype.kind == "i")
+        and not np.isnan(thresholds).any()
+        and not np.isnan(areas).any()
+    )
+    if not usual:
+        raise Unusual
+    return Rules(
+        image_ids,
+        category_ids,
+        together,
+        thresholds.astype(np.float64),
+        areas,
+        limits,
+        kind,
+        sigmas,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The verdicts at up to 64 of the thresholds.
+
+    Parameters
+    ----------
+    where : (T',) their places among the rules' thresholds
+    matches : verdicts; images, classes and rows by position
+    apart : whether each class in each area range is a class of its own
+    """
+
+    where: NDArray[np.int64]
+    matches: Matches
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """An evaluation.
+
+    Parameters
+    ----------
+    rules : what was asked for
+    objects, found : rows that were looked at
+    truth, detections : the same as tables
+    parts : verdicts, by threshold
+    """
+
+    rules: Rules
+    objects: Rows
+    found: Rows
+    truth: Truth
+    detections: Detections
+    parts: list[Part]
+
+    def neutral(self) -> NDArray[np.bool_]:
+        """(G,) objects that are not to be found, whatever their area."""
+        return self.truth.crowd | self.truth.role("unlabelled")
+
+
+def judge(objects: Rows, results: Rows, rules: Rules) -> Judged:
+    """Match all detections with all objects under the rules.
+
+    Raises
+    ------
+    Unusual : boxes so small that an overlap is 0/0; detections whose ids are 0 or less
+    """
+    objects, image, label = _placed(objects, rules)
+    n_images, n_classes = len(rules.image_ids), rules.n_classes
+    unknown = np.full(n_images, np.nan)
+    unlabelled = {} if objects.unlabelled is None else {"unlabelled": objects.unlabelled}
+    truth = Truth(
+        Images(np.arange(n_images), ("",) * n_images, unknown, unknown),
+        Categories(np.arange(n_classes), tuple(map(str, range(n_classes)))),
+        image,
+        label,
+        objects.boxes,
+        roles={"crowd": objects.crowd} | unlabelled,
+        attributes={"area": objects.area},
+        box_format="xywh",
+        family="coco",
+        shapes=objects.shapes,
+    )
+    results, image, label = _placed(results, rules)
+    if (results.ids <= 0).any():
+        raise Unusual("id-not-positive")
+    detections = Detections(
+        truth.images,
+        truth.categories,
+        image,
+        label,
+        results.boxes,
+        results.score,
+        box_format="xywh",
+        shapes=results.shapes,
+    )
+    judged = Judged(rules, objects, results, truth, detections, [])
+    order = np.argsort(rules.thresholds, kind="stable")
+    for some in parts_of(len(order)):
+        where = order[some]
+        protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1], rules.kind)
+        protocol = replace(protocol, iou=replace(protocol.iou, sigmas=rules.sigmas))
+        try:
+            judged.parts.append(Part(where, match(truth, detections, protocol)))
+        except DataError:  # an overlap of 0/0
+            raise Unusual from None
+    return judged
+
+
+def parts_of(n_thresholds: int) -> list[NDArray[np.int64]]:
+    """The places of the thresholds, as many at once as a word has bits."""
+    places = np.arange(n_thresholds)
+    return [places[at : at + MAX_THRESHOLDS] for at in range(0, n_thresholds, MAX_THRESHOLDS)]
+
+
+def _placed(rows: Rows, rules: Rules) -> tuple[Rows, NDArray[np.int32], NDArray[np.int32]]:
+    """The rows that are looked at, in that order, with positions of their images and classes."""
+    image = _positions(rows.image_ids, rules.image_ids)[rows.image]
+    if rules.together:
+        by_category = np.argsort(rows.category, kind="stable")
+        off = np.searchsorted(rows.category[by_category], np.arange(len(rows.category_ids) + 1))
+        code = {category: i for i, category in enumerate(rows.category_ids)}
+        codes = [code[category] for category in rules.category_ids if category in code]
+        chosen = np.concatenate(
+            [by_category[:0], *(by_category[off[i] : off[i + 1]] for i in codes)]
+        )
+        chosen = chosen[image[chosen] >= 0]
+        return rows.take(chosen), image[chosen], np.zeros(len(chosen), dtype=np.int32)
+    label = _positions(rows.category_ids, rules.category_ids)[rows.category]
+    keep = (image >= 0) & (label >= 0)
+    return (rows, image, label) if keep.all() else (rows.take(keep), image[keep], label[keep])
+
+
+def _positions(ids: Sequence[Hashable], wanted: list[Any]) -> NDArray[np.int32]:
+    """Where each id stands among the wanted, -1 where it does not."""
+    place = {value: i for i, value in enumerate(wanted)}
+    return np.array([place.get(value, -1) for value in ids], dtype=np.int32)
+
+
+class Parameters(Protocol):
+    """What clients of pycocotools set, which no check of a protocol holds for: thresholds above 1,
+    areas that nothing lies in.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
+
+
+@cache
+def _stock(name: str) -> Parameters:
+    stock = protocols.load(name)
+    return Parameters(*(getattr(stock, field.name) for field in fields(stock)))
+
+
+def protocol_of(
+    thresholds: NDArray[np.float64],
+    areas: tuple[tuple[float, float], ...],
+    limit: int,
+    kind: str = "bbox",
+) -> Protocol:
+    """COCO's protocol for an iouType, with these thresholds, areas and limit."""
+    stock = _stock(f"coco-{kind}")
+    return replace(
+        stock,
+        iou=replace(stock.iou, thresholds=Grid(tuple(thresholds.tolist()))),
+        subsets=tuple(
+            Subset(str(a), (Range("area", low, high),)) for a, (low, high) in enumerate(areas)
+        ),
+        limits=replace(stock.limits, max_dets=(int(limit),)),
+    )

@@ -1,0 +1,257 @@
+"""``evalImgs`` and ``ious``: what pycocotools keeps of each category, area range and image, made of
+matches in one pass, and matches made of it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools import mask
+
+from detmap.compat.accumulate import Chosen
+from detmap.compat.annotation_rows import Unusual
+from detmap.compat.drop_in_engine import Judged, Part, parts_of, protocol_of
+from detmap.compat.matched_objects import Taken, taken_of
+from detmap.matching.matches import Matches
+from detmap.matching.matches_checks import word_of
+from detmap.tables import Categories
+from detmap.tables.grouping import group, labels, ranked
+
+Cell = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Rows by category, then image, of what was evaluated; C cells have any, of K * I.
+
+    Parameters
+    ----------
+    place : (C,) category times I plus image
+    detections : (D,) rows of the matches, best first in a cell
+    objects : (G,) rows of the truth
+    d_off, g_off : (C + 1,) where each cell begins among them
+    """
+
+    place: NDArray[np.int64]
+    detections: NDArray[np.int32]
+    objects: NDArray[np.int32]
+    d_off: NDArray[np.int64]
+    g_off: NDArray[np.int64]
+
+
+def cells_of(judged: Judged) -> Cells:
+    """The rows of an evaluation, in that order."""
+    matches, truth = judged.parts[0].matches, judged.truth
+    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
+    sides = []
+    for image, label in ((matches.image, labels(matches.off)), (truth.image, truth.label)):
+        rows = group(image, label, n_images, n_classes)[0]
+        cell = label[rows].astype(np.int64) * n_images + image[rows]
+        sides.append((rows, np.bincount(cell, minlength=n_classes * n_images)))
+    (detections, d_count), (objects, g_count) = sides
+    place = np.flatnonzero((d_count > 0) | (g_count > 0))
+    d_off, g_off = (np.concatenate([[0], np.cumsum(count[place])]) for count in (d_count, g_count))
+    return Cells(place, detections, objects, d_off, g_off)
+
+
+def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
+    """``evalImgs``: by category, then area range, then image; None where there is neither object
+    nor detection.
+
+    The arrays of the cells are slices of a few large ones.
+
+    ranges: the area ranges as they were given.
+    """
+    rules, cells, taken = judged.rules, cells_of(judged), taken_of(judged)
+    n_images, n_areas = len(rules.image_ids), len(rules.areas)
+    category_ids = [-1] if rules.together else rules.category_ids
+    limit = rules.limits[-1]
+    listed: list[Cell | None] = [None] * (rules.n_classes * n_areas * n_images)
+    matches = judged.parts[0].matches
+    ids = judged.found.ids[matches.position[cells.detections]].tolist()
+    scores = matches.score[cells.detections].tolist()
+    classes, images = np.divmod(cells.place, n_images)
+    no_flags = np.array([])
+    bounds = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
+    for a, given in enumerate(ranges):
+        part = _area_results(judged, cells, taken, a)
+        own_ids = part.object_ids.tolist()
+        at = (classes * n_areas + a) * n_images + images
+        for place, k, i, d, d_end, g, g_end in zip(
+            *(column.tolist() for column in (at, classes, images, *bounds)), strict=True
+        ):
+            listed[place] = {
+                "image_id": rules.image_ids[i],
+                "category_id": category_ids[k],
+                "aRng": given,
+                "maxDet": limit,
+                "dtIds": ids[d:d_end],
+                "gtIds": own_ids[g:g_end],
+                "dtMatches": part.hits[:, d:d_end],
+                "gtMatches": part.gains[:, g:g_end],
+                "dtScores": scores[d:d_end],
+                "gtIgnore": part.neutral[g:g_end] if g < g_end else no_flags,
+                "dtIgnore": part.ignored[:, d:d_end],
+            }
+    return listed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AreaResults:
+    """The columns of all cells in one area range; objects that are to be found first in each."""
+
+    object_ids: NDArray[np.int64]  # (G,)
+    neutral: NDArray[np.int64]  # (G,)
+    hits: NDArray[np.float64]  # (T, D) the id of the object that was taken, or 0
+    gains: NDArray[np.float64]  # (T, G) the id of the detection that took it, or 0
+    ignored: NDArray[np.bool_]  # (T, D)
+
+
+def _area_results(judged: Judged, cells: Cells, taken: Taken, a: int) -> AreaResults:
+    matches, rules = judged.parts[0].matches, judged.rules
+    n_thresholds = len(rules.thresholds)
+    low, high = rules.areas[a]
+    area = judged.truth.area
+    neutral = judged.neutral() | (area < low) | (area > high)
+    cell = np.repeat(np.arange(len(cells.place)), np.diff(cells.g_off))
+    objects = cells.objects[
+        np.argsort(2 * cell + neutral[cells.objects], kind="stable")
+    ]  # those to be found come first
+    d_place, g_place = _places(cells.detections), _places(objects)
+    hits = np.zeros((n_thresholds, len(cells.detections)))
+    gains = np.zeros((n_thresholds, len(objects)))
+    ignored = np.zeros(hits.shape, dtype=bool)
+    mine = np.flatnonzero(taken.area == a)
+    order = mine[np.argsort(d_place[taken.row[mine]], kind="stable")]
+    t, d, target = taken.threshold[order], d_place[taken.row[order]], taken.target[order]
+    position = matches.position[cells.detections]
+    # of several detections that take a crowd, the last is the one that it shows
+    hits[t, d], ignored[t, d] = judged.objects.ids[target], neutral[target]
+    gains[t, g_place[target]] = judged.found.ids[position[d]]
+    own_area = judged.found.area[position]
+    ignored |= (hits == 0) & ((own_area < low) | (own_area > high))
+    return AreaResults(
+        judged.objects.ids[objects], neutral[objects].astype(np.int64), hits, gains, ignored
+    )
+
+
+def _places(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each row stands in a permutation."""
+    places = np.empty(len(rows), dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
+
+
+def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
+    """``ious``: of each image and category, detections by objects; [] where either is missing."""
+    rules, cells = judged.rules, cells_of(judged)
+    category_ids = [-1] if rules.together else rules.category_ids
+    ious: dict[tuple[Any, Any], Any] = {
+        (image, category): [] for image in rules.image_ids for category in category_ids
+    }
+    matches, crowd = judged.parts[0].matches, judged.truth.crowd.astype(int)
+    boxes = judged.found.boxes[matches.position]
+    for c, (k, i) in enumerate(zip(*np.divmod(cells.place, len(rules.image_ids)), strict=True)):
+        d = cells.detections[cells.d_off[c] : cells.d_off[c + 1]]
+        g = cells.objects[cells.g_off[c] : cells.g_off[c + 1]]
+        if len(d) and len(g):
+            ious[rules.image_ids[i], category_ids[k]] = mask.iou(
+                boxes[d], judged.truth.boxes[g], crowd[g].tolist()
+            )
+    return ious
+
+
+def parts_of_results(
+    results: Any, chosen: Chosen, sizes: tuple[int, int], n_thresholds: int
+) -> list[Part]:
+    """What ``accumulate`` reads of ``evalImgs``, wherever these are from: as matches whose classes
+    are the chosen categories and area ranges, the ranges of a category one after the other.
+
+    sizes: I and A of the evaluation.
+
+    Raises
+    ------
+    Unusual : what only pycocotools itself can make sense, or an error, of
+    """
+    n_images, n_areas = sizes
+    images = range(n_images) if chosen.images is None else chosen.images
+    lists = [(k * n_areas + a) * n_images for k in chosen.classes for a in chosen.areas]
+    try:
+        cells, image, label = [], [], []
+        for c, begin in enumerate(lists):
+            for i in images:
+                cell = results[begin + i]
+                if cell is not None:
+                    cells.append(cell)
+                    image.append(i)
+                    label.append(c)
+        columns = [[cell[key] for cell in cells] for key in COLUMNS]
+        n_found = np.array([len(scores) for scores in columns[0]], dtype=np.int64)
+        n_objects = np.array([len(flags) for flags in columns[3]], dtype=np.int64)
+        score = np.fromiter(chain.from_iterable(columns[0]), np.float64, int(n_found.sum()))
+        empty = np.zeros((n_thresholds, 0))
+        hit = np.concatenate([empty, *columns[1]], axis=1, dtype=np.float64, casting="same_kind")
+        ignored = np.concatenate([empty, *columns[2]], axis=1) != 0
+        widths = [[array.shape for array in column] for column in columns[1:3]]
+        neutral = np.concatenate([np.zeros(0), *columns[3]])
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        raise Unusual from None
+    shapes = [(n_thresholds, n) for n in n_found.tolist()]
+    if widths != [shapes, shapes] or len(neutral) != n_objects.sum() or np.isnan(score).any():
+        raise Unusual
+    each = (np.array(image, dtype=np.int32), np.array(label, dtype=np.int32))
+    rank = np.arange(len(score)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
+    within = np.flatnonzero(rank < max(chosen.limits))
+    d_image, d_label = (np.repeat(column, n_found)[within] for column in each)
+    g_image, g_label = (np.repeat(column, n_objects) for column in each)
+    size = (n_images, len(lists))
+    order, off = ranked(d_image, d_label, score[within], (), size)
+    rows = within[order]
+    hit, ignored = hit[:, rows] != 0, ignored[:, rows]
+    g_order, g_off = group(g_image, g_label, *size)
+    parts = []
+    for where in parts_of(n_thresholds):
+        protocol = protocol_of(np.linspace(0.5, 1, len(where)), ((0.0, 1.0),), max(chosen.limits))
+        word = word_of(protocol)
+        bits = [hit[where] & ~ignored[where], ignored[where]]
+        tp, excused = (_words(flags, word)[:, None] for flags in bits)
+        parts.append(
+            Part(
+                where,
+                Matches(
+                    protocol,
+                    Categories(np.arange(size[1]), tuple(map(str, range(size[1])))),
+                    np.arange(n_images),
+                    np.zeros((n_images, 2), dtype=np.uint64),
+                    np.zeros(n_images, dtype=np.int32),
+                    off,
+                    d_image[order],
+                    rank[rows].astype(np.int32),
+                    rows.astype(np.int32),
+                    score[rows],
+                    tp,
+                    excused,
+                    g_off,
+                    g_image[g_order],
+                    (neutral == 0)[g_order, None],
+                    unjudged=np.zeros(n_images, dtype=np.int32),
+                ),
+                apart=True,
+            )
+        )
+    return parts
+
+
+COLUMNS = ("dtScores", "dtMatches", "dtIgnore", "gtIgnore")
+
+
+def _words(flags: NDArray[np.bool_], word: Any) -> NDArray[Any]:
+    """(n,) words of (T, n) flags, bit t for row t."""
+    words = np.zeros(flags.shape[1], dtype=word)
+    for t, row in enumerate(flags):
+        words |= row.astype(word) << word(t)
+    return words

@@ -1,0 +1,1 @@
+"""Matches to scores: curves, interpolation, operating points, means."""

@@ -1,0 +1,269 @@
+"""Scores + metric rows -> named numbers: means over classes, per-class tables, counts.
+
+A metric row is addressed by labels (IoU, subset, detection limit, group of classes), never by the
+number of a slot, so a changed protocol yields right numbers under right names.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import memory
+from detmap.curves import scores as curves
+from detmap.curves.integrators import AT_TRUE_POSITIVES
+from detmap.curves.scores import Scores
+from detmap.errors import ProtocolError, few
+from detmap.matching.matches import Matches
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import POINT, MetricRow
+from detmap.tables import Categories, Note
+
+COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
+"""What is counted, for images, classes and in all."""
+
+
+def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
+    """The row's mean over classes (and thresholds, and terms of AP); NaN where nothing is defined.
+
+    The terms are averaged in one sum in the order threshold, recall point, class, which is what
+    makes COCO's numbers equal to pycocotools' in every bit.
+    """
+    if row.kind in POINT:
+        return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
+    if row.kind == "AP" and scores.pooled is not None and not row.group:
+        return _averaged(_at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol))
+    cells, classes = _cells(scores, row, protocol), scores.judged
+    if protocol.mean.undefined != "skip" or protocol.mean.undetected:
+        filled = _with_undefined(scores, row, protocol, cells)
+        if filled is None:
+            return math.nan
+        cells, classes = filled, np.arange(len(categories))
+    if row.group:
+        wanted = np.isin(classes, classes_of(row.group, protocol, categories))
+        cells, classes = cells[..., wanted], classes[wanted]
+    defined = ~np.isnan(cells)
+    if protocol.mean.weights != "equal":
+        of_class = (
+            scores.n_images
+            if protocol.mean.weights == "images"
+            else scores.n_objects[:, protocol.subset(row.subset)]
+        )
+        weights = np.broadcast_to(of_class[classes].astype(np.float64), cells.shape)[defined]
+        return float(np.average(cells[defined], weights=weights)) if weights.any() else math.nan
+    return _averaged(cells[defined], protocol.mean.precision)
+
+
+def under_integrators(
+    matches: Matches, weights: NDArray[np.float64] | None
+) -> dict[str, dict[str, float]]:
+    """AP, and AP50 and AP75 where evaluated, under each integrator, by its title."""
+    table, protocol = {}, matches.protocol
+    for rule in AT_TRUE_POSITIVES:
+        ap = replace(protocol.ap, integrator=rule.name)
+        scores = curves.scores(matches, ap, weights=weights)
+        shown = replace(protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
+        table[rule.title] = {
+            row.name: mean(scores, row, shown, matches.categories) for row in shown.rows()[0]
+        }
+    return table
+
+
+def _with_undefined(
+    scores: Scores, row: MetricRow, protocol: Protocol, cells: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """(..., K) with what the protocol gives to classes without objects to find, and to those
+    without detections; None where that leaves no mean.
+    """
+    seen = _seen(scores, protocol.subset(row.subset))
+    cells = _of_every_class(scores, cells, np.nan)
+    rule = protocol.mean.undefined
+    none = np.isnan(cells)
+    if rule == "no_mean" and (none & seen).any():
+        return None
+    value = np.full(len(seen), {"one": 1.0, "skip": np.nan}.get(rule, 0.0))
+    if rule == "detected":
+        value[~seen] = np.nan
+    if protocol.mean.undetected and row.kind == "AP":
+        value[~seen] = protocol.mean.undetected
+    return np.where(none, value, cells)
+
+
+def _seen(scores: Scores, a: int) -> NDArray[np.bool_]:
+    """(K,) whether a class has detections that take part."""
+    counts = scores.n_tp[a] + scores.n_fp[a] + scores.n_ignored[a]
+    return np.asarray(counts.any(axis=0))
+
+
+def _averaged(values: NDArray[np.float64], precision: str = "float64") -> float:
+    """The mean in the numbers that the protocol takes; NaN of nothing."""
+    if not values.size:
+        return math.nan
+    if precision == "float32":
+        return float(np.mean(values.astype(np.float32)))
+    mean = np.mean(values)
+    return float(np.float32(mean) if precision == "rounded" else mean)
+
+
+def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArray[np.int64]:
+    """Places of a group's classes, ascending.
+
+    Raises
+    ------
+    ProtocolError : the group names a class that there is not
+    """
+    (wanted,) = (known for known in protocol.groups if known.name == group)
+    if wanted.classes:
+        strange = [name for name in wanted.classes if name not in categories.names]
+        if strange:
+            raise ProtocolError(
+                f"groups.{group}",
+                f"no class {strange[0]!r}",
+                f"the classes are {few(categories.names)}",
+            )
+        chosen = [name in wanted.classes for name in categories.names]
+    else:
+        chosen = [label == group for label in categories.groups]
+    return np.flatnonzero(chosen)
+
+
+def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
+    """(K,) the row's value of each class, NaN where the class has no object to find."""
+    if row.kind in POINT:
+        of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
+        return _of_every_class(scores, of_class, np.nan)
+    cells = _cells(scores, row, protocol)
+    flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
+    means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    if protocol.mean.precision == "rounded":
+        means = means.astype(np.float32).astype(np.float64)
+    values = _of_every_class(scores, means, np.nan)
+    if row.kind == "AP":
+        none = scores.n_objects[:, protocol.subset(row.subset)] == 0
+        if protocol.ap.no_objects == "zero":
+            values[none] = 0.0
+        elif protocol.mean.undefined == "no_mean":
+            values[none & ~_seen(scores, protocol.subset(row.subset))] = 0.0
+        if protocol.mean.undetected:
+            values[none & ~_seen(scores, protocol.subset(row.subset))] = protocol.mean.undetected
+    return values
+
+
+def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
+    """The rows of the per-class table: those of the main subset and the highest limit, mAP as AP;
+    and one of recall.
+    """
+    highest, main = protocol.max_dets()[-1], protocol.axes().main
+    rows = [
+        replace(row, name=row.name.removeprefix("m"))
+        for row in protocol.rows()[0]
+        if row.subset == main and not row.group and row.max_dets == highest
+    ]
+    if not any(row.kind == "AR" for row in rows):
+        rows.append(MetricRow("AR", "AR", None, main, "", highest))
+    return tuple(rows)
+
+
+def _of_every_class(
+    scores: Scores, cells: NDArray[np.float64], value: float
+) -> NDArray[np.float64]:
+    """(..., K) from (..., J): `value` for the classes without an object to find."""
+    shape = (*cells.shape[:-1], len(scores.n_objects))
+    memory.require(
+        8 * math.prod(shape),
+        "mean.undefined",
+        f"the terms of {shape[-1]} classes",
+        "leave mean.undefined at skip",
+    )
+    everything = np.full(shape, value)
+    everything[..., scores.judged] = cells
+    return everything
+
+
+def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
+    """The numbers that a row averages, classes that have an object last."""
+    a = protocol.subset(row.subset)
+    m = protocol.max_dets().index(row.max_dets)
+    return _at_threshold(
+        scores.terms[a] if row.kind == "AP" else scores.recall[m, a], row, protocol
+    )
+
+
+def _at_threshold(
+    cells: NDArray[np.float64], row: MetricRow, protocol: Protocol
+) -> NDArray[np.float64]:
+    """(T, ...) of the row's IoU alone, where it names one."""
+    if row.iou is None:
+        return cells
+    t = protocol.threshold(row.iou, where=row.name)
+    return cells[t : t + 1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Verdicts at one IoU threshold, over the main subset and the highest detection limit; each
+    (K,) int64.
+
+    Parameters
+    ----------
+    iou : the threshold
+    objects : to find; tp : found; missed : the rest
+    detections : looked at; fp, ignored : those that are not TP
+    """
+
+    iou: float
+    objects: NDArray[np.int64]
+    detections: NDArray[np.int64]
+    tp: NDArray[np.int64]
+    fp: NDArray[np.int64]
+    ignored: NDArray[np.int64]
+    missed: NDArray[np.int64]
+
+
+def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Counts:
+    """Verdict counts of each class at one of the protocol's thresholds: `iou`, or else 0.5, or else
+    the first.
+
+    Raises
+    ------
+    ProtocolError : `iou` is not one of the thresholds
+    """
+    thresholds, t = protocol.thresholds(), threshold_of(protocol, iou)
+    a = protocol.subset()
+    tp, fp, ignored = scores.n_tp[a, t], scores.n_fp[a, t], scores.n_ignored[a, t]
+    objects = scores.n_objects[:, a]
+    return Counts(float(thresholds[t]), objects, tp + fp + ignored, tp, fp, ignored, objects - tp)
+
+
+def threshold_of(protocol: Protocol, iou: float | None) -> int:
+    """Place of the threshold at which is counted: `iou`, or else 0.5, or else the first."""
+    return (protocol.axes().threshold(0.5) or 0) if iou is None else protocol.threshold(iou)
+
+
+def classes_without_truth(scores: Scores, categories: Categories, protocol: Protocol) -> list[Note]:
+    """A note that names the classes without an object
+    to find, and says what they do to the mean.
+    """
+    a = protocol.subset()
+    missing = [
+        name for name, n in zip(categories.names, scores.n_objects[:, a], strict=True) if n == 0
+    ]
+    if not missing:
+        return []
+    effect = {
+        "skip": "are left out of the mean",
+        "zero": "are counted as 0",
+        "one": "are counted as 1",
+        "no_mean": "are reason for no mean where they have detections, else are counted as 0",
+        "detected": "are counted as 0 where they have detections, else left out of the mean",
+    }[protocol.mean.undefined]
+    return [
+        Note(
+            "class-without-truth",
+            f"classes have no object to find and {effect}: {few(missing)}",
+            len(missing),
+        )
+    ]

@@ -1,0 +1,218 @@
+"""AP from the curve at every rank: for rules that a curve at its true positives does not decide.
+
+`detmap.curves.scores` integrates at the true positives, in compiled loops. Here are the rules that read
+the false positives between them, that compute in float32, that let true positives rank before
+false ones of the same score, or that draw one curve for all classes: with NumPy, curve by curve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.matching.matches import Matches
+from detmap.matching.unstable_sorts import ranked_number, sort_lists
+from detmap.protocol import AveragePrecision, Protocol
+from detmap.tables.grouping import labels
+
+Floats = NDArray[np.float64]
+
+
+def needed(protocol: Protocol, ap: AveragePrecision) -> bool:
+    """Whether the compiled loops cannot give these terms."""
+    return (
+        ap.rule.kernel < 0
+        or ap.arithmetic != "float64"
+        or ap.pool == "all"
+        or ap.sum == "pairwise"
+        or protocol.ranking.equal == "true_first"
+    )
+
+
+def terms(
+    matches: Matches,
+    ap: AveragePrecision,
+    positives: NDArray[Any],
+    judged: NDArray[np.int64],
+    weight: Floats | None = None,
+) -> Floats:
+    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`.
+
+    Parameters
+    ----------
+    matches : of one protocol
+    ap : the integrator
+    positives : (K, A) the objects that recall is a share of
+    judged : (J,) classes with such an object
+    weight : (I,) how often each image counts; once where None
+    """
+    n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
+    n_terms = len(ap.points()) if ap.rule.samples else 1
+    values = np.full((n_areas, n_thresholds, n_terms, len(judged)), np.nan)
+    true_first = matches.protocol.ranking.equal == "true_first"
+    for j, k in enumerate(judged.tolist()):
+        mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
+        tp, ignored, score = matches.tp[mine], matches.ignored[mine], matches.score[mine]
+        gain = None if weight is None else weight[matches.image[mine]]
+        for a in range(n_areas):
+            if positives[k, a] == 0:
+                continue
+            for t in range(n_thresholds):
+                listed = _listed(tp[:, a], ignored[:, a], score, t, true_first)
+                hit = (tp[listed, a] & tp.dtype.type(1 << t)) != 0
+                gains = None if gain is None else gain[listed]
+                values[a, t, :, j] = integrate(hit, float(positives[k, a]), ap, gains)
+    return values
+
+
+def pooled(
+    matches: Matches, ap: AveragePrecision, positives: NDArray[Any], weight: Floats | None = None
+) -> Floats:
+    """(A, T, R) the terms of one curve for all classes.
+
+    The lists of the classes with objects to find stand one after the other, each by image and then
+    as its detections took objects, and are sorted as `ranking.sort` says. Source: TF OD API,
+    object_detection_evaluation.py (use_weighted_mean_ap).
+    """
+    n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
+    label = labels(matches.off)
+    by_input = matches.protocol.matching.order == "input"
+    turn = matches.position if by_input else matches.rank
+    as_listed = np.lexsort((turn, matches.image, label)).astype(np.int32)
+    number = ranked_number(matches.protocol)
+    score, sort = matches.score.astype(number), matches.protocol.ranking.sort
+    n_terms = len(ap.points()) if ap.rule.samples else 1
+    values = np.full((n_areas, n_thresholds, n_terms), np.nan)
+    for a in range(n_areas):
+        n_objects = float(positives[:, a].sum())
+        for t in range(n_thresholds if n_objects else 0):
+            listed = as_listed[positives[label[as_listed], a] > 0]
+            if matches.protocol.ranking.ignored == "leave":
+                listed = listed[matches.ignored[listed, a] & matches.tp.dtype.type(1 << t) == 0]
+            whole = np.array([0, len(listed)], dtype=np.int64)
+            rows, _ = sort_lists(score, listed, whole, sort)
+            tp, ignored = matches.tp[rows, a], matches.ignored[rows, a]
+            kept = _listed(tp, ignored, matches.score[rows], t)
+            hit = (tp[kept] & tp.dtype.type(1 << t)) != 0
+            gains = None if weight is None else weight[matches.image[rows[kept]]]
+            values[a, t] = integrate(hit, n_objects, ap, gains)
+    return values
+
+
+def _listed(
+    tp: NDArray[np.unsignedinteger[Any]],
+    ignored: NDArray[np.unsignedinteger[Any]],
+    score: Floats,
+    t: int,
+    true_first: bool = False,
+) -> NDArray[np.int64]:
+    """The detections of a ranked list that are not ignored, as they rank at this threshold."""
+    bit = tp.dtype.type(1 << t)
+    listed = np.flatnonzero(ignored & bit == 0)
+    if not true_first:
+        return listed
+    of_list = score[listed]  # descending: only runs of equal scores move
+    tied = np.zeros(len(listed), dtype=bool)
+    same = of_list[1:] == of_list[:-1]
+    tied[1:] |= same
+    tied[:-1] |= same
+    some = listed[tied]
+    listed[tied] = some[np.lexsort((tp[some] & bit == 0, -score[some]))]
+    return listed
+
+
+def integrate(
+    hit: NDArray[np.bool_], n_objects: float, ap: AveragePrecision, gain: Floats | None = None
+) -> Floats | float:
+    """The terms of one curve: samples for `grid_envelope`, for other rules the AP.
+
+    Parameters
+    ----------
+    hit : (n,) whether each detection is true, best first
+    n_objects : to find
+    ap : the rule
+    gain : (n,) how often each detection counts; once where None
+    """
+    points = ap.points()
+    samples = ap.rule.samples
+    if not len(hit):
+        return np.zeros(len(points)) if samples else 0.0
+    number: Any = np.float32 if ap.arithmetic == "float32" else np.float64
+    each = np.ones(len(hit)) if gain is None else gain
+    true: NDArray[Any] = np.cumsum(hit * each, dtype=number)
+    false: NDArray[Any] = np.cumsum(~hit * each, dtype=number)
+    recall = true.astype(np.float64) / n_objects
+    ranked = true + false + number(ap.epsilon)
+    with np.errstate(invalid="ignore"):  # before any weight
+        precision = np.where(ranked > 0, true / ranked, number(0))
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    rule = ap.rule.name
+    if rule == "trapezoid":
+        return _trapezoid(recall, precision, points, ap.tail)
+    if rule == "left_envelope":
+        return _left_envelope(recall, envelope)
+    if rule == "eleven_point":
+        highest = _at(recall, envelope, points)
+        if number is np.float64:
+            return float(sum((highest / len(points)).tolist()))
+        total = np.float32(0)
+        for each in highest:
+            total = total + each
+        return float(total / np.float32(len(points)))
+    if rule == "grid_envelope":
+        return _at(recall, envelope, points).astype(np.float64)
+    ends = np.concatenate([[0.0], recall])
+    steps = np.flatnonzero(np.diff(ends))
+    heights = envelope if rule == "all_points" else precision
+    parts = (ends[steps + 1] - ends[steps]) * heights[steps]
+    return float(np.sum(parts) if ap.sum == "pairwise" else sum(parts.tolist()))
+
+
+def _at(recall: Floats, envelope: NDArray[Any], points: Floats) -> NDArray[Any]:
+    """The envelope where recall reaches each point, 0 where it never does."""
+    first = np.searchsorted(recall, points, side="left")
+    return np.append(envelope, envelope.dtype.type(0))[first]
+
+
+def _trapezoid(recall: Floats, precision: Floats, points: Floats, tail: str) -> float:
+    """Area under straight lines between samples of the curve, itself drawn with straight lines.
+
+    Source: yolov5 utils/metrics.py, compute_ap (``ramp``); Ultralytics 8.4, the same (``drop``).
+    """
+    if tail == "ramp":
+        x, y = np.concatenate([[0.0], recall, [1.0]]), np.concatenate([[1.0], precision, [0.0]])
+    else:
+        x = np.concatenate([[0.0], recall, [recall[-1]], [1.0]])
+        y = np.concatenate([[1.0], precision, [0.0], [0.0]])
+    y = np.maximum.accumulate(y[::-1])[::-1]
+    read = np.interp(points, x, y)
+    return float((np.diff(points) * (read[1:] + read[:-1]) / 2.0).sum())
+
+
+def _left_envelope(recall: Floats, envelope: Floats) -> float:
+    """Area under the envelope, each step of recall as high as the envelope is one rank before it.
+
+    Source: darknet detector.c, validate_detector_map (map_points 0).
+    """
+    last, area = recall[-1], 0.0
+    for rank in range(len(recall) - 2, -1, -1):
+        area += (last - recall[rank]) * envelope[rank]
+        last = recall[rank]
+    return float(area + last * envelope[0])
+
+
+def kept(
+    terms: NDArray[np.float64], matches: Matches, judged: NDArray[np.int64], ap: AveragePrecision
+) -> NDArray[np.float64]:
+    """The terms in the numbers that the protocol stores, and what it gives to a class without
+    detections.
+    """
+    if ap.stored == "float32":
+        terms = terms.astype(np.float32).astype(np.float64)
+    undetected = matches.protocol.mean.undetected
+    if undetected:
+        none = np.diff(matches.off)[judged] == 0
+        terms[..., none] = np.where(np.isnan(terms[..., none]), np.nan, undetected)
+    return terms

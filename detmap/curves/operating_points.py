@@ -1,0 +1,232 @@
+"""Operating points: what a detector does from some score on, and the score to run it at.
+
+A threshold is one of the scores that occur; detections of equal score enter together. Detections
+that the protocol ignores count for nothing, and of an image only those within the detection limit
+are looked at. *micro* pools the detections of all classes; *macro* is the mean over the classes
+that have an object to find, all at one threshold (`detmap.diagnosis.operating_sweep` adds *classwise*,
+the mean of the same classes at a threshold each).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import arguments as given
+from detmap.base.reprs import outlined
+from detmap.curves.scores import NO_WEIGHT, Lists, rank
+from detmap.errors import DataError
+from detmap.matching.matches import Matches
+from detmap.output.table import Cell, Table
+from detmap.tables.grouping import first, last
+
+RATES = ("threshold", "precision", "recall", "f1")
+TITLES = {"threshold": "at score", "f1": "F1"}
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """What each threshold yields, best score first, (P,) float64 each; ``f`` is F-beta."""
+
+    threshold: Floats
+    tp: Floats
+    fp: Floats
+    precision: Floats
+    recall: Floats
+    f: Floats
+    n_objects: float
+
+    def best(self) -> int | None:
+        """The place of the highest F-beta, of equal ones the first; None where it is undefined."""
+        return int(np.argmax(self.f)) if len(self.f) and not np.isnan(self.f[0]) else None
+
+    def row(self, place: int | None) -> Row:
+        """One of them: threshold, precision, recall, f1, tp, fp, missed; at None that nothing is
+        predicted.
+        """
+        if place is None:
+            none = 0.0 if self.n_objects else math.nan
+            rates, tp, fp = [math.nan, math.nan, none, none], 0, 0
+        else:
+            columns = (self.threshold, self.precision, self.recall, self.f)
+            rates = [float(column[place]) for column in columns]
+            tp, fp = int(self.tp[place]), int(self.fp[place])
+        row: Row = dict(zip(RATES, rates, strict=True))
+        return {**row, "tp": tp, "fp": fp, "missed": int(self.n_objects) - tp}
+
+
+@outlined
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """One point for each class and for all of them.
+
+    Parameters
+    ----------
+    per_class : a dict a class: name, threshold, precision, recall, f1 (F-beta where that was asked
+        for), tp, fp, missed; NaN where nothing is defined or no threshold does what is wanted
+    micro, macro : such dicts for all classes together, each at one threshold
+    """
+
+    per_class: list[Row]
+    micro: Row
+    macro: Row
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, undefined ones as None."""
+        rows = [_plain(row) for row in self.per_class]
+        return {"per_class": rows, "micro": _plain(self.micro), "macro": _plain(self.macro)}
+
+    def table(self, name: str, title: str) -> Table:
+        """A row a class, and one each for micro and macro."""
+        rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]
+        columns = [key for key in rows[0] if key != "name"] if self.per_class else [*self.micro]
+        header = ("class", *(TITLES.get(key, key) for key in columns))
+        cells = tuple((row["name"], *(_cell(key, row[key]) for key in columns)) for row in rows)
+        return Table(title, header, cells, name=name)
+
+
+Choice = Callable[[Points], int | None]
+"""Which of the points is wanted; None where none is."""
+
+
+def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operating:
+    """What is predicted from a score on.
+
+    Raises
+    ------
+    DataError : the threshold is NaN
+    """
+    threshold = given.number("threshold", threshold, "give a score", math.inf)
+
+    def choose(points: Points) -> int | None:
+        return last(points.threshold >= threshold)
+
+    chosen = _operating(matches, a, t, 1.0, choose)
+    for row in (*chosen.per_class, chosen.micro, chosen.macro):
+        row["threshold"] = float(threshold)
+    return chosen
+
+
+def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:
+    """The threshold of the highest F-beta; of equal ones the highest threshold.
+
+    Raises
+    ------
+    DataError : beta is not above 0
+    """
+    if not given.number("beta", beta) > 0:
+        raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs both alike")
+    return _operating(matches, a, t, beta, Points.best)
+
+
+def for_precision(matches: Matches, a: int, t: int, precision: float) -> Operating:
+    """The lowest threshold with at least this precision, which is the one of most recall.
+
+    Raises
+    ------
+    DataError : not a fraction in [0, 1]
+    """
+    given.fraction("precision", precision)
+    return _operating(matches, a, t, 1.0, lambda points: last(points.precision >= precision))
+
+
+def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
+    """The highest threshold with at least this recall, which is the one of fewest detections.
+
+    Raises
+    ------
+    DataError : not a fraction in [0, 1]
+    """
+    given.fraction("recall", recall)
+    return _operating(matches, a, t, 1.0, lambda points: first(points.recall >= recall))
+
+
+def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> list[Points]:
+    """Every threshold of each class, in one subset at one IoU threshold."""
+    n_objects, off = matches.n_objects()[:, a].tolist(), matches.off.tolist()
+    return [
+        sweep(*_verdicts(matches, slice(off[k], off[k + 1]), a, t), float(n), beta)
+        for k, n in enumerate(n_objects)
+    ]
+
+
+def points_of_all(matches: Matches, a: int, t: int, beta: float = 1.0) -> Points:
+    """Every threshold of the detections of all classes together."""
+    total = float(matches.n_objects()[:, a].sum())
+    return sweep(*_verdicts(matches, slice(None), a, t), total, beta)
+
+
+def macro_points(every: list[Points]) -> Points:
+    """The mean of the classes with an object, at every score that occurs in one of them; a class
+    is left out of the mean of precisions where it predicts nothing yet.
+    """
+    threshold = np.unique(np.concatenate([np.zeros(0), *(each.threshold for each in every)]))[::-1]
+    tp, fp, recall, f, precision, n_precise = np.zeros((6, len(threshold)))
+    for points in every:
+        place = np.searchsorted(-points.threshold, -threshold, side="right")
+        tp += np.append(0.0, points.tp)[place]
+        fp += np.append(0.0, points.fp)[place]
+        if points.n_objects:
+            recall += np.append(0.0, points.recall)[place]
+            f += np.append(0.0, points.f)[place]
+            precision += np.append(0.0, points.precision)[place]
+            n_precise += place > 0
+    n_objects = [points.n_objects for points in every]
+    n_classes = np.float64(np.count_nonzero(n_objects))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (precision / n_precise, recall / n_classes, f / n_classes)
+    return Points(threshold, tp, fp, *means, sum(n_objects))
+
+
+def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float = 1.0) -> Points:
+    """Every threshold of the detections of these scores, of which some hit one of the objects."""
+    off = np.array([0, len(score)], dtype=np.int64)
+    ranked = rank(Lists(score, hit, NO_WEIGHT, off), "together")
+    tp, fp = ranked.tp, ranked.fp
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = tp / n_objects if n_objects else np.full(len(tp), np.nan)
+        f = (1 + beta**2) * tp / (beta**2 * n_objects + tp + fp)
+    f = f if n_objects else np.full(len(tp), np.nan)
+    return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f, n_objects)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
+    """The chosen point of each class, of the pool and of the mean."""
+    every, pool = points_of_classes(matches, a, t, beta), points_of_all(matches, a, t, beta)
+    rows = [
+        {"name": name, **points.row(choose(points))}
+        for name, points in zip(matches.categories.names, every, strict=True)
+    ]
+    mean = macro_points(every)
+    return Operating(rows, pool.row(choose(pool)), mean.row(choose(mean)))
+
+
+def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Score and hit of the rows that count."""
+    bit = matches.tp.dtype.type(1 << t)
+    counts = (matches.ignored[rows, a] & bit) == 0
+    return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
+
+
+def _plain(row: Row) -> Row:
+    undefined = (isinstance(value, float) and math.isnan(value) for value in row.values())
+    return {key: None if none else row[key] for key, none in zip(row, undefined, strict=True)}
+
+
+def _cell(key: str, value: Any) -> Cell:
+    """A threshold in full: rounded up it would lose its detection."""
+    if key != "threshold":
+        return value  # type: ignore[no-any-return]
+    return None if math.isnan(value) else repr(value)

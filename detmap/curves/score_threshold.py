@@ -1,0 +1,121 @@
+"""Precision, recall and F1 at the one score that a protocol chooses: the rows P, R and F1.
+
+`detmap.curves.operating_points` asks a result at any score; here are the rules by which tools choose one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.matching.matches import Matches
+from detmap.protocol.metric_rows import POINT
+
+Floats = NDArray[np.float64]
+TINY = 1e-16  # what yolov5 adds to what it divides by
+
+
+def points(
+    matches: Matches,
+    positives: NDArray[Any],
+    judged: NDArray[np.int64],
+    weight: Floats | None = None,
+) -> dict[int, Floats]:
+    """Place of an IoU threshold -> (3, 1 + J) precision, recall and F1, of all classes and of each
+    judged one; for the thresholds that rows of the protocol ask for.
+
+    Parameters
+    ----------
+    matches : of one protocol
+    positives : (K, A) the objects that recall is a share of
+    judged : (J,) classes with such an object
+    weight : (I,) how often each image counts; once where None
+    """
+    protocol = matches.protocol
+    asked = {row.iou for row in protocol.rows()[0] if row.kind in POINT and row.iou is not None}
+    values = {}
+    for t in sorted(protocol.threshold(iou) for iou in asked):
+        a = protocol.subset()
+        bit = matches.tp.dtype.type(1 << t)
+        counts = matches.ignored[:, a] & bit == 0
+        hit = (matches.tp[:, a] & bit) != 0
+        each = np.ones(len(matches)) if weight is None else weight[matches.image]
+        gain = np.where(counts, each, 0.0)
+        n_objects = positives[:, a].astype(np.float64)
+        if protocol.operating.rule == "above":
+            values[t] = _above(matches, hit, gain, n_objects, judged)
+        else:
+            values[t] = _best_mean_f1(matches, hit & counts, gain, n_objects, judged)
+    return values
+
+
+def _above(
+    matches: Matches,
+    hit: NDArray[np.bool_],
+    gain: Floats,
+    n_objects: Floats,
+    judged: NDArray[np.int64],
+) -> Floats:
+    """Counts of the detections above a score; those of all classes together come first.
+
+    Source: darknet src/detector.c, validate_detector_map (tp_for_thresh, fp_for_thresh).
+    """
+    protocol = matches.protocol
+    number: Any = np.float32 if protocol.ap.arithmetic == "float32" else np.float64
+    gain = np.where(matches.score > protocol.operating.score, gain, 0.0)
+
+    def of_classes(values: Floats) -> Floats:
+        sums = np.concatenate([[0.0], np.cumsum(values)])
+        return np.diff(sums[matches.off])
+
+    true, every = of_classes(gain * hit), of_classes(gain)
+    columns = (
+        np.concatenate([[values.sum()], values[judged]]).astype(number)
+        for values in (true, every, n_objects)
+    )
+    tp, predicted, to_find = columns
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision, recall = tp / predicted, tp / to_find
+        f1 = number(2) * precision * recall / (precision + recall)
+    return np.stack([precision, recall, f1]).astype(np.float64)
+
+
+def _best_mean_f1(
+    matches: Matches,
+    hit: NDArray[np.bool_],
+    gain: Floats,
+    n_objects: Floats,
+    judged: NDArray[np.int64],
+) -> Floats:
+    """Where the mean of the classes' F1 is highest; the means come first.
+
+    Source: yolov5 and Ultralytics utils/metrics.py, ap_per_class and smooth.
+    """
+    operating = matches.protocol.operating
+    x = np.linspace(0, 1, operating.samples)
+    precision, recall = np.zeros((2, len(judged), operating.samples))
+    for j, k in enumerate(judged.tolist()):
+        mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
+        listed = np.flatnonzero(gain[mine])
+        if len(listed):
+            each, score = gain[mine][listed], matches.score[mine][listed]
+            true, false = np.cumsum(each * hit[mine][listed]), np.cumsum(each * ~hit[mine][listed])
+            recall[j] = np.interp(-x, -score, true / (n_objects[k] + TINY), left=0)
+            precision[j] = np.interp(-x, -score, true / (true + false), left=1)
+    if not len(judged):
+        return np.full((3, 1), np.nan)
+    f1 = 2 * precision * recall / (precision + recall + TINY)
+    best = int(_smoothed(f1.mean(0), operating.smooth).argmax())
+    of_classes = np.stack([precision[:, best], recall[:, best], f1[:, best]])
+    means = np.array([[np.ascontiguousarray(row).mean()] for row in of_classes])
+    return np.concatenate([means, of_classes], axis=1)
+
+
+def _smoothed(values: Floats, share: float) -> Floats:
+    """A moving mean over an odd number of values, the ends repeated."""
+    width = round(len(values) * share * 2) // 2 + 1
+    ends = np.ones(width // 2)
+    longer = np.concatenate((ends * values[0], values, ends * values[-1]))
+    return np.convolve(longer, np.ones(width) / width, mode="valid")

@@ -1,0 +1,382 @@
+"""The pass: Truth + Detections + Protocol -> Diagnosis, at one IoU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import read_detections
+from detmap.base import memory
+from detmap.base.immutable import Immutable, blank, keep, own
+from detmap.base.parallel import each_batch
+from detmap.diagnosis.merged_tables import concatenated
+from detmap.errors import DataError, MergeError
+from detmap.evaluate import read_truth_and_protocol
+from detmap.matching.engine import match
+from detmap.matching.matches import Matches
+from detmap.matching.scope import clipped, objects_that_take_part
+from detmap.output.tiles import of_metrics, sentences
+from detmap.protocol import Protocol
+from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+from detmap.tables.grouping import by_image
+from detmap.tables.grouping import group as grouped
+
+KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
+"""What a detection is: right; in place but of another class; of the class but badly placed; both;
+the object was taken already; nothing there; beyond the limit. A number in `Diagnosis.kind` each."""
+TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagnosis(Immutable):
+    """What became of D detections and G objects at one IoU, by row of their tables.
+
+    >>> import detmap
+    >>> from detmap.base.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> found = detmap.diagnose(sample, sample / "detections" / "contours")
+    >>> found.counts()["Cls"]
+    673
+
+    Parameters
+    ----------
+    truth, detections : the tables, boxes cut to their image where the protocol does that
+    protocol : the rules by which objects were taken
+    iou : the overlap that is a match
+    background : the overlap up to which a detection is on nothing
+    same, same_object : (D,) float64, (D,) int32, best overlap with an object to find of the
+        detection's class, and the row of that object (the first of equals); 0.0 and -1 without
+    other, other_object : the same with an object of another class
+    twin : (D,) float32, best overlap with a better detection of its class on its image
+    took : (D,) int32, row of the object that it took, -1 for none
+    kind : (D,) uint8, place in `KINDS`
+    ignored : (D,) bool, neither right nor wrong by the protocol
+    by : (G,) int32, row of the detection that found the object, -1 for none
+    to_find : (G,) bool, whether the object is one to find
+    near : (G,) float32, best overlap with another object to find, of any class: crowding
+    reach : (G,) float32, best overlap of a detection of the object's class
+    """
+
+    truth: Truth
+    detections: Detections
+    protocol: Protocol
+    iou: float
+    background: float
+    same: NDArray[np.float64]
+    same_object: NDArray[np.int32]
+    other: NDArray[np.float64]
+    other_object: NDArray[np.int32]
+    twin: NDArray[np.float32]
+    took: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    ignored: NDArray[np.bool_]
+    by: NDArray[np.int32]
+    to_find: NDArray[np.bool_]
+    near: NDArray[np.float32]
+    reach: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        for names, n in ((OF_DETECTIONS, len(self.detections)), (OF_OBJECTS, len(self.truth))):
+            for name in names:
+                column = getattr(self, name)
+                if column.shape != (n,):
+                    what = f"{column.shape} where ({n},) is needed"
+                    raise DataError(f"Diagnosis.{name}", what, "diagnose the tables anew")
+                keep(self, **{name: own(column)})
+
+    def counts(self) -> dict[str, int]:
+        """Detections of each kind that are not ignored, in the order of `KINDS`; ignored ones; and
+        ``missed``: objects that nothing found, by whatever error (TIDE's Miss is a part of them).
+        """
+        numbers = np.bincount(self.kind[~self.ignored], minlength=len(KINDS)).tolist()
+        return {
+            **dict(zip(KINDS, numbers, strict=True)),
+            "ignored": int(self.ignored.sum()),
+            "missed": int((self.to_find & (self.by < 0)).sum()),
+        }
+
+    def order(self) -> NDArray[np.int32]:
+        """(D,) int32, rows of detections by image, best score first, of equal scores in input
+        order.
+        """
+        return _ranked(self.detections, len(self.truth.images))[0]
+
+    def fixer(self, *, ignored: bool = False) -> NDArray[np.int32]:
+        """(G,) int32, the detection that would find an object that nothing found, were its class or
+        its place right: the best score of those whose best object it is; -1 for none.
+
+        ignored : whether ignored detections may
+
+        Source: tidecv 1.0.1, error.py, BestGTMatch.
+        """
+        target = np.where(self.kind == LOC, self.same_object, -1)
+        target = np.where(self.kind == CLS, self.other_object, target)
+        if not ignored:
+            target[self.ignored] = -1
+        rows = self.order()
+        rows = rows[target[rows] >= 0]
+        rows = rows[self.by[target[rows]] < 0]
+        objects, first = np.unique(target[rows], return_index=True)
+        fixer = np.full(len(self.truth), -1, dtype=np.int32)
+        fixer[objects] = rows[first]
+        return fixer
+
+    def _repr_html_(self) -> str:
+        """What stands out, for a notebook."""
+        from detmap.diagnosis import summary
+        from detmap.diagnosis.summary import parts
+
+        seen = parts(self)
+        best, ap = seen.points[0], seen.tide.ap / 100
+        rates = {"precision": best.precision, "recall": best.recall}
+        shown = {f"AP at IoU {self.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
+        told = f"<p>{escape(repr(self))}</p>"
+        return of_metrics(shown, sentences(summary.sentences(seen)), told)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)
+        return f"<Diagnosis at IoU {self.iou:g}: {counts}>"
+
+
+OF_DETECTIONS = ("same", "same_object", "other", "other_object", "twin", "took", "kind", "ignored")
+OF_OBJECTS = ("by", "to_find", "near", "reach")
+
+
+def diagnose(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    protocol: Protocol | str | None = None,
+    *,
+    iou: float = 0.5,
+    background: float = 0.1,
+    settings: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> Diagnosis:
+    """What every detection overlaps, what it took, and what kind of error it is.
+
+    Parameters
+    ----------
+    truth, detections, protocol, settings, threads : as of `detmap.evaluate`; the protocol says who
+        takes what, which objects are to find, and how many detections are looked at
+    iou : the overlap that is a match, in place of the protocol's thresholds
+    background : the overlap up to which a detection is on nothing, below `iou`
+
+    Raises
+    ------
+    DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order; a
+        protocol that compares masks or keypoints
+    """
+    iou, background = _thresholds(iou, background)
+    truth, rules = read_truth_and_protocol(truth, protocol, settings)
+    if not isinstance(detections, Detections):
+        detections = read_detections(detections, truth)
+    rules.require_stock("a diagnosis")
+    if rules.iou.of != "boxes":
+        what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
+        raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
+    rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
+    truth, detections = clipped(truth, detections, rules)
+    memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
+    main = rules.subsets[rules.subset()]
+    alone = replace(rules, subsets=(main,), groups=(), metrics=("AP",))
+    judged = _judged(
+        truth, detections, match(truth, detections, alone, threads=threads, taken=True)
+    )
+    return _look(truth, detections, rules, judged, (iou, background), threads)
+
+
+def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
+    """The diagnosis of all images from those of disjoint sets of them; rows by image, in the order
+    of the images' ids.
+
+    Raises
+    ------
+    MergeError : parts that share an image, or were made by other rules or of other classes
+    """
+    if not parts:
+        raise MergeError("merge", "nothing to merge", "give at least one diagnosis")
+    first = parts[0]
+    for part in parts[1:]:
+        rules = (part.protocol, part.iou, part.background, part.truth.categories)
+        if rules != (first.protocol, first.iou, first.background, first.truth.categories):
+            raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
+    truth, obj_order = concatenated([part.truth for part in parts])
+    detections, order = concatenated([part.detections for part in parts])
+    columns = {}
+    for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
+        for name in names:
+            columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
+    for name in ("same_object", "other_object", "took"):
+        columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
+    sizes = [len(part.detections) for part in parts]
+    columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
+    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+
+
+def _renumbered(
+    parts: Sequence[Diagnosis], name: str, sizes: list[int], order: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """A column of row numbers, after these rows were put one part after the other, then in order;
+    -1 stays.
+    """
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    begins = np.cumsum([0, *sizes])
+    columns = []
+    for part, begin in zip(parts, begins, strict=False):
+        column = getattr(part, name).copy()
+        column[column >= 0] = place[column[column >= 0] + begin]
+        columns.append(column)
+    return np.concatenate(columns)
+
+
+def _thresholds(iou: float, background: float) -> tuple[float, float]:
+    for name, value in (("iou", iou), ("background", background)):
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1:
+            raise DataError(f"diagnose: {name}", f"{value!r}", "give a number from 0 to 1")
+    if background >= iou:
+        what = f"background {background:g} is not below iou {iou:g}"
+        raise DataError("diagnose", what, "TIDE's are 0.1 and 0.5")
+    return float(iou), float(background)
+
+
+def _highest(rules: Protocol) -> list[int]:
+    from detmap.protocol.metric_rows import NO_LIMIT
+
+    highest = rules.max_dets()[-1]
+    return [highest] if highest < NO_LIMIT else []
+
+
+def _ranked(detections: Detections, n_images: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by image, best score first; and where each image begins."""
+    from detmap.kernels.grouping import sorter
+    from detmap.kernels.ranked import rank_lists
+
+    order, off = by_image(detections.image, n_images)
+    scratch = sorter(int(np.diff(off).max(initial=0)))
+    rank_lists(detections.score.view(np.uint64), off, order, scratch)
+    return order, off
+
+
+class _Judged(NamedTuple):
+    """By row of the detections: the object that each took, whether it is right, whether ignored,
+    whether it is within the limit; by row of the truth: whether the object is one to find.
+    """
+
+    took: NDArray[np.int32]
+    right: NDArray[np.bool_]
+    ignored: NDArray[np.bool_]
+    listed: NDArray[np.bool_]
+    to_find: NDArray[np.bool_]
+
+
+def _look(
+    truth: Truth,
+    detections: Detections,
+    rules: Protocol,
+    judged: _Judged,
+    thresholds: tuple[float, float],
+    threads: int | None,
+) -> Diagnosis:
+    """The pass over the images, once it is known who took what."""
+    from detmap.kernels import diagnosis as kernels
+
+    n_images, n_classes = len(truth.images), len(truth.categories)
+    took, right, ignored, listed, to_find = judged
+    by = np.full(len(truth), -1, dtype=np.int32)
+    rows = np.flatnonzero(right)
+    by[took[rows]] = rows
+    n_rows, n_objects = len(detections), len(truth)
+    seen = kernels.Seen(
+        same=blank((n_rows,), np.float64),
+        same_object=blank((n_rows,), np.int32),
+        other=blank((n_rows,), np.float64),
+        other_object=blank((n_rows,), np.int32),
+        twin=blank((n_rows,), np.float32),
+        kind=blank((n_rows,), np.uint8),
+        near=blank((n_objects,), np.float32),
+        reach=blank((n_objects,), np.float32),
+    )
+    seen.kind[:] = np.where(right, TP, BKG)
+    inclusive = rules.boxes.extent == "inclusive"
+    native: BoxFormat = "voc" if inclusive else "xywh"
+    order, off = _ranked(detections, n_images)
+    obj_order, obj_off = by_image(truth.image, n_images)
+    boxes = boxes_as(detections.boxes, detections.box_format, native)
+    columns = kernels.Boxes(off, order, detections.label, boxes, listed)
+    obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
+    objects = kernels.Boxes(obj_off, obj_order, truth.label, obj_boxes, to_find)
+    sizes, obj_sizes = np.diff(off), np.diff(obj_off)
+    found = by >= 0
+
+    def look_at_some(images: NDArray[np.int32]) -> None:
+        kernels.diagnose_images(
+            images,
+            columns,
+            objects,
+            found,
+            float(inclusive),
+            rules.iou.epsilon,
+            *thresholds,
+            seen,
+            kernels.edges(
+                int(obj_sizes[images].max(initial=0)), int(sizes[images].max(initial=0)), n_classes
+            ),
+        )
+
+    each_batch(look_at_some, sizes + obj_sizes, threads)
+    return Diagnosis(
+        truth,
+        detections,
+        rules,
+        *thresholds,
+        seen.same,
+        seen.same_object,
+        seen.other,
+        seen.other_object,
+        seen.twin,
+        took,
+        seen.kind,
+        ignored,
+        by,
+        to_find,
+        seen.near,
+        seen.reach,
+    )
+
+
+def _judged(truth: Truth, detections: Detections, verdicts: Matches) -> _Judged:
+    """What a matching of the main subset alone says."""
+    taken = verdicts.taken
+    assert taken is not None
+    took = blank((len(detections),), np.int32)
+    took[:] = -1
+    right, ignored, listed = (blank((len(detections),), np.bool_) for _ in range(3))
+    position = verdicts.position
+    right[position] = verdicts.tp[:, 0] & 1
+    ignored[position] = verdicts.ignored[:, 0] & 1
+    listed[position] = True
+    mine = np.flatnonzero(taken.words[:, 0] & 1)
+    by = taken.detection()[mine]
+    label = np.repeat(np.arange(len(verdicts.off) - 1), np.diff(verdicts.off))[by]
+    rows = grouped(truth.image, truth.label, len(truth.images), len(truth.categories))[0]
+    cell = label.astype(np.int64) * len(truth.images) + verdicts.image[by]
+    key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
+    begins = np.searchsorted(key, cell)
+    took[position[by]] = rows[begins + taken.object[mine]]
+    to_find = np.zeros(len(truth), dtype=bool)
+    to_find[_objects(truth, verdicts.protocol)] = verdicts.counted[:, 0]
+    return _Judged(took, right, ignored, listed, to_find)
+
+
+def _objects(truth: Truth, rules: Protocol) -> NDArray[np.int32]:
+    """Rows of objects in the order of `Matches`."""
+    some = objects_that_take_part(truth, rules)
+    return grouped(truth.image, truth.label, len(truth.images), len(truth.categories), some)[0]

@@ -1,0 +1,137 @@
+"""Everything that a diagnosis says with its replicates: what a report needs for intervals beside
+its numbers, and for p-values beside differences of two detectors.
+
+The images are drawn as for the intervals of a result, with the same seed the same images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.diagnosis import breakdowns as slices
+from detmap.diagnosis import diagnosis_replicates as sampling
+from detmap.diagnosis import tide
+from detmap.diagnosis.analysis import Diagnosis
+from detmap.diagnosis.calibration import bins
+from detmap.diagnosis.operating_sweep import OVERALL
+from detmap.diagnosis.summary import Parts
+from detmap.statistics.resampled_numbers import Part, Sampled, joined, less, of_ap, of_parts
+from detmap.statistics.sampling_units import Units, units
+
+MOST_PAIRS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """Parts of a diagnosis in replicates; fractions.
+
+    Parameters
+    ----------
+    units : what was drawn
+    replicates, of_lists : how many there are of sums over images, and of APs
+    gain : AP as it is, as ``""``, and what mending each kind of error adds
+    slice_ap, slice_recall : a number a slice, in their order
+    best : precision, recall and F1 of all detections at the score of the best F1
+    curve : the same at each of P scores, (3 P,)
+    classes : the same of K classes, each at its own best score, and of their mean, (3 (K + 1),)
+    calibration : ECE, largest and mean deviation, D-ECE; None where scores are no probabilities
+    overlap : mean overlap of the true positives
+    olrp : oLRP, of localisation, of false positives, of misses
+    confused : share of the true class's objects, of the pairs that are most confused
+    """
+
+    units: Units
+    replicates: int
+    of_lists: int
+    gain: dict[str, Sampled]
+    slice_ap: Sampled
+    slice_recall: Sampled
+    best: Sampled
+    curve: Sampled
+    classes: Sampled
+    calibration: Sampled | None
+    overlap: Sampled
+    olrp: Sampled
+    confused: Sampled
+
+    def rates(self, k: int) -> tuple[int, int, int]:
+        """Places in `classes` of precision, recall and F1 of a class; of their mean at K."""
+        step = len(self.classes.values) // 3
+        return k, step + k, 2 * step + k
+
+
+def uncertainty(
+    diagnosis: Diagnosis,
+    known: Parts,
+    scores: NDArray[np.float64],
+    *,
+    calibrated: bool = True,
+    replicates: int = 1000,
+    of_lists: int = 200,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Uncertainty:
+    """Draw everything.
+
+    Parameters
+    ----------
+    known : of `detmap.diagnosis.summary.parts`
+    scores : (P,) at which the curve is wanted, highest first
+    calibrated : whether scores are probabilities
+    replicates, of_lists : of sums over images, and of APs, which take longer
+
+    Raises
+    ------
+    ProtocolError : rules of a tool, whose influence nobody has worked out
+    """
+    drawn = units(diagnosis.truth.images.ids)
+    ap = {
+        name: of_ap(each.matches(), drawn, of_lists, seed, threads=threads)
+        for name, each in tide.lists(diagnosis)
+    }
+    masks: list[NDArray[np.bool_]] = []
+    of_slices: list[Sampled] = []
+    for _, _, each in slices.lists(diagnosis):
+        masks.append(each.objects)
+        matches = each.matches(undefined="skip")
+        of_slices.append(of_ap(matches, drawn, of_lists, seed, threads=threads))
+    makers: dict[str, Callable[[], Part]] = {
+        "recall": lambda: sampling.recalled(diagnosis, masks, known.points[0].score),
+        "best": lambda: sampling.operating(diagnosis, np.array([known.points[0].score])),
+        "curve": lambda: sampling.operating(diagnosis, scores),
+        "classes": lambda: sampling.classes(diagnosis, known.points[len(OVERALL) :]),
+        "overlap": lambda: sampling.localised(diagnosis),
+        "olrp": lambda: sampling.least_lrp(diagnosis),
+        "confused": lambda: sampling.confused(diagnosis, known.confusion, pairs(known)),
+    }
+    if calibrated:
+        makers["calibration"] = lambda: sampling.calibrated(diagnosis, bins(diagnosis))
+    every = {  # one after the other: a part holds a number or more a detection
+        name: of_parts([make()], drawn, replicates, seed, threads=threads)[0]
+        for name, make in makers.items()
+    }
+    return Uncertainty(
+        drawn,
+        replicates,
+        of_lists,
+        {"": ap[""], **{name: less(each, ap[""]) for name, each in ap.items() if name}},
+        joined(of_slices) if of_slices else every["recall"],
+        every["recall"],
+        every["best"],
+        every["curve"],
+        every["classes"],
+        every.get("calibration"),
+        every["overlap"],
+        every["olrp"],
+        every["confused"],
+    )
+
+
+def pairs(known: Parts) -> list[tuple[int, int]]:
+    """Places of the classes that are most often confused: true, predicted."""
+    place = {name: k for k, name in enumerate(known.confusion.classes)}
+    return [(place[true], place[taken]) for true, taken, _ in known.confusion.confused(MOST_PAIRS)]

@@ -1,0 +1,81 @@
+"""Pairs of detections and objects of an image, of any classes, that overlap enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.overlaps.row_overlaps import edges, ious
+from detmap.tables import Detections, Truth
+
+CHUNK = 1 << 16  # pairs that are looked at together
+
+
+def in_single(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`ious` in single precision, with 1e-7 added to the union.
+
+    Source: ultralytics 8.0.200, utils/metrics.py, box_iou.
+    """
+    one, other = a[:, :4].astype(np.float32), b[:, :4].astype(np.float32)
+    sides = np.minimum(one[:, 2:], other[:, 2:]) - np.maximum(one[:, :2], other[:, :2])
+    shared = np.maximum(sides, 0).prod(axis=1)
+    areas = [(each[:, 2:] - each[:, :2]).prod(axis=1) for each in (other, one)]
+    return np.asarray(shared / (areas[0] + areas[1] - shared + np.float32(1e-7)), dtype=np.float64)
+
+
+def pairs(
+    truth: Truth,
+    detections: Detections | Truth,
+    rows: NDArray[np.int64],
+    objects: NDArray[np.int64],
+    *,
+    inclusive: bool,
+    least: float,
+    strict: bool,
+    single: bool = False,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of detections, rows of objects and their overlap, for some rows of both.
+
+    Parameters
+    ----------
+    rows : detections, by image; objects : objects, by image
+    inclusive : whether the last pixel belongs to a box
+    least, strict : the overlap from which on a pair counts; whether it has to be more
+    single : whether to compute in single precision, with 1e-7 added to the union (Ultralytics,
+        box_iou)
+
+    Returns
+    -------
+    by detection in the order of `rows`, then by object in the order of `objects`
+    """
+    det_edges = edges(detections, rows, inclusive=inclusive)
+    obj_edges = edges(truth, objects, inclusive=inclusive)
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+    for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
+        det, obj = rows[some], objects[at]
+        overlap = (in_single if single else ious)(det_edges[some], obj_edges[at])
+        keep = overlap > least if strict else overlap >= least
+        found.append((det[keep], obj[keep], overlap[keep]))
+    none = np.zeros(0, dtype=np.int64)
+    columns = [np.concatenate(each) for each in zip((none, none, np.zeros(0)), *found, strict=True)]
+    return columns[0], columns[1], columns[2]
+
+
+def _meetings(
+    image: NDArray[np.int32], obj_image: NDArray[np.int32], n_images: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Places of detections and of objects on the same image, some at a time; both are by image."""
+    n_objects = np.bincount(obj_image, minlength=n_images)
+    first = np.concatenate([[0], np.cumsum(n_objects)])
+    counts = n_objects[image]
+    total = np.concatenate([[0], np.cumsum(counts)])
+    begin = 0
+    while begin < len(image):
+        end = max(int(np.searchsorted(total, total[begin] + CHUNK, "right")) - 1, begin + 1)
+        size = counts[begin:end]
+        det = np.repeat(np.arange(begin, end), size)
+        within = np.arange(len(det)) - np.repeat(total[begin:end] - total[begin], size)
+        yield det, first[image[det]] + within
+        begin = end

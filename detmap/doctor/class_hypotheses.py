@@ -1,0 +1,244 @@
+"""Hypotheses about classes: how they are numbered, ordered and spelled."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.doctor.findings import Repair
+from detmap.doctor.raw_rows import Key, Raw, are_numbers, class_places
+from detmap.doctor.trial import Sample
+from detmap.errors import few
+from detmap.tables import Categories, Truth
+
+MOST_CLASSES = 500  # of a permutation that is looked for
+LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves
+
+COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
+"""The numbers from 1 to 90 that none of COCO's 80 classes has.
+Source: the categories of instances_val2017.json."""
+
+SAME = (
+    ("airplane", "aeroplane", "plane"),
+    ("motorcycle", "motorbike"),
+    ("couch", "sofa"),
+    ("tv", "tvmonitor", "television"),
+    ("pottedplant", "houseplant"),
+    ("diningtable", "table"),
+    ("person", "people", "pedestrian"),
+    ("cellphone", "mobilephone"),
+    ("hairdrier", "hairdryer"),
+    ("donut", "doughnut"),
+)
+"""Names that data sets give to one class, as `normalised` spells them."""
+_SYNONYM = {name: same[0] for same in SAME for name in same}
+
+
+def repairs(sample: Sample) -> Iterator[Repair]:
+    """Other readings of the classes that rows name."""
+    raw, known = sample.rows, sample.truth.categories
+    used = [raw.classes[code] for code in np.unique(raw.label).tolist()]
+    if not used:
+        return
+    if are_numbers(used):
+        yield from _numbered([int(key) for key in used], known)
+    else:
+        yield from _spelled([str(key) for key in used], known)
+    mapping = permutation(sample)
+    if mapping:
+        yield Repair(
+            "classes-permuted",
+            "the classes are in another order: by overlap, " + _moved(mapping, known),
+            partial(renamed, mapping=mapping),
+            5,
+        )
+
+
+def renamed(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
+    """The rows with other class ids; of a class that the mapping lacks none is known."""
+    least = int(truth.categories.ids.min(initial=0)) - 1
+    return replace(raw, classes=tuple(mapping.get(key, least) for key in raw.classes))
+
+
+def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
+    mapping: dict[Key, int]
+    ids = known.ids.tolist()
+    n = len(ids)
+    low, high = min(used), max(used)
+    first = ids[0] if ids else 0
+    for step, name, text in (
+        (1, "classes-zero-based", f"class ids count from {first - 1}, the truth's from {first}"),
+        (-1, "classes-one-based", f"class ids count from {first + 1}, the truth's from {first}"),
+    ):
+        mapping = {key: key + step for key in used if key + step in known.ids}
+        if len(mapping) >= 0.9 * len(used):
+            yield Repair(name, text, partial(renamed, mapping=mapping))
+    gaps = ids != list(range(first, first + n))
+    by_name = sorted(range(n), key=lambda k: known.names[k])
+    for start in (0, 1):
+        if start <= low and high < start + n:
+            ends = f"from {start} to {n - 1 + start}"
+            if gaps:
+                mapping = {key: ids[key - start] for key in used}
+                yield Repair(
+                    "classes-contiguous",
+                    f"class ids are numbered through {ends}, the truth's go from {first} to "
+                    f"{ids[-1]} with gaps",
+                    partial(renamed, mapping=mapping),
+                )
+            if by_name != list(range(n)):
+                mapping = {key: ids[by_name[key - start]] for key in used}
+                yield Repair(
+                    "classes-alphabetical",
+                    f"class ids are numbered {ends} in alphabetical order of the names, the "
+                    "truth's are not",
+                    partial(renamed, mapping=mapping),
+                    2,
+                )
+    if n == 80 and not gaps and high > first + n - 1:
+        official = [number for number in range(1, 91) if number not in COCO_GAPS]
+        mapping = {key: ids[official.index(key)] for key in used if key in official}
+        yield Repair(
+            "classes-coco-ids",
+            "class ids are COCO's from 1 to 90 with gaps, the truth numbers its classes through",
+            partial(renamed, mapping=mapping),
+            2,
+        )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def normalised(name: str) -> str:
+    """A name without case, separators and plural, the first of its synonyms."""
+    letters = re.sub(r"[\W_]+", "", name.casefold())
+    for each in (letters, letters.removesuffix("es"), letters.removesuffix("s")):
+        if each in _SYNONYM:
+            return _SYNONYM[each]
+    return letters.removesuffix("s")
+
+
+def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
+    if all(re.fullmatch(r"\d{1,9}", name) for name in used):
+        mapping: dict[Key, int] = {name: int(name) for name in used}
+        text = "class ids are written as text"
+        yield Repair("classes-as-text", text, partial(renamed, mapping=mapping), 1, True)
+        for repair in _numbered([int(name) for name in used], known):
+            inner = repair.apply.keywords["mapping"]  # type: ignore[attr-defined]
+            mapping = {name: inner[int(name)] for name in used if int(name) in inner}
+            text = f"{repair.sentence}, and are written as text"
+            yield Repair(repair.name, text, partial(renamed, mapping=mapping), 2, True)
+        return
+    strange = [name for name in used if name not in known.names]
+    if not strange:
+        return
+    spelled = {normalised(name): name for name in known.names}
+    meant: dict[str, str] = {}
+    for name in strange:
+        close = difflib.get_close_matches(normalised(name), spelled, n=1, cutoff=0.8)
+        same = normalised(name) if normalised(name) in spelled else next(iter(close), None)
+        if same is not None and spelled[same] not in used:
+            meant[name] = spelled[same]
+    if meant and len(set(meant.values())) == len(meant):
+        ids = dict(zip(known.names, known.ids.tolist(), strict=True))
+        wanted = {name: meant.get(name, name) for name in used}
+        mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
+        pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
+        text = f"{len(meant)} classes are spelled otherwise than in the truth: {pairs}"
+        yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
+
+
+# --- a permutation --------------------------------------------------------------------------------
+
+
+def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
+    """(C, K) how much the rows of each class key lie on objects of each class; surer rows weigh
+    more. Of every second image where `images` is 0 or 1.
+    """
+    raw, truth, met = sample.rows, sample.truth, sample.met
+    counts = np.zeros((len(raw.classes), len(truth.categories)))
+    rank = np.empty(len(raw))
+    rank[np.argsort(raw.score, kind="stable")] = np.arange(1, len(raw) + 1) / max(1, len(raw))
+    some = slice(None) if images is None else truth.image[met.place] % 2 == images
+    row, place = met.row[some], met.place[some]
+    np.add.at(counts, (raw.label[row], truth.label[place]), rank[row] ** 4)
+    return counts
+
+
+def permutation(sample: Sample) -> dict[Key, int]:
+    """Keys to class ids by overlap, where that moves some; else nothing.
+
+    What half of the images say has to hold on the other half.
+    """
+    known = sample.truth.categories
+    if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
+        return {}
+    as_is = class_places(sample.truth, sample.raw.classes)
+    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)  # what nothing speaks for
+    halves = confusion(sample, 0), confusion(sample, 1)
+    for fitted, held in (halves, halves[::-1]):
+        chosen = assigned(fitted + spare)
+        moved = np.flatnonzero((chosen >= 0) & (chosen != as_is))
+        here = held[moved, chosen[moved]].sum()
+        before = held[moved, as_is[moved]][as_is[moved] >= 0].sum()
+        if here <= before + LEAST_MOVED * held.sum():
+            return {}
+    chosen = assigned(halves[0] + halves[1] + spare)
+    ids = known.ids.tolist()
+    return {
+        key: ids[place]
+        for key, place in zip(sample.raw.classes, chosen.tolist(), strict=True)
+        if place >= 0
+    }
+
+
+def assigned(gain: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without.
+
+    Source: the Hungarian method with potentials and shortest augmenting paths, Kuhn 1955, Jonker
+    and Volgenant 1987; a row is added at a time.
+    """
+    turned = gain.shape[0] > gain.shape[1]
+    cost = -(gain.T if turned else gain)
+    n, m = cost.shape
+    u, v = np.zeros(n + 1), np.zeros(m + 1)
+    row_of = np.zeros(m + 1, dtype=np.int64)  # 1 + row, 0 for none; column 0 is the start
+    for i in range(1, n + 1):
+        row_of[0], j = i, 0
+        least, before = np.full(m + 1, np.inf), np.zeros(m + 1, dtype=np.int64)
+        done = np.zeros(m + 1, dtype=bool)
+        while row_of[j]:
+            done[j] = True
+            reduced = np.concatenate([[np.inf], cost[row_of[j] - 1] - u[row_of[j]] - v[1:]])
+            better = ~done & (reduced < least)
+            least[better], before[better] = reduced[better], j
+            free = np.where(done, np.inf, least)
+            free[0] = np.inf
+            nearest = int(np.argmin(free))
+            delta = free[nearest]
+            u[row_of[done]] += delta
+            v[done] -= delta
+            least[~done] -= delta
+            j = nearest
+        while j:
+            row_of[j] = row_of[before[j]]
+            j = int(before[j])
+    columns = np.flatnonzero(row_of[1:])
+    rows = row_of[1:][columns] - 1
+    out = np.full(gain.shape[0], -1, dtype=np.int64)
+    if turned:
+        out[columns] = rows
+    else:
+        out[rows] = columns
+    return out
+
+
+def _moved(mapping: Mapping[Key, int], known: Categories) -> str:
+    name = dict(zip(known.ids.tolist(), known.names, strict=True))
+    return few(f"{key} is {name[i]}" for key, i in mapping.items() if key not in (i, name[i]))

@@ -1,0 +1,169 @@
+"""Detections as they are written: rows that name images and classes by whatever the file has.
+
+A repair is a function from raw rows to raw rows. Rows are joined with a truth by the rules of the
+ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import join as joining
+from detmap.errors import DataError
+from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth
+
+Key = int | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """D rows of detections.
+
+    Parameters
+    ----------
+    images, classes : the keys that rows name, each once: all integers, or all strings
+    image, label : (D,) int32, which of `images` and `classes` a row names
+    boxes : (D, 4) float64, four numbers in the meaning of `box_format`, if they are right
+    score : (D,) float64
+    box_format : see `detmap.tables.BoxFormat`
+    by_stem : whether the format names images by file stem, as VOC's text does
+    source : the path, for messages
+    """
+
+    images: tuple[Key, ...]
+    classes: tuple[Key, ...]
+    image: NDArray[np.int32]
+    label: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    score: NDArray[np.float64]
+    box_format: BoxFormat
+    by_stem: bool = False
+    source: str = "detections"
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def take(self, rows: NDArray[Any]) -> Raw:
+        """Some of the rows."""
+        return replace(
+            self,
+            image=self.image[rows],
+            label=self.label[rows],
+            boxes=self.boxes[rows],
+            score=self.score[rows],
+        )
+
+    def places(self, truth: Truth) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Positions in the truth of each row's image and class, -1 where it has none such."""
+        image = image_places(truth, self.images, self.by_stem)
+        label = class_places(truth, self.classes)
+        return image[self.image], label[self.label]
+
+
+def readable(raw: Raw) -> NDArray[np.bool_]:
+    """(D,) whether a row's box and score are what a table holds."""
+    boxes = raw.boxes
+    sides = boxes[:, 2:] - boxes[:, :2] + 1 if raw.box_format == "voc" else boxes[:, 2:]
+    good = (np.abs(boxes) <= MAX_PIXEL).all(axis=1) & (sides >= 0).all(axis=1)
+    good &= np.isfinite(raw.score)
+    return np.asarray(good)
+
+
+def joined(truth: Truth, raw: Raw) -> Detections:
+    """The rows that the truth has an image and a class for, and that a table can hold."""
+    image, label = raw.places(truth)
+    rows = np.flatnonzero((image >= 0) & (label >= 0) & readable(raw))
+    return table(truth, raw, rows, image[rows], label[rows])
+
+
+def table(
+    truth: Truth,
+    raw: Raw,
+    rows: NDArray[np.int64],
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+) -> Detections:
+    """Detections of some rows, whose images and classes are known."""
+    return Detections(
+        truth.images,
+        truth.categories,
+        np.ascontiguousarray(image, dtype=np.int32),
+        np.ascontiguousarray(label, dtype=np.int32),
+        np.ascontiguousarray(raw.boxes[rows]),
+        np.ascontiguousarray(raw.score[rows]),
+        box_format=raw.box_format,
+        source=raw.source,
+    )
+
+
+def from_table(detections: Detections) -> Raw:
+    """The rows of a table, which names images and classes by their ids."""
+    return Raw(
+        tuple(detections.images.ids.tolist()),
+        tuple(detections.categories.ids.tolist()),
+        detections.image,
+        detections.label,
+        detections.boxes,
+        detections.score,
+        detections.box_format,
+        source=detections.source,
+    )
+
+
+def keyed(values: Sequence[Any]) -> tuple[tuple[Key, ...], NDArray[np.int32]]:
+    """The different keys of a column, and which of them each row has.
+
+    Whole floats are integers; where integers and strings are mixed, all are strings.
+    """
+    array = np.asarray(values) if len(values) else np.zeros(0, dtype=np.int64)
+    if array.dtype.kind in "iu" and array.ndim == 1:
+        keys, codes = np.unique(array, return_inverse=True)
+        return tuple(keys.tolist()), codes.astype(np.int32)
+    place: dict[Any, int] = {}
+    rows = np.fromiter(
+        (place.setdefault(value, len(place)) for value in values), np.int32, count=len(values)
+    )
+    whole: list[Any] = [
+        int(key) if isinstance(key, float) and key.is_integer() else key for key in place
+    ]
+    if any(not isinstance(key, int) for key in whole):
+        whole = [str(key) for key in whole]
+    again: dict[Any, int] = {}
+    codes = np.array([again.setdefault(key, len(again)) for key in whole], dtype=np.int32)
+    return tuple(again), codes[rows].astype(np.int32)
+
+
+def are_numbers(keys: Sequence[Key]) -> bool:
+    """Whether keys are integers."""
+    return bool(keys) and isinstance(keys[0], int)
+
+
+def image_places(truth: Truth, keys: Sequence[Key], by_stem: bool) -> NDArray[np.int32]:
+    """Positions of images by id, or as VOC's text names them; -1 where there is none."""
+    nothing = np.full(len(keys), -1, dtype=np.int32)
+    numbers = are_numbers(keys)
+    try:
+        if by_stem:
+            return joining.images_by_stem(truth, [str(key) for key in keys], "")
+        if not numbers and truth.images.ids.dtype.kind != "U":
+            return nothing
+        given: Any = np.array(keys, dtype=np.int64) if numbers else [str(key) for key in keys]
+        return joining.images_by_id(truth, given, "")
+    except (DataError, OverflowError):
+        return nothing
+
+
+def class_places(truth: Truth, keys: Sequence[Key]) -> NDArray[np.int32]:
+    """Positions of classes by the truth's ids or names; -1 where there is none."""
+    if not are_numbers(keys):
+        try:
+            return joining.classes_by_id(truth, [str(key) for key in keys], "")
+        except DataError:
+            return np.full(len(keys), -1, dtype=np.int32)
+    place = {i: k for k, i in enumerate(truth.categories.ids.tolist())}
+    return np.array([place.get(key, -1) for key in keys], dtype=np.int32)

@@ -1,0 +1,87 @@
+"""Facts about the truth: what makes its numbers other than those of its benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from detmap.doctor.findings import Finding
+from detmap.doctor.known_benchmarks import differences
+from detmap.doctor.trial import Trial
+from detmap.errors import few
+from detmap.tables import Truth, boxes_as
+
+EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
+
+
+def facts(trial: Trial) -> Iterator[Finding]:
+    """What is odd about the truth."""
+    truth = trial.truth
+    yield from _boxes(truth)
+    yield from _flags(trial)
+    yield from _repeated(truth)
+    for known, told in differences(truth):
+        yield Finding("truth-benchmark", f"the truth is {known.name} {' and '.join(told)}")
+
+
+def _boxes(truth: Truth) -> Iterator[Finding]:
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    least = max(1, EMPTY * len(truth))
+    neutral = truth.crowd | truth.difficult | truth.role("ignore")
+    flat = ((boxes[:, 2:] <= 0).any(axis=1) & ~neutral).sum()
+    if flat >= least:
+        text = f"{flat:,} of {len(truth):,} objects have a box without a size: nobody can find them"
+        yield Finding("truth-empty-boxes", text)
+    size = np.column_stack([truth.images.width, truth.images.height])[truth.image]
+    with np.errstate(invalid="ignore"):
+        beyond = (boxes[:, :2] >= size).any(axis=1) | (boxes[:, :2] + boxes[:, 2:] <= 0).any(axis=1)
+    outside = (beyond & ~neutral & (boxes[:, 2:] > 0).all(axis=1)).sum()
+    if outside >= least:
+        text = f"{outside:,} of {len(truth):,} objects lie outside of their image"
+        yield Finding("truth-outside", text)
+
+
+def _flags(trial: Trial) -> Iterator[Finding]:
+    truth = trial.truth
+    notes = {note.code: note.count for note in truth.notes}
+    missing = notes.get("area-missing", 0)
+    by_area = any(
+        each.attribute == "area" for subset in trial.rules.subsets for each in subset.ranges
+    )
+    if missing and by_area:
+        text = f"{missing:,} of {len(truth):,} objects have no area: that of the box is used, "
+        yield Finding("truth-area-missing", f"{text}where COCO has that of the mask")
+    lacking = notes.get("iscrowd-missing", 0)
+    if lacking and lacking < len(truth):
+        text = f"{lacking:,} of {len(truth):,} objects do not say whether they are crowds"
+        yield Finding("truth-crowd-missing", text)
+    used = dict(trial.rules.matching.neutral)
+    ignored = truth.role("ignore")
+    if ignored.any() and "ignore" not in used and not (truth.crowd[ignored]).all():
+        text = (
+            f"{ignored.sum():,} objects are marked ignore, and {trial.rules.name} does not read "
+            "that: they have to be found; set matching.neutral.ignore"
+        )
+        yield Finding("truth-ignore-unused", text)
+    if notes.get("id-zero"):
+        text = "an object has the id 0, which pycocotools takes for no match"
+        yield Finding("truth-id-zero", text)
+
+
+def _repeated(truth: Truth) -> Iterator[Finding]:
+    columns = [truth.image[:, None], truth.label[:, None], truth.boxes]
+    rows = np.concatenate([np.asarray(each, dtype=np.float64) for each in columns], axis=1)
+    rows = rows[~truth.crowd]
+    words = np.ascontiguousarray(rows).view([("", np.float64)] * rows.shape[1]).ravel()
+    again = len(words) - len(np.unique(words)) if len(words) else 0
+    if again > max(1, 0.005 * len(truth)):
+        text = f"{again:,} objects are in the truth twice, with the same image, class and box"
+        yield Finding("truth-duplicates", text)
+    stems = [stem for stem in truth.images.stems if stem]
+    twice = len(stems) - len(set(stems))
+    if twice:
+        seen: set[str] = set()
+        names = [stem for stem in stems if stem in seen or seen.add(stem)]  # type: ignore[func-returns-value]
+        text = f"{twice:,} images are listed again under another id: {few(dict.fromkeys(names))}"
+        yield Finding("truth-images-twice", text)

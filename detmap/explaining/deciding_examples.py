@@ -1,0 +1,223 @@
+"""The classes, detections and objects in which two evaluations differ most."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves.aggregation import per_class
+from detmap.errors import DataError
+from detmap.explaining.input_changes import Alignment
+from detmap.explaining.steps import ClassMove, Decided
+from detmap.matching.matches import Matches
+from detmap.matching.scope import objects_that_take_part
+from detmap.parity.restated_tools import NOTHING, headline
+from detmap.results.result import Result
+from detmap.tables import Detections, Truth
+from detmap.tables.grouping import group, labels
+
+MOST_CLASSES = 5
+MOST_DECIDED = 5
+ABSENT = "not looked at"  # beyond a limit, below a floor, not part of the rules
+GONE = "not there"  # a row of the other input alone
+
+Texts = NDArray[np.str_]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An evaluation, and of what; with `Matches.taken`."""
+
+    truth: Truth
+    detections: Detections
+    result: Result
+
+
+class Judged(NamedTuple):
+    """What became of the rows of a table: (n,) verdict and (n,) overlap, NaN for none."""
+
+    verdict: Texts
+    overlap: NDArray[np.float64]
+
+
+def number(result: Result) -> float:
+    """The headline of a result.
+
+    Raises
+    ------
+    DataError : it has none, and why
+    """
+    value = headline(result)[1]
+    if math.isnan(value):
+        why = [str(note) for note in result.notes if note.code in NOTHING]
+        raise DataError(
+            "explain",
+            f"{result.protocol.name} has no number for this input: "
+            f"{'; '.join(why) or 'there is nothing to find'}",
+            "give rules and files that have a number each",
+        )
+    return value
+
+
+def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:
+    """The classes whose AP moved most, largest move first."""
+    values = [_headline_of_classes(result) for result in (before, after)]
+    names = before.verdicts.categories.names
+    moves = [ClassMove(*each) for each in zip(range(len(names)), names, *values, strict=True)]
+    moved = sorted((each for each in moves if each.change), key=lambda each: -abs(each.change))
+    return tuple(moved[:MOST_CLASSES])
+
+
+def _headline_of_classes(result: Result) -> list[float]:
+    """The value of each class in the first row of a result."""
+    values: list[float] = per_class(result.scores, result.rows[0], result.protocol).tolist()
+    return values
+
+
+def decided(
+    before: Side,
+    after: Side,
+    moves: tuple[ClassMove, ...],
+    objects: Alignment | None = None,
+    found: Alignment | None = None,
+) -> tuple[Decided, ...]:
+    """Up to five detections that are judged otherwise, and where there are fewer, objects that
+    nothing took: of the classes that moved most, best score first; at IoU 0.5, or the first
+    threshold.
+
+    objects, found : which rows of the two truths and detections are the same; all in their order
+        when left out
+    """
+    size = {move.label: abs(move.change) for move in moves}
+    rows = _changed(
+        "detection",
+        (before.detections, after.detections),
+        (_detections(before), _detections(after)),
+        found,
+        size,
+    )
+    if len(rows) < MOST_DECIDED:
+        known = _objects(before), _objects(after)
+        if known[0] is not None and known[1] is not None:
+            both = (known[0], known[1])
+            rows += _changed("object", (before.truth, after.truth), both, objects, size)
+    return tuple(rows[:MOST_DECIDED])
+
+
+def _changed(
+    kind: str,
+    tables: tuple[Truth | Detections, Truth | Detections],
+    judged: tuple[Judged, Judged],
+    alignment: Alignment | None,
+    size: dict[int, float],
+) -> list[Decided]:
+    """The first rows whose verdict is another."""
+    if alignment is None:
+        same = np.arange(len(tables[0]))
+        none = np.zeros(0, dtype=np.int64)
+        alignment = Alignment(np.column_stack([same, same]), none, none)
+    (a, b), removed, added = alignment.pairs.T, alignment.removed, alignment.added
+    one, two = judged
+    n, gone = len(a), [np.full(len(each), GONE) for each in (added, removed)]
+    verdicts = (
+        np.concatenate([one.verdict[a], one.verdict[removed], gone[0]]),
+        np.concatenate([two.verdict[b], gone[1], two.verdict[added]]),
+    )
+    row = np.concatenate([a, removed, added])
+    other = np.arange(len(row)) >= n + len(removed)  # whether the row is of the second table
+    overlap = np.concatenate([two.overlap[b], one.overlap[removed], two.overlap[added]])
+    overlap[:n] = np.where(np.isnan(overlap[:n]), one.overlap[a], overlap[:n])
+    score = _score(tables, row, other)
+    names = tables[0].categories.names
+    of_class = np.array([size.get(k, 0.0) for k in range(len(names))])
+    label = np.where(other, _taken(tables[1].label, row), _taken(tables[0].label, row))
+    changed = verdicts[0] != verdicts[1]
+    if kind == "object":  # of one that was taken the detection tells
+        changed &= np.isnan(overlap)
+    which = np.flatnonzero(changed)
+    order = np.lexsort((row[which], other[which], -score[which], -of_class[label[which]]))
+    found = []
+    for i in which[order[:MOST_DECIDED]].tolist():
+        table = tables[int(other[i])]
+        found.append(
+            Decided(
+                kind,
+                table.source,
+                int(row[i]),
+                table.images.ids[table.image[row[i]]].item(),
+                names[label[i]],
+                float(score[i]),
+                float(overlap[i]),
+                str(verdicts[0][i]),
+                str(verdicts[1][i]),
+            )
+        )
+    return found
+
+
+def _taken(column: NDArray[Any], row: NDArray[np.int64]) -> NDArray[Any]:
+    """Values of rows, of which some are rows of another table."""
+    return column[np.minimum(row, max(0, len(column) - 1))] if len(column) else row
+
+
+def _score(
+    tables: tuple[Truth | Detections, Truth | Detections],
+    row: NDArray[np.int64],
+    other: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    one, two = tables
+    if isinstance(one, Truth) or isinstance(two, Truth):
+        return np.full(len(row), np.nan)
+    return np.where(other, _taken(two.score, row), _taken(one.score, row)).astype(np.float64)
+
+
+def _bit(matches: Matches) -> np.unsignedinteger[Any]:
+    t = matches.protocol.axes().threshold(0.5) or 0
+    return matches.tp.dtype.type(1 << t)
+
+
+def _detections(side: Side) -> Judged:
+    """What became of each detection, and its overlap with the object that it took."""
+    matches, n = side.result.matches, len(side.detections)
+    found, overlap = np.full(n, ABSENT, dtype="U16"), np.full(n, np.nan)
+    a, bit = matches.protocol.subset(), _bit(matches)
+    true, excused = matches.tp[:, a] & bit != 0, matches.ignored[:, a] & bit != 0
+    found[matches.position] = np.where(true, "TP", np.where(excused, "IGNORED", "FP"))
+    if matches.taken is not None:
+        mine = matches.taken.words[:, a] & bit != 0
+        rows = matches.taken.detection()[mine]
+        overlap[matches.position[rows]] = matches.taken.overlap[mine]
+    return Judged(found, overlap)
+
+
+def _objects(side: Side) -> Judged | None:
+    """Whether each object is found, and its overlap with the detection that took it; None where
+    the rules take objects out, or make others of them.
+    """
+    matches, truth = side.result.matches, side.truth
+    rows, _ = group(
+        truth.image,
+        truth.label,
+        len(truth.images),
+        len(truth.categories),
+        objects_that_take_part(truth, matches.protocol),
+    )
+    taken_out = "absent" in dict(matches.protocol.matching.neutral).values()
+    if matches.taken is None or taken_out or len(rows) != len(matches.counted):
+        return None
+    verdict, overlap = np.full(len(truth), ABSENT, dtype="U16"), np.full(len(truth), np.nan)
+    a, bit = matches.protocol.subset(), _bit(matches)
+    verdict[rows] = np.where(matches.counted[:, a], "missed", "neutral")
+    mine = matches.taken.words[:, a] & bit != 0
+    by = matches.taken.detection()[mine]
+    cell = labels(matches.off)[by].astype(np.int64) * len(truth.images) + matches.image[by]
+    rows, _ = group(truth.image, truth.label, len(truth.images), len(truth.categories))
+    key = truth.label[rows].astype(np.int64) * len(truth.images) + truth.image[rows]
+    took = rows[np.searchsorted(key, cell) + matches.taken.object[mine]]
+    overlap[took] = matches.taken.overlap[mine]
+    verdict[took] = np.where(verdict[took] == "missed", "found", verdict[took])
+    return Judged(verdict, overlap)

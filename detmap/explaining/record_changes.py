@@ -1,0 +1,398 @@
+"""Two results against each other, from what was written of them: a receipt, the JSON of a result,
+a signature, or the receipt that a result at hand would have.
+
+A record is as much of a receipt's content as is known; what one of the two does not know is not
+compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from detmap.errors import DataError, ProtocolError, few
+from detmap.explaining.switches import changed
+from detmap.protocol import Protocol, from_dict, load
+from detmap.results.receipt import Receipt, contradictions
+from detmap.results.signature import protocol_digest
+
+ITSELF = "itself: "
+"""Begins the name of a part that a receipt says in two ways."""
+OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")
+"""Notes on where files are, or on pictures, which the next reader may not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of a result.
+
+    Parameters
+    ----------
+    name : for people
+    content : parts of a receipt
+    rules : the whole protocol; None where it is not known
+    contradictions : of a receipt, as `detmap.results.receipt.contradictions`
+    """
+
+    name: str
+    content: Mapping[str, Any]
+    rules: Protocol | None
+    contradictions: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def number(self) -> float | None:
+        """The first metric that the protocol names; None where it is undefined or not known."""
+        if self.rules is None:
+            return None
+        rows, _ = self.rules.rows()
+        value = self.content.get("metrics", {}).get(rows[0].name) if rows else None
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Files of a folder that are not the same."""
+
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = (("changed", self.changed), ("added", self.added), ("removed", self.removed))
+        return "; ".join(f"{len(each)} {what}: {few(each)}" for what, each in parts if each)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that was written of one result beside the same of the other.
+
+    Parameters
+    ----------
+    name : what it is, such as ``ap.integrator`` or ``truth file``
+    theirs, ours : of the first result and of the other
+    remark : for people
+    decides : False for what may differ between results of the same bits
+    members : of a folder, which of its files differ
+    """
+
+    name: str
+    theirs: str
+    ours: str
+    remark: str = ""
+    decides: bool = True
+    members: Members = field(default_factory=Members)
+
+    @property
+    def same(self) -> bool:
+        """Whether both agree."""
+        return self.theirs == self.ours
+
+    def __str__(self) -> str:
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"{self.name}: {self.theirs} then, {self.ours} now{remark}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        kinds = ("changed", "added", "removed")
+        members = {kind: list(getattr(self.members, kind)) for kind in kinds}
+        return {
+            "part": self.name,
+            "first": self.theirs,
+            "other": self.ours,
+            "same": self.same,
+            "decides": self.decides,
+            "remark": self.remark,
+            **({"members": members} if any(members.values()) else {}),
+        }
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def of_receipt(receipt: Receipt, name: str) -> Record:
+    """What a receipt says."""
+    content = {**receipt.content, **_signed(receipt.content["signature"], name)}
+    return Record(name, content, receipt.protocol, tuple(contradictions(receipt)))
+
+
+def of_signature(text: str) -> Record:
+    """What a signature says, and the protocol that it names, where that can be made again.
+
+    Raises
+    ------
+    DataError : no signature
+    """
+    parts = _signed(text, "signature")
+    return Record("the signature", {"signature": text.strip(), **parts}, _rules(parts))
+
+
+def of_json(tree: Any, name: str) -> Record:
+    """What the JSON of a result says.
+
+    Raises
+    ------
+    DataError : it is none
+    """
+    fix = "give what `detmap eval --format json` or `--receipt` wrote"
+    kinds = {"metrics": dict, "counts": dict, "protocol": dict, "signature": str, "notes": list}
+    known = tree if isinstance(tree, dict) else {}
+    for key, kind in {**kinds, "environment": dict}.items():
+        if type(known.get(key)) is not kind:
+            raise DataError(f"{name}: {key}", "missing or malformed: no result", fix)
+    rules = {key: value for key, value in known["protocol"].items() if key != "changes"}
+    try:
+        notes = [[str(each[key]) for key in ("code", "text", "count")] for each in known["notes"]]
+        numbers = {
+            kind: {str(key): value for key, value in known[kind].items() if key != "iou"}
+            for kind in ("metrics", "counts")
+        }
+        for value in [*numbers["metrics"].values(), *numbers["counts"].values()]:
+            float(value or 0)
+        protocol = from_dict(rules, where=f"{name}: protocol")
+    except ProtocolError:
+        raise
+    except Exception as error:  # a forged tree fails in many ways
+        raise DataError(name, f"malformed: {str(error)[:80]}", fix) from None
+    content = {
+        "signature": known["signature"],
+        **numbers,
+        "notes": notes,
+        "environment": {str(key): str(value) for key, value in known["environment"].items()},
+    }
+    return Record(name, {**content, **_signed(known["signature"], name)}, protocol)
+
+
+def is_signature(text: str) -> bool:
+    """Whether a text is the line under a result, and no path."""
+    return "|proto:" in text and "|data:" in text
+
+
+def _signed(text: str, where: str) -> dict[str, str]:
+    """The parts of a signature by name."""
+    parts = text.strip().split("|")
+    named = dict(part.split(":", 1) for part in parts[2:] if ":" in part)
+    if len(parts) < 5 or {"proto", "data", "detmap"} - named.keys():
+        raise DataError(
+            where,
+            f"{text[:60]!r} is no signature",
+            "give the line under a result, such as voc2012.2|stock|proto:..|data:..|detmap:..",
+        )
+    state = [part for part in parts[1:] if not part.startswith(("proto:", "data:", "detmap:"))]
+    return {
+        "named": parts[0],
+        "state": "|".join(state),
+        **{key: named[key] for key in ("proto", "data", "detmap")},
+    }
+
+
+def _rules(parts: Mapping[str, str]) -> Protocol | None:
+    """The protocol that a signature names, where it can be made again."""
+    name, _, _ = parts["named"].rpartition(".")
+    try:
+        rules = load(name)
+        if parts["state"] == "custom":
+            return None
+        if parts["state"] != "stock":
+            pairs = (each.partition("=") for each in parts["state"].split(";"))
+            rules = rules.override({key: value for key, _, value in pairs})
+    except ProtocolError:
+        return None
+    return rules if protocol_digest(rules) == parts["proto"] else None
+
+
+# --- their parts ----------------------------------------------------------------------------------
+
+
+def compared(one: Record, other: Record) -> tuple[Part, ...]:
+    """Everything that both records know, and whether it is the same: rules key by key, data, files,
+    options, numbers, notes, versions.
+    """
+    odd = (
+        Part(f"{ITSELF}{name}", said, follows, f"both are said by {record.name}")
+        for record in (one, other)
+        for name, said, follows in record.contradictions
+    )
+    return (*_of_rules(one, other), *_of_data(one, other), *_of_numbers(one, other), *odd)
+
+
+def _of_rules(one: Record, other: Record) -> Iterator[Part]:
+    a, b = one.content, other.content
+    unknown = "rules that this version does not ship, or not so any more"
+    yield Part("protocol", a["named"], b["named"])
+    yield Part("changes", a["state"], b["state"])
+    differ = a["proto"] != b["proto"]
+    lost = differ and (one.rules is None or other.rules is None)
+    yield Part("proto", a["proto"], b["proto"], unknown if lost else "")
+    if one.rules is not None and other.rules is not None:
+        for each in changed(one.rules, other.rules):
+            for key, x, y in each.keys:
+                yield Part(key, x, y, each.switch.title)
+
+
+def _of_data(one: Record, other: Record) -> Iterator[Part]:
+    a, b = one.content, other.content
+    contents = [each.get("contents", {}) for each in (a, b)]
+    told = [role for role in ("truth", "detections") if all(role in each for each in contents)]
+    for role in told:
+        yield Part(role, contents[0][role], contents[1][role], f"content of the {role}")
+    remark = "" if told or a["data"] == b["data"] else "another truth, other detections or order"
+    if a["data"] != b["data"] and told and contents[0] == contents[1]:
+        odd = any(name == "data" for each in (one, other) for name, *_ in each.contradictions)
+        otherwise = "another order of them, or detections were dropped"
+        remark = f"the same rows; {'a digest was changed' if odd else otherwise}"
+    yield Part("data", a["data"], b["data"], remark)
+    if "inputs" in a and "inputs" in b:
+        for role in sorted({*a["inputs"], *b["inputs"]}):
+            yield _of_file(role, a["inputs"].get(role), b["inputs"].get(role))
+    if "options" in a and "options" in b:
+        for name in sorted({*a["options"], *b["options"]}):
+            x, y = (_option(each["options"].get(name)) for each in (a, b))
+            if x != y:
+                yield Part(f"--{name.replace('_', '-')}", x, y, "how the inputs are read")
+
+
+def _option(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _of_file(role: str, one: Any, other: Any) -> Part:
+    """A file or folder, by its digest."""
+    option = role not in ("truth", "detections")
+    name = f"--{role.replace('_', '-')} file" if option else f"{role} file"
+    x, y = (f"sha256 {each['sha256'][:12]}" if each else "none" for each in (one, other))
+    remark, members = "", Members()
+    if one and other and x != y:
+        remark = f"{one['name']} and {other['name']}"
+        lists = [each.get("members") for each in (one, other)]
+        if lists[0] is not None and lists[1] is not None:
+            members = _members(lists[0], lists[1])
+            remark = str(members) or "their lists of files are the same: one was changed"
+        elif any(each.get("files", 1) != 1 for each in (one, other)):
+            counts = [f"{each.get('files', 1)} files" for each in (one, other)]
+            remark = f"{' and '.join(counts)}, of which not both are listed"
+    elif one and other:
+        told = [(one[key], other[key]) for key in one.keys() & other.keys() - {"name"}]
+        if any(a != b for a, b in told):
+            x, y = (f"{x} as {_whole(each)}" for each in (one, other))
+            return Part(
+                name, x, y, "the same file: one of the two was changed after it was written"
+            )
+    return Part(name, x, y, remark, decides=False, members=members)
+
+
+def _whole(digest: Any) -> str:
+    """A few digits over all that is told of a file."""
+    text = json.dumps({**digest, "name": ""}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _members(one: Mapping[str, str], other: Mapping[str, str]) -> Members:
+    return Members(
+        tuple(sorted(name for name in one.keys() & other.keys() if one[name] != other[name])),
+        tuple(sorted(other.keys() - one.keys())),
+        tuple(sorted(one.keys() - other.keys())),
+    )
+
+
+def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
+    a, b = one.content, other.content
+    for kind in ("metrics", "counts"):
+        if kind in a and kind in b:
+            for name in {**a[kind], **b[kind]}:
+                x, y = (_shown(each[kind].get(name, "absent")) for each in (a, b))
+                if x != y:  # "detections" alone is the digest of their content
+                    yield Part(name if kind == "metrics" else f"number of {name}", x, y)
+    if "per_class" in a and "per_class" in b and a["per_class"] != b["per_class"]:
+        x, y = (each["per_class"][:12] for each in (a, b))
+        yield Part("per class", x, y, "the table of classes has other numbers")
+    if "short" in a and "short" in b:
+        for name in ("signature", "short"):
+            if _unversioned(a[name]) != _unversioned(b[name]):
+                yield Part(name, a[name], b[name])
+    yield from _of_notes(a, b)
+    yield Part("detmap", a["detmap"], b["detmap"], decides=False)
+    if "environment" in a and "environment" in b:
+        for name in sorted({*a["environment"], *b["environment"]} - {"detmap"}):
+            x, y = (each["environment"].get(name, "unknown") for each in (a, b))
+            if x != y:
+                yield Part(name, x, y, "of the environment", decides=False)
+
+
+def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
+    """Which notes there are and what they count follows from files, rules and detmap's version, and
+    decides where these are the same; how they are worded does not.
+    """
+    if "notes" not in a or "notes" not in b:
+        return
+    files = [
+        {role: each["sha256"] for role, each in content.get("inputs", {}).items()}
+        for content in (a, b)
+    ]
+    same = bool(files[0]) and files[0] == files[1] and a["detmap"] == b["detmap"]
+    same = same and all(each.get("contents") for each in (a, b))  # the first had fewer notes
+    known = [_by_code(each["notes"]) for each in (a, b)]
+    for code in {**known[0], **known[1]}:
+        x, y = (each.get(code, []) for each in known)
+        if x != y:
+            counts = [", ".join(count for count, _ in each) or "absent" for each in (x, y)]
+            texts = ["; ".join(text for _, text in each) for each in (x, y)]
+            worded = counts[0] == counts[1]
+            first, other = texts if worded else counts
+            remark = "in other words" if worded else texts[1] or texts[0]
+            decides = same and not worded and code not in OF_THE_PLACE
+            yield Part(f"note {code}", first, other, remark, decides)
+
+
+def _by_code(notes: Any) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for code, text, count in notes:
+        found.setdefault(code, []).append((str(count), text))
+    return found
+
+
+def _unversioned(signature: str) -> list[str]:
+    """The parts of a signature that the next release has to find again."""
+    return [part for part in signature.split("|") if not part.startswith("detmap:")]
+
+
+def _shown(value: Any) -> str:
+    return (
+        "undefined" if value is None else f"{value!r}" if isinstance(value, float) else str(value)
+    )
+
+
+def cause(parts: tuple[Part, ...]) -> str:
+    """Why two numbers differ, in one sentence; "" where nothing that decides differs."""
+    if all(part.same for part in parts if part.decides):
+        return ""
+    differ = {part.name: part for part in parts if not part.same}
+    same = {part.name for part in parts if part.same}
+    found = [
+        f"{word} {role}"
+        for word, role in (("another", "truth"), ("other", "detections"))
+        if role in differ and f"{role} file" not in same
+    ]
+    if found:
+        found = [" and ".join(found)]
+    elif "data" in differ and not {"truth file", "detections file"} <= same:
+        found.append("other data")
+    if "proto" in differ:
+        found.append("other rules")
+    if any(
+        part.decides or "data" in differ for part in differ.values() if part.name.startswith("--")
+    ):
+        found.append("inputs that are read otherwise")
+    odd = [name.removeprefix(ITSELF) for name in differ if name.startswith(ITSELF)]
+    found += [f"a receipt that contradicts itself in {few(odd)}"] if odd else []
+    if found:
+        return ", ".join(found)
+    if "detmap" in differ:
+        return "another version of detmap, on the same data by the same rules"
+    if any(part.remark == "of the environment" for part in differ.values()):
+        return "another environment, on the same data by the same rules"
+    return "an edit: of the same data and rules, one of the two was changed after it was written"

@@ -1,0 +1,81 @@
+"""The report that people open: one file, made of a template, drawn charts and pictures.
+
+Raises, where an optional package is missing, a `DetmapError` that names what to install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from detmap.errors import DetmapError
+from detmap.protocol import Protocol
+from detmap.results.receipt import Receipt
+from detmap.results.result import Result
+from detmap.tables import Detections, Truth
+
+KINDS = ("html", "md")
+
+
+def require(*, pictures: bool) -> None:
+    """A `DetmapError` where what the report needs is not installed."""
+    needed = {"jinja2": True, "cv2": pictures, "PIL": pictures}
+    for module, is_needed in needed.items():
+        if is_needed and find_spec(module) is None:
+            raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")
+
+
+def report(
+    truth: Truth,
+    detections: Mapping[str, Detections],
+    protocol: Protocol,
+    *,
+    title: str | None = None,
+    images: Path | None = None,
+    kind: str = "html",
+    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    threads: int | None = None,
+) -> bytes:
+    """The report of one detector, or of two on the same truth.
+
+    Parameters
+    ----------
+    truth : the ground truth
+    detections : by the detector's name, one or two
+    protocol : the rules of its numbers; boxes
+    title : of the page
+    images : folder of the images, for crops of the worst mistakes
+    kind : ``html``; or ``md``, for a comment
+    receipt_of : makes the receipt of a detector's result, for the section on method
+
+    Raises
+    ------
+    DetmapError : a package that is needed is not there; more than two detectors; another kind
+    """
+    if kind not in KINDS:
+        raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
+    require(pictures=images is not None)
+    from detmap.html_report import markdown
+    from detmap.html_report.gather import MANY, gather
+
+    if len(detections) not in (1, 2):
+        raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
+    many = max(map(len, detections.values())) >= MANY  # both are drawn alike
+    runs = [
+        gather(name, truth, table, protocol, many=many, threads=threads)
+        for name, table in detections.items()
+    ]
+    name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
+    if kind == "md":
+        return markdown.text(runs, name).encode()
+    from detmap.html_report import page
+    from detmap.html_report.gallery import Pictures
+
+    inputs = [("truth", Path(truth.source).name)]
+    inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
+    receipts = {}
+    if receipt_of is not None:
+        receipts = {run.name: receipt_of(detections[run.name], run.result) for run in runs}
+    made = page.html(runs, title=name, inputs=inputs, pictures=Pictures(images), receipts=receipts)
+    return made.encode()

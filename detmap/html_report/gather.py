@@ -1,0 +1,209 @@
+"""What the page shows of one detector, gathered once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves import scores as curves
+from detmap.curves.operating_points import Points
+from detmap.diagnosis import Diagnosis, diagnose
+from detmap.diagnosis.analysis import BEYOND, TP
+from detmap.diagnosis.breakdowns import Slice
+from detmap.diagnosis.calibration import Calibration, calibration
+from detmap.diagnosis.confusion import Confusion
+from detmap.diagnosis.diagnosis_intervals import Uncertainty, uncertainty
+from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, worst
+from detmap.diagnosis.olrp import Lrp, olrp, overlap_taken
+from detmap.diagnosis.operating_sweep import Point, sweep
+from detmap.diagnosis.summary import parts, sentences
+from detmap.diagnosis.tide import Tide, tidecv
+from detmap.errors import DataError, ProtocolError
+from detmap.evaluate import summarize
+from detmap.html_report.numbers import Number, known
+from detmap.matching.engine import match
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import MetricRow
+from detmap.results.result import Result
+from detmap.statistics.intervals import Intervals, intervals
+from detmap.tables import Detections, Truth
+
+GRID = np.linspace(0, 1, 101)
+SCORE_BINS, OVERLAP_BINS = 25, 20
+MANY = 200_000  # detections from which on there are fewer replicates
+REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
+SHOWN = 160  # scores of the slider
+WORST = 8  # mistakes of each kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One detector.
+
+    Parameters
+    ----------
+    name : for people
+    intervals, uncertainty : None where there are too few images, or the rules are a tool's
+    precision : (T, 101, K) envelope of each class's curve; NaN where it has no object
+    shown : places in `sweep` that the slider shows
+    scores : edges of the bins, and true and false positives in each
+    overlaps : the same of overlaps of true positives; overlap : their mean
+    """
+
+    name: str
+    result: Result
+    diagnosis: Diagnosis
+    intervals: Intervals | None
+    uncertainty: Uncertainty | None
+    sentences: list[str]
+    tide: Tide
+    tidecv: Tide
+    confusion: Confusion
+    calibration: Calibration | None
+    olrp: dict[str, Lrp]
+    points: list[Point]
+    sweep: Points
+    shown: NDArray[np.int64]
+    slices: list[Slice]
+    images: list[ImageErrors]
+    worst: list[Mistake]
+    suspects: list[Mistake]
+    precision: NDArray[np.float64]
+    scores: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
+    overlap: float
+
+    def metric(self, name: str) -> Number:
+        """A metric in points, with its interval where there is one."""
+        interval = None if self.intervals is None else self.intervals.metrics[name]
+        return known(self.result.metrics[name], interval)
+
+
+def gather(
+    name: str,
+    truth: Truth,
+    detections: Detections,
+    rules: Protocol,
+    *,
+    many: bool,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Run:
+    """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
+    result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
+    found = diagnose(truth, detections, rules, threads=threads)
+    seen = parts(found)
+    try:
+        calibrated = calibration(found)
+    except DataError:  # scores that are no probabilities
+        calibrated = None
+    swept, best = sweep(found), seen.points[0].score
+    shown = _shown(swept)
+    own = _intervals(result, REPLICATES[many], seed, threads)
+    drawn = None
+    if own is not None:
+        drawn = uncertainty(
+            found,
+            seen,
+            swept.threshold[shown],
+            calibrated=calibrated is not None,
+            replicates=OF_SUMS[many],
+            of_lists=OF_LISTS[many],
+            seed=seed,
+            threads=threads,
+        )
+    return Run(
+        name,
+        result,
+        found,
+        own,
+        drawn,
+        sentences(seen),
+        seen.tide,
+        tidecv(truth, detections, threads=threads),
+        seen.confusion,
+        calibrated,
+        olrp(found),
+        seen.points,
+        swept,
+        shown,
+        seen.slices,
+        images(found, confidence=None if np.isnan(best) else best),
+        worst(found, WORST),
+        seen.suspects,
+        _precision(result, threads),
+        _scores(found),
+        *_overlaps(found),
+    )
+
+
+def _shown(sweep: Points) -> NDArray[np.int64]:
+    """Places of some scores, the best F1's among them."""
+    n, best = len(sweep.threshold), sweep.best()
+    some = np.linspace(0, max(n - 1, 0), min(n, SHOWN)).astype(np.int64)
+    return np.unique(some if best is None else np.append(some, best))
+
+
+def at_thresholds(rules: Protocol) -> list[MetricRow]:
+    """AP at each IoU threshold."""
+    main, most = rules.axes().main, rules.max_dets()[-1]
+    return [
+        MetricRow(f"AP at IoU {iou:g}", "AP", float(iou), main, "", most)
+        for iou in rules.thresholds()
+    ]
+
+
+def _intervals(result: Result, replicates: int, seed: int, threads: int | None) -> Intervals | None:
+    if len(result.matches.image_ids) < 2:
+        return None
+    try:
+        return intervals(
+            result.matches,
+            result.scores,
+            replicates=replicates,
+            seed=seed,
+            more=at_thresholds(result.protocol),
+            threads=threads,
+        )
+    except ProtocolError:  # rules of a tool, whose influence nobody has worked out
+        return None
+
+
+def _precision(result: Result, threads: int | None) -> NDArray[np.float64]:
+    """(T, 101, K) of the main subset and the highest limit."""
+    matches, protocol = result.matches, result.protocol
+    limits = np.array(protocol.max_dets()[-1:], dtype=np.int64)
+    sampled = curves.sample(matches, GRID, limits, threads=threads)["precision"]
+    mine = sampled[:, :, :, protocol.subset(), 0]
+    return np.where(mine < 0, np.nan, mine)
+
+
+def _scores(
+    found: Diagnosis,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    listed = ~found.ignored & (found.kind != BEYOND)
+    score, right = found.detections.score[listed], found.kind[listed] == TP
+    low, high = (float(score.min()), float(score.max())) if len(score) else (0.0, 1.0)
+    if low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    if high == low:
+        low, high = min(low, 0.0), max(high, 1.0)
+    part = np.linspace(0, 1, SCORE_BINS + 1)
+    edges = low * (1 - part) + high * part  # no difference, which may be beyond all numbers
+    edges = np.maximum.accumulate(np.clip(edges, low, high))
+    return (
+        edges,
+        np.histogram(score[right], edges)[0].astype(float),
+        np.histogram(score[~right], edges)[0].astype(float),
+    )
+
+
+def _overlaps(found: Diagnosis) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], float]:
+    edges = np.linspace(found.iou, 1, OVERLAP_BINS + 1)
+    taken = overlap_taken(found, np.flatnonzero(found.kind == TP))
+    mean = float(taken.mean()) if len(taken) else float("nan")
+    inside = np.clip(taken, found.iou, 1)  # overlaps of equal boxes may be a bit above 1
+    return (edges, np.histogram(inside, edges)[0].astype(float)), mean

@@ -1,0 +1,51 @@
+"""The report in short, for a pull request's comment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from detmap.html_report import report_tables as sheets
+from detmap.html_report.gather import Run
+from detmap.html_report.what_changed import changed, difference
+from detmap.output import formats
+from detmap.output.formats import escaped
+from detmap.output.table import Style, Table
+
+METRICS = 12
+
+
+def text(runs: Sequence[Run], title: str) -> str:
+    """Metrics, costs of errors and what stands out, as Markdown."""
+    two = len(runs) == 2
+    names = [run.name for run in runs]
+    metrics = list(runs[0].result.metrics)[:METRICS]
+    header = ("metric", *names, *(("change",) if two else ()))
+    rows = []
+    for metric in metrics:
+        cells = [str(run.metric(metric)) for run in runs]
+        rows.append(
+            (metric, *cells, *((str(difference(runs[0], runs[1], metric)),) if two else ()))
+        )
+    tables = [Table(title, header, tuple(rows))]
+    changes = sheets.gains_apart(runs)
+    costs = tuple(
+        (
+            kind,
+            *(str(sheets.gain(run, kind)) for run in runs),
+            *map(str, changes.get(kind, [""] if two else [])),
+        )
+        for kind in runs[0].tide.gain
+    )
+    tables.append(Table("What errors cost, in points of AP", ("error", *header[1:]), costs))
+    lines = []
+    if two:
+        lines += ["**What changed**", "", *(f"- {escaped(each)}" for each in changed(*runs)), ""]
+    for run in runs:
+        lines += [f"**What stands out, {escaped(run.name)}**", ""]
+        lines += [
+            *(f"- {escaped(each)}" for each in run.sentences),
+            "",
+            f"`{run.result.signature}`",
+            "",
+        ]
+    return formats.markdown(tables, Style()) + "\n" + "\n".join(lines)

@@ -1,0 +1,125 @@
+"""Runs into the page: every table and chart, one after the other, then the template."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from detmap.errors import counted
+from detmap.html_report import figures
+from detmap.html_report import report_tables as sheets
+from detmap.html_report.gallery import Pictures, gallery
+from detmap.html_report.gather import Run
+from detmap.html_report.what_changed import changed
+from detmap.output import tiles
+from detmap.results.receipt import Receipt
+from detmap.version import __version__
+
+HERE = Path(__file__).parent
+TEXT_COLUMNS = ("range", "meaning", "true", "predicted", "instead", "image", "class", "kind")
+SECTIONS = (
+    ("summary", "Summary"),
+    ("costs", "What limits AP"),
+    ("classes", "Classes"),
+    ("curves", "Curves"),
+    ("scores", "Scores"),
+    ("confusion", "Confusion"),
+    ("localisation", "Localisation"),
+    ("slices", "Where it works"),
+    ("images", "Images"),
+    ("mistakes", "Mistakes"),
+    ("data", "Data"),
+    ("method", "Method"),
+)
+MANY_CLASSES = 30
+COLLAPSED = 200  # classes from which on their table is folded
+
+
+def html(
+    runs: Sequence[Run],
+    *,
+    title: str,
+    inputs: Sequence[tuple[str, str]],
+    pictures: Pictures,
+    receipts: Mapping[str, Receipt],
+) -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    runs : one detector, or two on the same truth
+    inputs : names and values for the section on method
+    pictures : where the images are
+    receipts : of each detector, where there are files that it can be checked from
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
+    style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
+    first = runs[0]
+    counts = first.result.counts()
+    shown = gallery(runs, pictures)
+    return template.render(
+        title=title,
+        policy=policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        protocol=first.result.protocol.title,
+        counts=", ".join(
+            counted(counts[key], noun)
+            for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
+        ),
+        two=len(runs) == 2,
+        runs=runs,
+        sections=SECTIONS,
+        text_columns=TEXT_COLUMNS,
+        iou=f"{first.diagnosis.iou:g}",
+        tiles=Markup(tiles.tiles(sheets.tiles(runs), pair=len(runs) == 2)),
+        changed=Markup(tiles.sentences(changed(*runs))) if len(runs) == 2 else "",
+        sentences=lambda texts: Markup(tiles.sentences(texts)),
+        interval_text=sheets.interval_text(runs),
+        charts={
+            "costs": figures.costs(runs),
+            "mean": figures.mean(runs),
+            "overlap": figures.over_iou(runs),
+        },
+        costs=sheets.costs(runs),
+        classes=sheets.classes(runs),
+        many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
+        few_shown=len(first.diagnosis.truth.categories) <= COLLAPSED,
+        multiples=figures.multiples(runs),
+        operating=[figures.operating(run, len(runs) == 2) for run in runs],
+        calibrated=[each for run in runs for each in figures.calibrated(run, len(runs) == 2)],
+        calibration=sheets.calibrated(runs),
+        best=sheets.best(runs),
+        confused=[
+            {**figures.confused(run, len(runs) == 2), "pairs": sheets.confused(run)} for run in runs
+        ],
+        localised=[figures.localised(run, len(runs) == 2) for run in runs],
+        lrp=sheets.lrp(runs),
+        sliced=sheets.sliced(runs),
+        image_table=sheets.images(runs),
+        pictures=pictures.folder is not None,
+        gallery=shown,
+        suspected=[sheets.suspected(run, len(runs) == 2) for run in runs],
+        method=sheets.method(runs, inputs, receipts),
+        receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
+        notes=[str(note) for note in sheets.notes(runs)] + pictures.notes(),
+        version=__version__,
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """A content security policy that lets nothing run or load but this style and this script."""
+    digests = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    ]
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{digests[0]}'; "
+        f"script-src 'sha256-{digests[1]}'; base-uri 'none'; form-action 'none'"
+    )

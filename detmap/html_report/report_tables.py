@@ -1,0 +1,335 @@
+"""The tables of the page: headings and rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
+from detmap.diagnosis.mistakes import SUSPECTS, doubt
+from detmap.diagnosis.operating_sweep import OVERALL
+from detmap.diagnosis.summary import MEANING
+from detmap.html_report.figures import titled
+from detmap.html_report.gather import Run
+from detmap.html_report.numbers import Number, at, known, moved
+from detmap.html_report.what_changed import difference, of_classes
+from detmap.output.tiles import Written, tile
+from detmap.results.receipt import Receipt
+from detmap.statistics.comparison import LEAST_UNITS
+from detmap.statistics.intervals import Interval
+from detmap.statistics.resampled_numbers import Sampled, differences, joined
+
+TILES, SUSPECTS_SHOWN, IMAGES_SHOWN = 12, 15, 25
+F1 = 2  # place in precision, recall, F1
+
+
+def tiles(runs: Sequence[Run]) -> list[str]:
+    """The numbers at the top: metrics with intervals, and the best F1."""
+    found = []
+    for name in list(runs[0].result.metrics)[:TILES]:
+        change = difference(runs[0], runs[1], name) if len(runs) == 2 else None
+        found.append(_tile(name, [run.metric(name) for run in runs], change))
+    each, apart = best_points(runs)
+    change = apart[F1] if apart else None
+    found.append(_tile("best F1 (micro)", [one[F1] for one in each], change))
+    return found
+
+
+def _tile(name: str, each: Sequence[Number], change: Number | None) -> str:
+    written = [Written(one.text, one.under) for one in each]
+    return tile(name, written, None if change is None else Written(change.text, change.under))
+
+
+def interval_text(runs: Sequence[Run]) -> str:
+    """How the intervals were made."""
+    intervals, drawn = runs[0].intervals, runs[0].uncertainty
+    if intervals is None or drawn is None:
+        return "No intervals: there are too few images, or the rules are a tool's."
+    return (
+        "A range below a number is its 95 % confidence interval: how far the number may be from "
+        "what many more images of this kind would give. It does not say what training the "
+        "detector once more would change. A number after ± is a standard error, where there are "
+        "too few images for an interval. Method tells how they were made."
+        + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
+    )
+
+
+def _without_p(runs: Sequence[Run]) -> bool:
+    drawn = runs[0].uncertainty
+    return len(runs) == 2 and drawn is not None and drawn.units.n < LEAST_UNITS
+
+
+def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
+    """Precision, recall and F1 of each detector at its best score, and their differences."""
+    each = []
+    for run in runs:
+        point, drawn = run.points[0], run.uncertainty
+        best = None if drawn is None else drawn.best
+        values = (point.precision, point.recall, point.f1)
+        each.append([known(value, at(best, q)) for q, value in enumerate(values)])
+    return each, _apart(runs, lambda drawn: drawn.best)
+
+
+def _apart(
+    runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None], *, adjust: bool = False
+) -> list[Number]:
+    """B less A of a part, in points; nothing of one detector, or where nothing was drawn."""
+    if len(runs) < 2:
+        return []
+    a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)
+    if a is None or b is None:
+        return []
+    return [moved(each.value, each) for each in differences(b, a, adjust=adjust)]
+
+
+def gain(run: Run, kind: str) -> Number:
+    """What mending a kind of error adds, in points."""
+    drawn = run.uncertainty
+    interval = None if drawn is None else drawn.gain[kind].intervals[0]
+    return known(run.tide.gain[kind] / 100, interval)
+
+
+def gains_apart(runs: Sequence[Run]) -> dict[str, list[Number]]:
+    """B less A of every gain; p-values adjusted for all of them."""
+    kinds = list(runs[0].tide.gain)
+    apart = _apart(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]), adjust=True)
+    return {kind: [each] for kind, each in zip(kinds, apart, strict=False)}
+
+
+def costs(runs: Sequence[Run]) -> dict[str, Any]:
+    """Kinds of errors: cases and points."""
+    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    header = ["error", "meaning"]
+    header += [f"{letter}{name}" for letter in letters for name in ("cases", "points")]
+    apart = gains_apart(runs)
+    header += ["B - A"] if apart else []
+    header += [f"{letter}tidecv" for letter in letters]
+    meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
+    rows = []
+    for kind, text in meaning.items():
+        row: list[Any] = [kind, text]
+        for run in runs:
+            row += [run.tide.counts.get(kind), gain(run, kind)]
+        row += apart.get(kind, [])
+        rows.append(row + [run.tidecv.as_dict()[kind] for run in runs])
+    return {"header": header, "rows": rows}
+
+
+def classes(runs: Sequence[Run]) -> dict[str, Any]:
+    """A row a class."""
+    per_class = [run.result.per_class for run in runs]
+    some = per_class[0][0] if per_class[0] else {}
+    values = [key for key in some if key not in ("name", "id", "objects")]
+    values = [key for key in values if isinstance(some[key], float)]
+    two = len(runs) == 2
+    letters = ["A ", "B "] if two else [""]
+    header = ["class", "objects"]
+    header += [f"{letter}{name}" for name in values for letter in letters]
+    apart = of_classes(runs[0], runs[1], values[0]) if two and values else {}
+    header += [f"{values[0]} B - A"] if apart else []
+    header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
+    header += [] if two else ["precision", "recall", "FP", "missed"]
+    rows = []
+    for k, first in enumerate(per_class[0]):
+        row: list[Any] = [first["name"], first["objects"]]
+        row += [
+            known(each[k][value], _of_class(run, k, value))
+            for value in values
+            for run, each in zip(runs, per_class, strict=True)
+        ]
+        if apart:
+            pair = apart.get(k)
+            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
+        rates = [_rates(run, k) for run in runs]
+        row += [each[F1] for each in rates]
+        points = [run.points[len(OVERALL) + k] for run in runs]
+        row += [f"{point.score:.4g}" if point.score == point.score else None for point in points]
+        if not two:
+            row += [*rates[0][:F1], points[0].fp, points[0].missed]
+        rows.append(row)
+    return {"header": header, "rows": rows}
+
+
+def _rates(run: Run, k: int) -> list[Number]:
+    """Precision, recall and F1 of a class at its best score."""
+    point, drawn = run.points[len(OVERALL) + k], run.uncertainty
+    values = (point.precision, point.recall, point.f1)
+    if drawn is None:
+        return [known(value, None) for value in values]
+    places = drawn.rates(k)
+    return [known(value, at(drawn.classes, q)) for value, q in zip(values, places, strict=True)]
+
+
+def _of_class(run: Run, k: int, value: str) -> Interval | None:
+    """The interval of a class's number."""
+    return None if run.intervals is None else run.intervals.classes[k].get(value)
+
+
+def lrp(runs: Sequence[Run]) -> dict[str, Any]:
+    """OLRP and its parts, and the mean overlap."""
+    header = ["detector", "oLRP", "localisation", "false positives", "missed", "mean overlap"]
+    rows = []
+    for run in runs:
+        whole, drawn = run.olrp[""], run.uncertainty
+        values = (whole.olrp, whole.loc, whole.fp, whole.fn)
+        row: list[Any] = [run.name]
+        row += [
+            known(value, None if drawn is None else drawn.olrp.intervals[q])
+            for q, value in enumerate(values)
+        ]
+        rows.append([*row, known(run.overlap, at(drawn.overlap, 0) if drawn else None)])
+    apart = _apart(runs, lambda drawn: joined([drawn.olrp, drawn.overlap]))
+    if apart:
+        rows.append(["B - A", *apart])
+    return {"header": header, "rows": rows}
+
+
+def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
+    """How far scores are from precision; no rows where they are no probabilities."""
+    header = ["detector", "ECE", "largest deviation", "mean deviation", "D-ECE"]
+    rows: list[list[Any]] = []
+    for run in runs:
+        own, drawn = run.calibration, run.uncertainty
+        if own is None:
+            continue
+        values = (own.ece, own.mce, own.ace, own.d_ece)
+        of = None if drawn is None else drawn.calibration
+        rows.append([run.name, *(known(value, at(of, q)) for q, value in enumerate(values))])
+    apart = _apart(runs, lambda drawn: drawn.calibration)
+    if apart:
+        rows.append(["B - A", *apart])
+    return {"header": header, "rows": rows}
+
+
+def best(runs: Sequence[Run]) -> dict[str, Any]:
+    """Precision, recall and F1 at the score of the best F1."""
+    each, apart = best_points(runs)
+    header = ["detector", "score", "precision", "recall", "F1", "FP", "missed"]
+    rows: list[list[Any]] = []
+    for run, rates in zip(runs, each, strict=True):
+        point = run.points[0]
+        score = f"{point.score:.4g}" if point.score == point.score else None
+        rows.append([run.name, score, *rates, point.fp, point.missed])
+    if apart:
+        rows.append(["B - A", "", *apart, "", ""])
+    return {"header": header, "rows": rows}
+
+
+def confused(run: Run) -> dict[str, Any]:
+    """The pairs of classes that are most confused."""
+    drawn, matrix = run.uncertainty, run.confusion.matrix
+    rows = []
+    pairs = run.confusion.confused(MOST_PAIRS)
+    place = {name: k for k, name in enumerate(run.confusion.classes)}
+    for q, (true, taken, n) in enumerate(pairs):
+        share = n / int(matrix[place[true]].sum())
+        rows.append([true, taken, n, known(share, at(drawn.confused, q) if drawn else None)])
+    return {"header": ["true", "predicted", "count", "% of the true"], "rows": rows}
+
+
+def sliced(runs: Sequence[Run]) -> dict[str, Any]:
+    """A row a slice."""
+    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    header = ["by", "range", "objects"]
+    apart = [
+        _apart(runs, lambda drawn: drawn.slice_recall, adjust=True),
+        _apart(runs, lambda drawn: drawn.slice_ap, adjust=True),
+    ]
+    for name, change in zip(("recall", "AP"), apart, strict=True):
+        header += [f"{letter}{name}" for letter in letters]
+        header += [f"{name} B - A"] if change else []
+    rows = []
+    for q, each in enumerate(zip(*(run.slices for run in runs), strict=True)):
+        row: list[Any] = [each[0].by, each[0].name, each[0].objects]
+        for name, change in zip(("recall", "ap"), apart, strict=True):
+            for run, part in zip(runs, each, strict=True):
+                drawn = run.uncertainty
+                of = None if drawn is None else getattr(drawn, f"slice_{name}")
+                row.append(known(getattr(part, name), at(of, q)))
+            row += change[q : q + 1]
+        rows.append(row)
+    return {"header": header, "rows": rows}
+
+
+def images(runs: Sequence[Run]) -> dict[str, Any]:
+    """The images with most errors; none without any."""
+    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    header = ["image", "objects"]
+    header += [f"{letter}{name}" for letter in letters for name in ("TP", "FP", "missed")]
+    others = [{each.image: each for each in run.images} for run in runs]
+    rows = []
+    for each in runs[-1].images[:IMAGES_SHOWN]:
+        own = [by_image[each.image] for by_image in others]
+        if any(one.fp or one.missed for one in own):
+            row: list[Any] = [str(each.image), each.objects]
+            rows.append(row + [n for one in own for n in (one.tp, one.fp, one.missed)])
+    return {"header": header, "rows": rows}
+
+
+def suspected(run: Run, two: bool) -> dict[str, Any]:
+    """Labels to look at again."""
+    counts = {kind: sum(each.kind == kind for each in run.suspects) for kind in SUSPECTS}
+    rows = []
+    for kind in SUSPECTS:
+        some = [each for each in run.suspects if each.kind == kind][:SUSPECTS_SHOWN]
+        rows += [
+            [
+                *(kind, str(row["image"]), row["label"], row["detected"], row["score"]),
+                *(row["x"], row["y"], row["w"], row["h"], row["reason"]),
+            ]
+            for row in map(doubt, some)
+        ]
+    told = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing"
+    return {"title": titled(run, two, f"To look at: {told}"), "rows": rows}
+
+
+def method(
+    runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Receipt]
+) -> list[tuple[str, str]]:
+    """What the numbers were made with."""
+    rules, drawn = runs[0].result.protocol, runs[0].uncertainty
+    found = [*inputs, ("protocol", f"{rules.name}, version {rules.version}: {rules.source}")]
+    found += [(f"signature, {run.name}", run.result.signature) for run in runs]
+    if runs[0].intervals is not None:
+        found.append(("intervals", runs[0].intervals.signature))
+    if drawn is not None:
+        found.append(
+            (
+                "replicates",
+                f"{drawn.of_lists} of slices and of the costs of errors, {drawn.replicates} of all "
+                "else but the metrics; images drawn with replacement, scores of operating points "
+                "held, thresholds of oLRP chosen anew",
+            )
+        )
+    found += [
+        ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties of the protocol"),
+        ("IoU, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
+        ("confusion", "one to one, same class first, then by overlap; ignored left out"),
+        ("oLRP", "at the best of all scores that occur"),
+    ]
+    for name, each in receipts.items():
+        known = each.content
+        found += [
+            (f"receipt, {name}", str(known["short"])),
+            *((f"SHA-256 of {role}", one["sha256"]) for role, one in known["inputs"].items()),
+        ]
+    found = list(dict.fromkeys(found))  # both are of one truth
+    if receipts:
+        known = next(iter(receipts.values())).content
+        found.append(("command", " ".join(shlex.quote(word) for word in known["command"])))
+        versions = known["environment"].items()
+        found.append(("versions", ", ".join(f"{name} {value}" for name, value in versions)))
+        found.append(
+            (
+                "to verify",
+                "save the receipt below as run.json, then: detmap verify run.json --truth TRUTH "
+                "--detections DETECTIONS",
+            )
+        )
+    return found
+
+
+def notes(runs: Sequence[Run]) -> list[Any]:
+    """What a careful reader would ask."""
+    return list(dict.fromkeys(str(note) for run in runs for note in run.result.notes))

@@ -1,0 +1,1 @@
+"""Compiled loops of weighted, resampled and tied curves."""

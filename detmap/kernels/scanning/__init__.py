@@ -1,0 +1,1 @@
+"""Compiled scanners of files."""

@@ -1,0 +1,330 @@
+"""A strict scanner of JSON: flat records of boxes, straight into columns.
+
+It accepts less than JSON is: printable ASCII without escapes, ids as integers, numbers of
+at most 19 digits. Whatever else occurs, or is wrong, ends the scan with a negative position, and
+the caller hands the file to the decoder that knows every legal file and every error. No byte
+outside ``text`` is read: every look-up is behind a comparison with its size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.scanning.ascii import (
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    LOWER_E,
+    MINUS,
+    NINE,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    PLUS,
+    POINT,
+    QUOTE,
+    UPPER_E,
+    ZERO,
+)
+from detmap.kernels.scanning.decimal import nearest_double
+from detmap.kernels.scanning.json_skip import (
+    HAND_BACK,
+    Bytes,
+    begins,
+    skip_digits,
+    skip_space,
+    skip_string,
+    skip_value,
+)
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
+    1 << bit for bit in range(9)
+)
+ROWS, LAST, MORE = range(3)
+"""What `state` of `scan_records` says."""
+KEPT = 255  # the bits that `seen` has room for
+"""Bits of the keys of a record; CROWD is set beside ISCROWD where the flag is 1."""
+
+
+@kernel
+def read_number(text: Bytes, at: int) -> tuple[float, int]:
+    """A number at `at`: the nearest double and the position after it.
+
+    Source: RFC 8259, section 6; the double as in `detmap.kernels.scanning.decimal`.
+    """
+    negative = at < text.size and text[at] == MINUS
+    if negative:
+        at += 1
+    digits, exponent = np.uint64(0), 0
+    first = at
+    begin = at
+    while at < text.size and ZERO <= text[at] <= NINE:
+        digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
+        at += 1
+    if at == first or (text[first] == ZERO and at > first + 1):
+        return 0.0, HAND_BACK
+    whole = True
+    if at < text.size and text[at] == POINT:
+        whole = False
+        first = at + 1
+        at = first
+        while at < text.size and ZERO <= text[at] <= NINE:
+            digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
+            at += 1
+        if at == first:
+            return 0.0, HAND_BACK
+        exponent = first - at
+    if at > begin + 19:  # perhaps too many for 64 bits: zeros in front do not count
+        while text[begin] == ZERO or text[begin] == POINT:
+            begin += 1
+            if begin == at:
+                break
+        if at - begin > (
+            20 if begin < at + exponent < at else 19
+        ):  # nineteen digits, and the point where it is among them
+            return 0.0, HAND_BACK
+    if at < text.size and (text[at] == UPPER_E or text[at] == LOWER_E):
+        whole = False
+        first = at + 1
+        sign = 1
+        if first < text.size and (text[first] == PLUS or text[first] == MINUS):
+            sign = -1 if text[first] == MINUS else 1
+            first += 1
+        at = skip_digits(text, first)
+        if at == first or at > first + 4:
+            return 0.0, HAND_BACK
+        power = 0
+        for i in range(first, at):
+            power = 10 * power + int(text[i]) - ZERO
+        exponent += sign * power
+    value = nearest_double(digits, exponent)
+    if value < 0.0 or (
+        negative and whole and digits == np.uint64(0)
+    ):  # the integer -0: 0.0 for some readers, -0.0 for others
+        return 0.0, HAND_BACK
+    return -value if negative else value, at
+
+
+@kernel
+def read_integer(text: Bytes, at: int) -> tuple[int, int]:
+    """An integer of at most 18 digits at `at`, and the position after it.
+
+    Source: RFC 8259, section 6.
+    """
+    negative = at < text.size and text[at] == MINUS
+    if negative:
+        at += 1
+    first = at
+    value = 0
+    while at < text.size and ZERO <= text[at] <= NINE and at < first + 19:
+        value = 10 * value + int(text[at]) - ZERO
+        at += 1
+    if at == first or at > first + 18 or (text[first] == ZERO and at > first + 1):
+        return 0, HAND_BACK
+    if at < text.size and (text[at] == POINT or text[at] == UPPER_E or text[at] == LOWER_E):
+        return 0, HAND_BACK
+    return -value if negative else value, at
+
+
+@kernel
+def is_integer(text: Bytes, at: int, end: int) -> bool:
+    """Whether a legal number from `at` to `end` has neither a point nor an exponent.
+
+    Source: RFC 8259, section 6; Python's `json`, which makes an int of such a number.
+    """
+    for i in range(at, end):
+        if text[i] == POINT or text[i] == LOWER_E or text[i] == UPPER_E:
+            return False
+    return True
+
+
+@kernel
+def is_whole(value: float) -> bool:
+    """Whether a number has no fraction. Any processor can tell: `np.floor` needs a function of the
+    C library on the oldest. Source: none; a test of one number.
+    """
+    return abs(value) >= 4503599627370496.0 or value == float(np.int64(value))
+
+
+@kernel
+def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
+    """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
+    position after it. state[MORE] counts the integers.
+
+    Source: COCO data format, ``bbox``.
+    """
+    if at >= text.size or text[at] != OPEN_LIST:
+        return HAND_BACK
+    at += 1
+    for i in range(4):
+        begin = skip_space(text, at)
+        value, at = read_number(text, begin)
+        if at < 0 or (i >= 2 and value < 0.0):
+            return HAND_BACK
+        box[i] = value
+        if is_whole(value) and is_integer(text, begin, at):
+            state[MORE] += 1
+        at = skip_space(text, at)
+        if at >= text.size or text[at] != (COMMA if i < 3 else CLOSE_LIST):
+            return HAND_BACK
+        at += 1
+    return at
+
+
+WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD, WORD_ID = (
+    np.frombuffer(word + b'"', np.uint8)
+    for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
+)
+WORD_IGNORE = np.frombuffer(b'ignore"', np.uint8)
+
+
+LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # with which the keys begin
+
+
+@kernel
+def read_key(text: Bytes, at: int) -> tuple[int, int]:
+    """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and
+    the position after it.
+
+    Source: COCO data format, object detection and results.
+    """
+    c = text[at] if at < text.size else np.uint8(0)
+    if c == LETTER_I:
+        if begins(text, at, WORD_IMAGE_ID):
+            return IMAGE_ID, at + WORD_IMAGE_ID.size
+        if begins(text, at, WORD_ID):
+            return ID, at + WORD_ID.size
+        if begins(text, at, WORD_ISCROWD):
+            return ISCROWD, at + WORD_ISCROWD.size
+        if begins(text, at, WORD_IGNORE):
+            return IGNORE, at + WORD_IGNORE.size
+    elif c == LETTER_C and begins(text, at, WORD_CATEGORY_ID):
+        return CATEGORY_ID, at + WORD_CATEGORY_ID.size
+    elif c == LETTER_B and begins(text, at, WORD_BBOX):
+        return BBOX, at + WORD_BBOX.size
+    elif c == LETTER_S and begins(text, at, WORD_SCORE):
+        return SCORE, at + WORD_SCORE.size
+    elif c == LETTER_A and begins(text, at, WORD_AREA):
+        return AREA, at + WORD_AREA.size
+    return 0, skip_string(text, at)
+
+
+@kernel
+def find_record(text: Bytes, at: int) -> int:
+    """The first ``{`` behind a ``},`` from `at` on: probably a record begins there.
+
+    Source: none; it guesses, and `scan_records` verifies.
+    """
+    while at < text.size:
+        if text[at] == CLOSE_OBJECT:
+            after = skip_space(text, at + 1)
+            if after < text.size and text[after] == COMMA:
+                after = skip_space(text, after + 1)
+                if after < text.size and text[after] == OPEN_OBJECT:
+                    return after
+        at += 1
+    return HAND_BACK
+
+
+@kernel
+def scan_records(
+    text: Bytes,
+    at: int,
+    stop: int,
+    wanted: int,
+    image: Ints,
+    category: Ints,
+    number: Ints,
+    boxes: Floats,
+    value: Floats,
+    seen: Bytes,
+    state: Ints,
+) -> int:
+    """Records of a list, from the one that begins at `at` to the one that begins at `stop`, or to
+    the list's end.
+
+    text (n,) uint8; wanted: bits of the keys to read, others are passed over; out: image,
+    category (N,) int64; number (N,) int64, the record's own id; boxes (N, 4) float64; value (N,)
+    float64, score or area; seen (N,) uint8, bits of the keys that were there; state (3,) int64:
+    rows written, 1 if the list has ended, how often the text says more than the columns: further
+    keys, and integers where the columns have float64. Returns the position reached (`stop`, or
+    behind the closing bracket), or a negative one where the other lane shall read it.
+
+    Source: RFC 8259, section 5; COCO data format, object detection and results.
+    """
+    row = 0
+    while True:
+        if at >= text.size or text[at] != OPEN_OBJECT or row == seen.size:
+            return HAND_BACK
+        keys = 0
+        at = skip_space(text, at + 1)
+        if at < text.size and text[at] == CLOSE_OBJECT:
+            return HAND_BACK
+        while True:
+            if at >= text.size or text[at] != QUOTE:
+                return HAND_BACK
+            key, at = read_key(text, at + 1)
+            if at < 0:
+                return HAND_BACK
+            at = skip_space(text, at)
+            if at >= text.size or text[at] != COLON:
+                return HAND_BACK
+            at = skip_space(text, at + 1)
+            if key & wanted == 0:
+                at = skip_value(text, at)
+                state[MORE] += 1
+            elif key & keys:
+                return HAND_BACK
+            elif key == BBOX:
+                at = read_box(text, at, boxes[row], state)
+            elif key in (SCORE, AREA):
+                begin = at
+                value[row], at = read_number(text, begin)
+                if is_whole(value[row]) and is_integer(text, begin, at):
+                    state[MORE] += 1
+            elif key == IMAGE_ID:
+                image[row], at = read_integer(text, at)
+            elif key == CATEGORY_ID:
+                category[row], at = read_integer(text, at)
+            else:
+                whole, at = read_integer(text, at)
+                if key == ID:
+                    number[row] = whole
+                elif key == IGNORE:
+                    if whole != 0:  # a flag of LVIS, for which `seen` has no bit
+                        return HAND_BACK
+                elif whole == 1:
+                    keys |= CROWD
+                elif whole != 0:
+                    return HAND_BACK
+            if at < 0:
+                return HAND_BACK
+            keys |= key & wanted
+            at = skip_space(text, at)
+            if at >= text.size:
+                return HAND_BACK
+            if text[at] == CLOSE_OBJECT:
+                break
+            if text[at] != COMMA:
+                return HAND_BACK
+            at = skip_space(text, at + 1)
+        seen[row] = keys & KEPT
+        row += 1
+        at = skip_space(text, at + 1)
+        if at >= text.size:
+            return HAND_BACK
+        if text[at] == CLOSE_LIST:
+            state[ROWS], state[LAST] = row, 1
+            return at + 1
+        if text[at] != COMMA:
+            return HAND_BACK
+        at = skip_space(text, at + 1)
+        if at >= stop:
+            state[ROWS], state[LAST] = row, 0
+            return at if at == stop else HAND_BACK

@@ -1,0 +1,223 @@
+"""Passing over values of JSON that boxes do not need, while checking that they are JSON.
+
+As in `detmap.kernels.scanning.json_scan`, less is accepted than is legal; HAND_BACK in place of a position
+hands the file to the decoder that knows all of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.scanning.ascii import (
+    BACKSLASH,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    CR,
+    LAST_PRINTABLE,
+    LF,
+    LOWER_E,
+    MINUS,
+    NINE,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    PLUS,
+    POINT,
+    QUOTE,
+    SPACE,
+    TAB,
+    UPPER_E,
+    ZERO,
+)
+
+Bytes = NDArray[np.uint8]
+
+HAND_BACK = -1
+MAX_DEPTH = 64  # of nested lists and objects in values that are passed over
+
+
+@kernel
+def skip_space(text: Bytes, at: int) -> int:
+    """The next position that is not white space.
+
+    Source: RFC 8259, section 2.
+    """
+    while at < text.size and (
+        text[at] == SPACE or text[at] == LF or text[at] == CR or text[at] == TAB
+    ):
+        at += 1
+    return at
+
+
+@kernel
+def skip_string(text: Bytes, at: int) -> int:
+    """The position after a string whose first character is at `at`, behind the quotation mark.
+
+    Source: RFC 8259, section 7, without escapes.
+    """
+    while at < text.size:
+        c = text[at]
+        if c == QUOTE:
+            return at + 1
+        if c == BACKSLASH or c < SPACE or c > LAST_PRINTABLE:  # an escape, or not printable ASCII
+            return HAND_BACK
+        at += 1
+    return HAND_BACK
+
+
+@kernel
+def skip_digits(text: Bytes, at: int) -> int:
+    """The next position that is not a digit.
+
+    Source: RFC 8259, section 6.
+    """
+    while at < text.size and ZERO <= text[at] <= NINE:
+        at += 1
+    return at
+
+
+@kernel
+def skip_number(text: Bytes, at: int) -> int:
+    """The position after a number.
+
+    Source: RFC 8259, section 6.
+    """
+    if at < text.size and text[at] == MINUS:
+        at += 1
+    first = at
+    at = skip_digits(text, at)
+    if at == first or (text[first] == ZERO and at > first + 1):  # no digit, or a leading zero
+        return HAND_BACK
+    if at < text.size and text[at] == POINT:
+        first = at + 1
+        at = skip_digits(text, first)
+        if at == first:
+            return HAND_BACK
+    if at < text.size and (text[at] == UPPER_E or text[at] == LOWER_E):
+        first = at + 1
+        if first < text.size and (text[first] == PLUS or text[first] == MINUS):
+            first += 1
+        at = skip_digits(text, first)
+        if at == first:
+            return HAND_BACK
+    return at
+
+
+WORD_TRUE, WORD_FALSE, WORD_NULL = (
+    np.frombuffer(word, np.uint8) for word in (b"true", b"false", b"null")
+)
+
+
+@kernel
+def equals(text: Bytes, at: int, word: Bytes) -> bool:
+    """Whether the text at `at` is the word, of which `at` is known to leave room.
+
+    Source: none; it compares bytes.
+    """
+    for i in range(word.size):  # noqa: SIM110
+        if text[at + i] != word[i]:
+            return False
+    return True
+
+
+@kernel
+def begins(text: Bytes, at: int, word: Bytes) -> bool:
+    """Whether the text goes on with the word.
+
+    Source: none; it compares bytes.
+    """
+    return at + word.size <= text.size and equals(text, at, word)
+
+
+@kernel
+def skip_word(text: Bytes, at: int) -> int:
+    """The position after true, false or null.
+
+    Source: RFC 8259, section 3.
+    """
+    if begins(text, at, WORD_TRUE) or begins(text, at, WORD_NULL):
+        return at + 4
+    if begins(text, at, WORD_FALSE):
+        return at + 5
+    return HAND_BACK
+
+
+@kernel
+def skip_key(text: Bytes, at: int) -> int:
+    """The position of the value after a key whose first character is at `at`.
+
+    Source: RFC 8259, section 4.
+    """
+    at = skip_string(text, at)
+    if at < 0:
+        return HAND_BACK
+    at = skip_space(text, at)
+    if at >= text.size or text[at] != COLON:
+        return HAND_BACK
+    return skip_space(text, at + 1)
+
+
+@kernel
+def skip_value(text: Bytes, at: int) -> int:
+    """The position after any value that begins at `at`.
+
+    Source: RFC 8259, section 3.
+    """
+    objects = np.uint64(0)  # which of the open brackets are braces, innermost last
+    depth = 0
+    while at < text.size:
+        c = text[at]
+        opened = c in (OPEN_LIST, OPEN_OBJECT)
+        if opened:
+            if depth == MAX_DEPTH:
+                return HAND_BACK
+            objects = (objects << np.uint64(1)) | np.uint64(c == OPEN_OBJECT)
+            depth += 1
+            at = skip_space(text, at + 1)
+            if at >= text.size:
+                return HAND_BACK
+            if text[at] != (
+                CLOSE_OBJECT if objects & np.uint64(1) else CLOSE_LIST
+            ):  # not empty: on to the first element
+                if objects & np.uint64(1):
+                    if text[at] != QUOTE:
+                        return HAND_BACK
+                    at = skip_key(text, at + 1)
+                    if at < 0:
+                        return HAND_BACK
+                continue
+        elif c == QUOTE:
+            at = skip_string(text, at + 1)
+        elif c == MINUS or ZERO <= c <= NINE:
+            at = skip_number(text, at)
+        else:
+            at = skip_word(text, at)
+        if at < 0:
+            return HAND_BACK
+        # a value has ended, or an empty list is about to: close what closes, or go on after a comma
+        while True:
+            if depth == 0:
+                return at
+            at = skip_space(text, at)
+            if at >= text.size:
+                return HAND_BACK
+            if text[at] == (CLOSE_OBJECT if objects & np.uint64(1) else CLOSE_LIST):
+                depth -= 1
+                objects >>= np.uint64(1)
+                opened = False
+                at += 1
+                continue
+            if text[at] != COMMA or opened:
+                return HAND_BACK
+            at = skip_space(text, at + 1)
+            if objects & np.uint64(1):
+                if at >= text.size or text[at] != QUOTE:
+                    return HAND_BACK
+                at = skip_key(text, at + 1)
+                if at < 0:
+                    return HAND_BACK
+            break
+    return HAND_BACK

@@ -1,0 +1,145 @@
+"""Who took what: the object that each detection took, and at what overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import column_checks as checks
+from detmap.base.immutable import Immutable, keep, own
+from detmap.base.reprs import outlined
+from detmap.tables.grouping import rows_of, runs
+
+if TYPE_CHECKING:
+    from detmap.kernels.match import Takings
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken(Immutable):
+    """N rows, a detection and an object each, in the order of D detections and then of objects.
+
+    An object is named by its place among those of its image and class, in the order of the truth,
+    with those that take no part: a name that neither merging nor selecting changes. An object that
+    absorbs in some subsets only may have two rows, one for each overlap.
+
+    Parameters
+    ----------
+    off : (D + 1,) int64, where each detection's rows begin
+    object : (N,) int32, place of the object among those of the detection's image and class
+    overlap : (N,) float64, over the union; over the detection's own area where the object absorbs
+    words : (N, A) unsigned words, bit t for each threshold t at which the detection took it
+    """
+
+    off: NDArray[np.int64]
+    object: NDArray[np.int32]
+    overlap: NDArray[np.float64]
+    words: NDArray[np.unsignedinteger[Any]]
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            column = getattr(self, each.name)
+            if type(column) is not np.ndarray:
+                checks.refuse(f"Taken.{each.name}", f"a {type(column).__name__}")
+            keep(self, **{each.name: own(column)})
+
+    def __len__(self) -> int:
+        return len(self.object)
+
+    def detection(self) -> NDArray[np.int64]:
+        """(N,) the detection of each row."""
+        return np.repeat(np.arange(len(self.off) - 1), np.diff(self.off))
+
+    def take(self, detections: NDArray[Any]) -> Taken:
+        """The rows of some detections, given by their positions or by flags, in their order."""
+        if detections.dtype == bool:
+            detections = np.flatnonzero(detections)
+        rows, off = rows_of(self.off, detections)
+        return Taken(off, self.object[rows], self.overlap[rows], self.words[rows])
+
+    def fault(
+        self,
+        tp: NDArray[np.unsignedinteger[Any]],
+        ignored: NDArray[np.unsignedinteger[Any]],
+        n_of_cell: NDArray[np.int64] | None,
+    ) -> str:
+        """What contradicts the verdicts (D, A) and the number of objects in each detection's image
+        and class (D,), None where some may take no part; "" for nothing.
+        """
+        n = len(self)
+        kinds = [column.dtype for column in (self.off, self.object, self.overlap, self.words)]
+        if kinds != [np.int64, np.int32, np.float64, tp.dtype] or self.object.ndim != 1:
+            return "columns of other types"
+        if (
+            self.off.shape != (len(tp) + 1,)
+            or self.off[0] != 0
+            or self.off[-1] != n
+            or (np.diff(self.off) < 0).any()
+        ):
+            return "offsets that do not ascend from 0 to the number of rows"
+        if self.overlap.shape != (n,) or self.words.shape != (n, tp.shape[1]):
+            return "columns of different lengths"
+        detection = self.detection()
+        beyond = n_of_cell is not None and (self.object >= n_of_cell[detection]).any()
+        if (self.object < 0).any() or beyond:
+            return "an object that is not there"
+        if np.isnan(self.overlap).any():
+            return "an overlap that is no number"
+        union, total = np.zeros_like(tp), np.zeros(tp.shape, dtype=np.int64)
+        np.bitwise_or.at(union, detection, self.words)
+        np.add.at(total, detection, np.bitwise_count(self.words).astype(np.int64))
+        if (total != np.bitwise_count(union)).any():
+            return "two objects taken by a detection at one threshold"
+        if (tp & ~union).any() or (union & ~(tp | ignored)).any():
+            return "objects taken that are not in the verdicts, or the reverse"
+        return ""
+
+
+def gathered(
+    pieces: Sequence[Takings], place: NDArray[np.int32], tp: NDArray[np.unsignedinteger[Any]]
+) -> Taken:
+    """Who took what, from the pieces that the rules wrote, in whatever order.
+
+    Parameters
+    ----------
+    pieces : with objects by their places in the matching's order
+    place : (G,) of each of those, the place among the objects of its image and class
+    tp : (D, A) the verdicts that they belong to
+    """
+    detection = np.concatenate([np.zeros(0, np.int32), *(piece.detection for piece in pieces)])
+    objects = place[np.concatenate([np.zeros(0, np.int32), *(piece.object for piece in pieces)])]
+    overlap = np.concatenate([np.zeros(0), *(piece.overlap for piece in pieces)])
+    words = np.concatenate([tp[:0], *(piece.words for piece in pieces)])
+    order = np.lexsort((overlap, objects, detection))
+    off = runs(detection[order], objects[order], overlap[order])
+    first = order[off[:-1]]
+    words = words[order]
+    if len(first) < len(order):  # taken at one threshold after another
+        words = np.bitwise_or.reduceat(words, off[:-1], axis=0)
+    n_taken = np.bincount(detection[first], minlength=len(tp))
+    begins = np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64)
+    return Taken(begins, objects[first], overlap[first], words)
+
+
+ARRAYS = [field.name for field in fields(Taken)]
+
+
+def joined(parts: Sequence[Taken | None], order: NDArray[np.int32]) -> Taken | None:
+    """The parts one after the other, their detections then put in this order; None where one of
+    them is not known.
+    """
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    sizes = np.concatenate([np.diff(part.off) for part in known])
+    whole = Taken(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.object for part in known]),
+        np.concatenate([part.overlap for part in known]),
+        np.concatenate([part.words for part in known]),
+    )
+    return whole.take(order)

@@ -1,0 +1,313 @@
+"""Pairs of detections and objects that reach a threshold, in the order of judging, and the rules by
+which a detection comes to look at one object of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import memory
+from detmap.errors import DataError
+from detmap.matching.matches_checks import least_overlap
+from detmap.overlaps import producer
+from detmap.overlaps.box_edges import edges, overlaps
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Truth
+from detmap.tables.grouping import labels, runs
+
+if TYPE_CHECKING:
+    from detmap.kernels.cells import ObjectColumns
+    from detmap.kernels.pairs import Pairs
+
+Rows = NDArray[np.int32]
+Part = tuple[NDArray[np.int64], Rows, NDArray[np.float64], NDArray[np.bool_]]
+"""Pairs of a place in the order of taking and an object, with their overlaps."""
+
+AT_ONCE = 1 << 20
+"""Pairs of boxes that are compared at a time."""
+
+BYTES = 100
+"""Of memory for a pair that is kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Pairs of a row of the verdicts and a place among the objects, in the order of judging.
+
+    `absorbing`: the overlap is over the detection's own area; `above`: and then it has to be larger
+    than the threshold.
+    """
+
+    detection: Rows
+    object: Rows
+    overlap: NDArray[np.float64]
+    absorbing: NDArray[np.bool_]
+    above: bool
+
+    def take(self, rows: NDArray[Any]) -> Candidates:
+        """Some of the pairs."""
+        return Candidates(
+            self.detection[rows],
+            self.object[rows],
+            self.overlap[rows],
+            self.absorbing[rows],
+            self.above,
+        )
+
+    def compared(self) -> NDArray[np.float64]:
+        """(p,) what is compared by >= alone."""
+        if not self.above:
+            return self.overlap
+        return np.where(self.absorbing, np.nextafter(self.overlap, -np.inf), self.overlap)
+
+    def reach(self, needed: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(p,) whether the overlap is a match with objects (G,) that need so much."""
+        reached: NDArray[np.bool_] = self.compared() >= needed[self.object]
+        return reached
+
+    def buffer(self) -> tuple[int, Pairs]:
+        """As the kernels read them, which change what they are given."""
+        from detmap.kernels.pairs import Pairs
+
+        off = runs(self.detection)
+        columns = (self.object.copy(), self.compared().copy(), self.absorbing.copy())
+        return len(off) - 1, Pairs(self.detection[off[:-1]], off, *columns)
+
+
+def candidates(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    order: tuple[Rows, NDArray[np.int64]],
+    objects: ObjectColumns,
+) -> Candidates:
+    """Pairs that reach a threshold, in the order of judging; under ``best_any`` with a tolerance
+    all that overlap, since the best one may be one that does not.
+
+    Parameters
+    ----------
+    truth, detections, protocol : what is compared
+    order : (n,) rows of the detections that are looked at, as they rank; and (D,) what the
+        detections of an image and class take objects in the order of
+    objects : the truth as the kernels read it
+
+    Raises
+    ------
+    DataError : boxes so small that their overlap is 0/0; more pairs than fit into memory
+    """
+    n_images, (rows, turns) = len(truth.images), order
+    label = labels(objects.off)
+    cell = label.astype(np.int64) * n_images + objects.image
+    turn = np.argsort(turns[rows], kind="stable")  # places in the verdicts, as they take
+    mine = rows[turn]
+    own = detections.label[mine].astype(np.int64) * n_images + detections.image[mine]
+    first, last = _bounds(cell, own, n_images * len(truth.categories))
+    lowest = least_overlap(protocol)
+    if protocol.iou.of == "boxes":
+        parts = list(_of_boxes(truth, detections, protocol, (mine, first, last), objects, lowest))
+    else:
+        given = (truth, detections, objects)
+        parts = list(_of_shapes(given, protocol, (rows, turn, own, first, last), lowest))
+    d = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
+    placed = np.argsort(d, kind="stable")
+    pairs = Candidates(
+        turn[d[placed]].astype(np.int32),
+        np.concatenate([np.zeros(0), *(part[1] for part in parts)])[placed].astype(np.int32),
+        np.concatenate([np.zeros(0), *(part[2] for part in parts)])[placed],
+        np.concatenate([np.zeros(0, bool), *(part[3] for part in parts)])[placed],
+        protocol.iou.absorb == ">" and protocol.iou.comparison == ">=",
+    )
+    return pairs.take(pairs.overlap > 0) if protocol.matching.rule == "best_any" else pairs
+
+
+def _of_boxes(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    met: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
+    objects: ObjectColumns,
+    lowest: float,
+) -> Iterator[Part]:
+    """Pairs of boxes, some detections at a time.
+
+    met : (n,) rows of detections as they take, and the range of the objects of their cells
+    """
+    mine, first, last = met
+    native = truth.box_format
+    det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
+    n_met = last - first
+    total = np.cumsum(n_met)
+    begin, n_kept = 0, 0
+    while begin < len(mine):
+        done = total[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, done + AT_ONCE, "right")))
+        some = slice(begin, end)
+        i = np.repeat(np.arange(begin, end), n_met[some])
+        g = np.arange(len(i)) - np.repeat(total[some] - n_met[some] - done, n_met[some]) + first[i]
+        for absorbing, meant in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
+            d, of = (i, g) if meant.all() else (i[meant[g]], g[meant[g]])
+            overlap = overlaps(
+                det_edges, obj_edges, mine[d], objects.row[of], protocol, over_own_area=absorbing
+            )
+            if np.isnan(overlap).any():
+                row = int(mine[d[np.argmax(np.isnan(overlap))]])
+                raise DataError(
+                    f"{detections.source}: row {row}",
+                    f"the box {detections.boxes[row].tolist()} and an object's have areas that are "
+                    "0 in double precision: their overlap is 0/0",
+                    "give boxes with sides above 1e-150",
+                )
+            # What does not meet is no match, however small the overlap that an object asks for.
+            enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
+            n_kept += int(enough.sum())
+            memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
+            yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+        begin = end
+
+
+def _of_shapes(
+    given: tuple[Truth, Detections, ObjectColumns],
+    protocol: Protocol,
+    order: tuple[Rows, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    lowest: float,
+) -> Iterator[Part]:
+    """Pairs of masks or keypoints, as the producer of that kind makes them."""
+    from detmap.kernels.cells import Cells
+
+    truth, detections, objects = given
+    rows, turn, own, first, last = order
+    produce = producer(truth, detections, objects, protocol, lowest)
+    by_cell = np.argsort(own, kind="stable")
+    by_cell = by_cell[last[by_cell] > first[by_cell]]
+    off = runs(own[by_cell])
+    at = by_cell[off[:-1]]
+    bounds = np.stack([off[:-1], off[1:], first[at], last[at]], axis=1)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[turn] = np.arange(len(rows))
+    cells = Cells(turn[by_cell].astype(np.int32), np.ascontiguousarray(bounds))
+    n_kept = 0
+    for n, pairs in produce(cells, len(bounds), rows):
+        size = int(pairs.off[n])
+        n_kept += size
+        memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs that meet")
+        d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
+        overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
+        yield d, pairs.object[:size].copy(), overlap, absorbing
+
+
+def _bounds(
+    cell: NDArray[np.int64], own: NDArray[np.int64], n_cells: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the objects of each detection's cell begin and end; `cell` ascends. Counted where the
+    cells are not many more than the rows, as that takes a third of the time of a search.
+    """
+    if n_cells > 4 * (len(cell) + len(own)):
+        return np.searchsorted(cell, own, "left"), np.searchsorted(cell, own, "right")
+    ends = np.cumsum(np.bincount(cell, minlength=n_cells))
+    return np.concatenate([[0], ends])[own], ends[own]
+
+
+def equally_near(pairs: Candidates) -> int:
+    """How many detections have two objects that they overlap most."""
+    if not len(pairs.detection):
+        return 0
+    off = runs(pairs.detection)
+    best = np.maximum.reduceat(pairs.overlap, off[:-1])
+    is_best = pairs.overlap == np.repeat(best, np.diff(off))
+    return int((np.add.reduceat(is_best.astype(np.int64), off[:-1]) > 1).sum())
+
+
+def to_find_first(pairs: Candidates, find: NDArray[np.uint64]) -> Candidates:
+    """Without the neutral objects of detections that reach one to find."""
+    counts = find[pairs.object] != 0
+    has = np.zeros(int(pairs.detection.max(initial=-1)) + 1, dtype=bool)
+    has[pairs.detection[counts]] = True
+    return pairs.take(counts | ~has[pairs.detection])
+
+
+def sorted_choice(
+    pairs: Candidates,
+    turn: NDArray[np.int64],
+    obj_rows: Rows,
+    image: Rows,
+    number: type[np.floating[Any]],
+) -> tuple[Candidates, int]:
+    """Each detection with the first of its objects after a sort of all pairs of the image, by
+    NumPy's unstable argsort, backwards; and how many detections had equals to choose from.
+
+    Source: yolov5 val.py, process_batch; Ultralytics 8.3 engine/validator.py, match_predictions.
+    """
+    off = runs(pairs.detection)
+    begins, sizes = off[:-1], np.diff(off)
+    best = np.maximum.reduceat(pairs.overlap, begins) if len(begins) else pairs.overlap
+    is_best = pairs.overlap == np.repeat(best, sizes)
+    n_best = np.add.reduceat(is_best.astype(np.int64), begins) if len(begins) else sizes
+    keep = is_best
+    doubtful = np.unique(image[pairs.object[np.repeat(n_best > 1, sizes)]])
+    where = image[pairs.object]
+    for each in doubtful.tolist():
+        mine = np.flatnonzero(where == each)
+        detection = pairs.detection[mine]
+        listed = mine[np.lexsort((turn[detection], obj_rows[pairs.object[mine]]))]
+        backwards = listed[np.argsort(pairs.overlap[listed].astype(number))[::-1]]
+        _, chosen = np.unique(pairs.detection[backwards], return_index=True)
+        keep[mine] = False
+        keep[backwards[chosen]] = True
+    return pairs.take(keep), int((n_best > 1).sum())
+
+
+def sorted_own(
+    pairs: Candidates, given: tuple[Truth, Detections, Protocol], rows: Rows, obj_rows: Rows
+) -> tuple[Candidates, int]:
+    """Each detection with the object that NumPy's unstable argsort of its overlaps with all objects
+    of its image and class puts last; and how many had equals to choose from.
+
+    Source: mean_average_precision utils.py, row_to_vars and check_box (greedy).
+    """
+    truth, detections, protocol = given
+    off = runs(pairs.detection)
+    begins, sizes = off[:-1], np.diff(off)
+    best = np.maximum.reduceat(pairs.overlap, begins) if len(begins) else pairs.overlap
+    keep = pairs.overlap == np.repeat(best, sizes)
+    n_best = np.add.reduceat(keep.astype(np.int64), begins) if len(begins) else sizes
+    det_edges, obj_edges = (
+        edges(table, protocol, truth.box_format) for table in (detections, truth)
+    )
+    image, label = truth.image[obj_rows], truth.label[obj_rows]
+    for i in np.flatnonzero(n_best > 1).tolist():
+        mine = slice(off[i], off[i + 1])
+        row = rows[pairs.detection[off[i]]]
+        cell = np.flatnonzero((image == detections.image[row]) & (label == detections.label[row]))
+        d = np.full(len(cell), row)
+        overlap = overlaps(det_edges, obj_edges, d, obj_rows[cell], protocol)
+        keep[mine] = pairs.object[mine] == cell[np.argsort(overlap)[-1]]
+    return pairs.take(keep), int((n_best > 1).sum())
+
+
+def excused_by(
+    pairs: Candidates,
+    detections: Detections,
+    rows: Rows,
+    of_objects: tuple[Truth, Rows, NDArray[np.bool_]],
+) -> NDArray[np.bool_]:
+    """(n,) whether the flag that a pair meets is that of a neutral object; see `matching.flags`."""
+    truth, obj_rows, find = of_objects
+    n_images = len(truth.images)
+    cell = truth.label[obj_rows].astype(np.int64) * n_images + truth.image[obj_rows]
+    own = detections.label.astype(np.int64) * n_images + detections.image
+    order = np.argsort(own, kind="stable")
+    row, g = rows[pairs.detection], pairs.object
+    at = np.empty(len(own), dtype=np.int64)
+    at[order] = np.arange(len(own)) - np.searchsorted(own[order], own[order], "left")
+    ends = [np.searchsorted(own[order], own[row], side) for side in ("left", "right")]
+    n = ends[1] - ends[0]
+    first = np.searchsorted(cell, own[row], "left")
+    m = np.searchsorted(cell, own[row], "right") - first
+    flag = first + (at[row] * m + (g - first)) // np.maximum(n, 1)
+    excused: NDArray[np.bool_] = ~find[flag]
+    return excused

@@ -1,0 +1,401 @@
+"""`Matches`, the mergeable heart of an evaluation, and its laws; its file is `detmap.matching.matches_file`.
+
+It holds a verdict for every detection and a count for every object; nothing after it sees a box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.base import arguments as given
+from detmap.base.immutable import Immutable
+from detmap.base.reprs import outlined
+from detmap.errors import DataError, MergeError, counted, few
+from detmap.matching import matches_checks as verdicts
+from detmap.matching.assignments import Taken, joined
+from detmap.matching.matches_checks import word_of
+from detmap.matching.matches_overview import Overview as Overview
+from detmap.protocol import Protocol
+from detmap.results.signature import data_digest, fold_table, protocol_digest
+from detmap.tables import Categories, Note
+from detmap.tables.catalog import distinct as distinct
+from detmap.tables.catalog import n_dropped
+from detmap.tables.grouping import group, labels, offsets, ranked, rows_of
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches(Immutable):
+    """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
+
+    >>> import detmap
+    >>> from detmap.base.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> truth = detmap.read_truth(sample)
+    >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
+    >>> matches = detmap.match(truth, found, detmap.protocol.load("coco-bbox"))
+    >>> round(detmap.summarize(matches).metrics["AP50"], 4)
+    0.606
+
+    Rows of detections are ordered by class, then by descending score, then by the protocol's rule
+    for ties; rows of objects by class, then by image. A verdict is a bit a threshold: set in `tp`,
+    or in `ignored`, or in neither (a false positive).
+
+    Parameters
+    ----------
+    protocol, categories : what the verdicts were made under
+    image_ids : (I,) int64 or str, ascending: the images that are covered, empty ones too
+    digest : (I, 2) uint64, fingerprints of each image's truth and detections
+    beyond : (I,) int32, detections that the protocol's limit kept from being looked at
+    off, obj_off : (K + 1,) int64, where each class's rows begin
+    image, obj_image : (D,), (G,) int32, positions in `image_ids`
+    rank : (D,) int32, how many detections of the same image and class come before
+    position : (D,) int32, row of the detections table, to trace a verdict back to its record; 0
+        where there was no table but a stream (`detmap.Evaluator`)
+    score : (D,) float64
+    tp, ignored : (D, A) unsigned words, bit t for threshold t
+    counted : (G, A) bool, whether the object is one to find in each area range
+    unjudged : (I,) int32, detections within the limit that the protocol leaves out: of classes
+        that are not annotated on the image, or without an area
+    notes : remarks of the readers
+    taken : which object each detection took, and at what overlap; None where nobody asked
+        (`match(..., taken=True)`), or a part of a merge does not know
+    """
+
+    protocol: Protocol
+    categories: Categories
+    image_ids: NDArray[Any]
+    digest: NDArray[np.uint64]
+    beyond: NDArray[np.int32]
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    rank: NDArray[np.int32]
+    position: NDArray[np.int32]
+    score: NDArray[np.float64]
+    tp: NDArray[np.unsignedinteger[Any]]
+    ignored: NDArray[np.unsignedinteger[Any]]
+    obj_off: NDArray[np.int64]
+    obj_image: NDArray[np.int32]
+    counted: NDArray[np.bool_]
+    unjudged: NDArray[np.int32]
+    notes: tuple[Note, ...] = ()
+    taken: Taken | None = None
+
+    def __post_init__(self) -> None:
+        verdicts.check(self)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def n_objects(self) -> NDArray[np.int64]:
+        """(K, A) objects to find."""
+        total = np.zeros((len(self.counted) + 1, self.counted.shape[1]), dtype=np.int64)
+        np.cumsum(self.counted, axis=0, out=total[1:])
+        return total[self.obj_off[1:]] - total[self.obj_off[:-1]]
+
+    @property
+    def n_images(self) -> int:
+        """How many images are covered, I."""
+        return len(self.image_ids)
+
+    def data_digest(self) -> str:
+        """Digest of the data that was matched; independent of how the images were split."""
+        order, dropped = self.order_digest(), n_dropped(self.notes)
+        return data_digest(self.categories, self.image_ids, self.digest, order, dropped)
+
+    def order_digest(self) -> NDArray[np.uint64]:
+        """Digests of the order of each class's rows, (K,), where the order of the input decides
+        ties; else (0,).
+
+        The digests of the images know the order within an image, not that among images.
+        """
+        if self.protocol.ranking.ties == "image":
+            return np.zeros(0, dtype=np.uint64)
+        return fold_table(len(self.categories), labels(self.off), self.image, self.rank)
+
+    def n_tied(self) -> int:
+        """Detections that share their score with another of their class."""
+        label = labels(self.off)
+        same = (self.score[1:] == self.score[:-1]) & (label[1:] == label[:-1])
+        tied = np.zeros(len(self), dtype=bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        return int(tied.sum())
+
+    def n_images_without_objects(self) -> int:
+        """Images on which every detection is false."""
+        with_objects = np.zeros(self.n_images, dtype=bool)
+        with_objects[self.obj_image] = True
+        return int((~with_objects).sum())
+
+    def overview(self) -> Overview:
+        """What is known of the whole without the rows."""
+        return Overview(
+            self.protocol,
+            self.categories,
+            self.n_images,
+            self.n_images_without_objects(),
+            int(self.beyond.sum()),
+            self.n_tied(),
+            int(self.unjudged.sum()),
+            self.data_digest(),
+            self.notes,
+        )
+
+    def without_rows(self) -> Matches:
+        """The same images, with their digests and the notes, and not a row."""
+        return replace(
+            Matches.empty(self.protocol, self.categories),
+            image_ids=self.image_ids,
+            digest=self.digest,
+            beyond=self.beyond,
+            unjudged=self.unjudged,
+            notes=self.notes,
+            taken=None if self.taken is None else self.taken.take(np.zeros(0, dtype=np.int64)),
+        )
+
+    @staticmethod
+    def empty(protocol: Protocol, categories: Categories) -> Matches:
+        """No images at all: the neutral element of `merge`."""
+        n_areas, word = len(protocol.subsets), word_of(protocol)
+        none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
+        return Matches(
+            protocol,
+            categories,
+            image_ids=np.zeros(0, dtype=np.int64),
+            digest=np.zeros((0, 2), dtype=np.uint64),
+            beyond=none,
+            off=offsets,
+            image=none,
+            rank=none,
+            position=none,
+            score=np.zeros(0),
+            tp=np.zeros((0, n_areas), dtype=word),
+            ignored=np.zeros((0, n_areas), dtype=word),
+            obj_off=offsets,
+            obj_image=none,
+            counted=np.zeros((0, n_areas), dtype=bool),
+            unjudged=none,
+        )
+
+    def merge(self, *others: Matches) -> Matches:
+        """All parts as one; the same bits in whatever order and grouping they are put together.
+
+        Raises
+        ------
+        MergeError : another protocol or other classes, an image in two parts, or a protocol under
+            which parts do not make the whole
+        """
+        for other in others:
+            if not isinstance(other, Matches):
+                what = f"a {type(other).__name__} where matches are needed"
+                raise MergeError("merge", what, "give the parts as `Matches`")
+        parts = [part for part in (self, *others) if len(part.image_ids)]
+        for other in others:
+            require_same_kind(self, other)
+        notes = distinct(*(part.notes for part in (self, *others)))
+        if not parts:
+            return replace(self, notes=notes)
+        if len(parts) == 1:
+            return replace(parts[0], notes=notes)
+        if not self.protocol.image_by_image():
+            raise MergeError(
+                "merge",
+                f"under {self.protocol.name} the order of all detections decides, not that of parts"
+                " (ranking.sort, ranking.ties)",
+                "match the whole at once",
+            )
+        image_ids, moved = join_images(parts)
+        n_images, n_classes = len(image_ids), len(self.categories)
+        label = np.concatenate([labels(part.off) for part in parts])
+        image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
+        position = np.concatenate([part.position for part in parts])
+        score = np.concatenate([part.score for part in parts])
+        ignored, ranking = np.concatenate([part.ignored for part in parts]), self.protocol.ranking
+        first = []  # of equal scores; parts have those of an image in their order
+        if ranking.ignored == "leave":  # those stand behind the list
+            first.append(ignored[:, 0] & ignored.dtype.type(1))
+        if ranking.ties == "input":
+            first.append(position)
+        order, off = ranked(image, label, score, first, (n_images, n_classes))
+        obj_label = np.concatenate([labels(part.obj_off) for part in parts])
+        obj_image = np.concatenate(
+            [new[part.obj_image] for part, new in zip(parts, moved, strict=True)]
+        )
+        obj_order, obj_off = group(obj_image, obj_label, n_images, n_classes)
+        digest = np.empty((n_images, 2), dtype=np.uint64)
+        beyond, unjudged = np.empty((2, n_images), dtype=np.int32)
+        for part, new in zip(parts, moved, strict=True):
+            digest[new], beyond[new] = part.digest, part.beyond
+            unjudged[new] = part.unjudged
+        return Matches(
+            self.protocol,
+            self.categories,
+            image_ids,
+            digest,
+            beyond,
+            off=off,
+            image=image[order],
+            rank=np.concatenate([part.rank for part in parts])[order],
+            position=position[order],
+            score=score[order],
+            tp=np.concatenate([part.tp for part in parts])[order],
+            ignored=ignored[order],
+            obj_off=obj_off,
+            obj_image=obj_image[obj_order],
+            counted=np.concatenate([part.counted for part in parts])[obj_order],
+            unjudged=unjudged,
+            notes=notes,
+            taken=joined([part.taken for part in parts], order),
+        )
+
+    def select(self, image_ids: ArrayLike) -> Matches:
+        """The part on some of the images, given by their ids.
+
+        Raises
+        ------
+        DataError : an id that is not among `image_ids`
+        """
+        wanted = np.unique(given.ids("select", image_ids))
+        known = not len(wanted) or wanted.dtype.kind == self.image_ids.dtype.kind
+        keep = np.isin(self.image_ids, wanted) if known else np.zeros(self.n_images, dtype=bool)
+        if keep.sum() != len(wanted):
+            strange = (wanted[~np.isin(wanted, self.image_ids)] if known else wanted).tolist()
+            raise DataError("select", f"no images {strange[:5]}", "give ids that were evaluated")
+        moved = (np.cumsum(keep) - 1).astype(np.int32)
+        rows, obj_rows = keep[self.image], keep[self.obj_image]
+        n_classes = len(self.categories)
+        return replace(
+            self,
+            image_ids=self.image_ids[keep],
+            digest=self.digest[keep],
+            beyond=self.beyond[keep],
+            unjudged=self.unjudged[keep],
+            off=offsets(labels(self.off)[rows], n_classes),
+            image=moved[self.image[rows]],
+            rank=self.rank[rows],
+            position=self.position[rows],
+            score=self.score[rows],
+            tp=self.tp[rows],
+            ignored=self.ignored[rows],
+            obj_off=offsets(labels(self.obj_off)[obj_rows], n_classes),
+            obj_image=moved[self.obj_image[obj_rows]],
+            counted=self.counted[obj_rows],
+            taken=None if self.taken is None else self.taken.take(rows),
+        )
+
+    def select_classes(self, classes: ArrayLike) -> Matches:
+        """The part on some of the classes, given by their positions in ascending order; it
+        covers the same images.
+
+        Raises
+        ------
+        DataError : positions that do not ascend, or that no class has
+        """
+        wanted = given.positions("select_classes", classes, len(self.categories))
+        rows, off = rows_of(self.off, wanted)
+        obj_rows, obj_off = rows_of(self.obj_off, wanted)
+        return replace(
+            self,
+            categories=self.categories.take(wanted),
+            off=off,
+            image=self.image[rows],
+            rank=self.rank[rows],
+            position=self.position[rows],
+            score=self.score[rows],
+            tp=self.tp[rows],
+            ignored=self.ignored[rows],
+            obj_off=obj_off,
+            obj_image=self.obj_image[obj_rows],
+            counted=self.counted[obj_rows],
+            taken=None if self.taken is None else self.taken.take(rows),
+        )
+
+    def save(self, path: str | Path, **remarks: Any) -> None:
+        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes
+        and notes. An older file stays as it is until the new one is whole.
+
+        `remarks` are plain values that go into the header too; `load` passes them over, `read`
+        hands them out.
+
+        Raises
+        ------
+        DetmapError : the place is a folder or a device, or the system refuses
+        """
+        from detmap.matching import matches_file as saved
+
+        saved.write(path, self, ARRAYS, remarks)
+
+    @staticmethod
+    def load(path: str | Path) -> Matches:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        DataError : not such a file, damaged, or of a format that this version does not know
+        """
+        return read(path)[0]
+
+
+_OTHERS = ("protocol", "categories", "notes", "taken")
+ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]
+
+
+def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
+    """What `Matches.save` wrote, and the remarks in its header.
+
+    Raises
+    ------
+    DataError : not such a file, damaged, forged, or of a format that this version does not know; it
+        names the array
+    """
+    from detmap.matching import matches_file as saved
+
+    return saved.read(path, ARRAYS, Matches)
+
+
+def require_same_kind(a: Matches, b: Matches) -> None:
+    """A `MergeError` unless two parts have the same protocol and classes."""
+    if a.protocol is not b.protocol and protocol_digest(a.protocol) != protocol_digest(b.protocol):
+        raise MergeError(
+            "merge",
+            f"protocol {a.protocol.name} {dict(a.protocol.changes)} and {b.protocol.name} "
+            f"{dict(b.protocol.changes)}",
+            "match every part under the same protocol",
+        )
+    if a.categories is not b.categories and a.categories != b.categories:
+        strange = sorted(set(a.categories.names) ^ set(b.categories.names))
+        raise MergeError(
+            "merge",
+            f"the classes differ: {few(strange) or 'same names, other ids'}",
+            "give every part the same list of classes",
+        )
+
+
+def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The union of the parts' image ids, ascending, and where each part's images went."""
+    kinds = {part.image_ids.dtype.kind for part in parts}
+    if len(kinds) > 1:
+        raise MergeError(
+            "merge",
+            "image ids are numbers in one part and strings in another",
+            "use one kind of ids",
+        )
+    image_ids, count = np.unique(
+        np.concatenate([part.image_ids for part in parts]), return_counts=True
+    )
+    if (count > 1).any():
+        twice = image_ids[count > 1].tolist()
+        raise MergeError(
+            "merge",
+            f"{counted(len(twice), 'image')} in more than one part: {twice[:5]}",
+            "give every image to one part only",
+        )
+    return image_ids, [
+        np.searchsorted(image_ids, part.image_ids).astype(np.int32) for part in parts
+    ]

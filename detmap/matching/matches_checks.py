@@ -1,0 +1,181 @@
+"""What the columns of `Matches` have to be, looked at once, when one is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import column_checks as checks
+from detmap.base.immutable import keep
+from detmap.matching.assignments import Taken
+from detmap.protocol import Protocol
+from detmap.tables import MAX_ROWS, Categories, Note
+from detmap.tables.grouping import labels
+
+
+def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
+    """The word that holds a bit a threshold."""
+    return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
+
+
+def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
+    """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and
+    comparison applied.
+
+    ``overlap > t`` is ``overlap >=`` the next larger number, so the kernels know one comparison
+    only.
+    """
+    thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
+    return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
+
+
+def least_overlap(protocol: Protocol) -> float:
+    """The overlap from which on a pair is looked at: the lowest threshold; under ``best_any`` with
+    a tolerance any above 0, since the best object of all need not be one that is reached.
+    """
+    lowest = float(effective_thresholds(protocol)[0])
+    if protocol.matching.rule == "best_any" and protocol.iou.tolerance:
+        return min(lowest, float(np.nextafter(0, 1)))
+    return lowest
+
+
+def check(matches: Any) -> None:
+    """Look at every column once, and keep it where nobody can change it.
+
+    Raises
+    ------
+    DataError : it names the array
+    """
+    protocol, categories = matches.protocol, matches.categories
+    for name, value, kind in (
+        ("protocol", protocol, Protocol),
+        ("categories", categories, Categories),
+    ):
+        if not isinstance(value, kind):
+            checks.refuse(f"Matches.{name}", f"a {type(value).__name__}")
+    checks.notes("Matches.notes", matches.notes, Note)
+    n_classes, n_areas, word = len(categories), len(protocol.subsets), word_of(protocol)
+    n_rows, n_objects = checks.n_rows(matches.score), checks.n_rows(matches.obj_image)
+    if max(n_rows, n_objects) > MAX_ROWS:
+        checks.refuse("Matches.score", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    image_ids = checks.image_ids("Matches.image_ids", matches.image_ids)
+    n_images = len(image_ids)
+    columns = {
+        name: checks.column(f"Matches.{name}", getattr(matches, name), dtype, *shape)
+        for name, dtype, shape in (
+            ("digest", np.uint64, (n_images, 2)),
+            ("beyond", np.int32, (n_images,)),
+            ("unjudged", np.int32, (n_images,)),
+            ("rank", np.int32, (n_rows,)),
+            ("position", np.int32, (n_rows,)),
+            ("score", np.float64, (n_rows,)),
+            ("tp", word, (n_rows, n_areas)),
+            ("ignored", word, (n_rows, n_areas)),
+            ("counted", np.bool_, (n_objects, n_areas)),
+        )
+    }
+    for name in ("beyond", "unjudged", "position"):
+        if columns[name].min(initial=0) < 0:
+            row = int(np.argmin(columns[name]))
+            checks.refuse(f"Matches.{name}[{row}]", f"{columns[name][row]} is negative")
+    columns |= {
+        "image_ids": image_ids,
+        "off": checks.offsets_of("Matches.off", matches.off, n_classes, n_rows),
+        "obj_off": checks.offsets_of("Matches.obj_off", matches.obj_off, n_classes, n_objects),
+        "image": checks.positions_in("Matches.image", matches.image, n_rows, n_images),
+        "obj_image": checks.positions_in(
+            "Matches.obj_image", matches.obj_image, n_objects, n_images
+        ),
+    }
+    keep(matches, **columns)
+    _check_order(matches)
+    if matches.taken is not None:
+        _check_taken(matches)
+
+
+def _check_taken(matches: Any) -> None:
+    """Who took what: that it is there to be taken, and that the verdicts say the same."""
+    if not isinstance(matches.taken, Taken):
+        checks.refuse("Matches.taken", f"a {type(matches.taken).__name__}")
+    n_images = max(matches.n_images, 1)
+    cell = labels(matches.off).astype(np.int64) * n_images + matches.image
+    obj_cell = labels(matches.obj_off).astype(np.int64) * n_images + matches.obj_image
+    n_met = np.searchsorted(obj_cell, cell, "right") - np.searchsorted(obj_cell, cell, "left")
+    protocol = matches.protocol
+    absent = "absent" in dict(protocol.matching.neutral).values()
+    some = absent or protocol.boxes.empty == "drop"  # and the place counts those left out
+    fault = matches.taken.fault(matches.tp, matches.ignored, None if some else n_met)
+    if fault:
+        checks.refuse("Matches.taken", fault)
+
+
+def _check_order(matches: Any) -> None:
+    """The order of rows, and what their verdicts may be."""
+    from detmap.kernels.state import find_bad_verdict
+
+    image, word = matches.obj_image, matches.tp.dtype.type
+    back = np.flatnonzero(image[1:] < image[:-1]) + 1
+    back = back[~np.isin(back, matches.obj_off)]
+    if back.size:
+        checks.refuse(f"Matches.obj_image[{back[0]}]", "does not ascend within its class")
+    n_thresholds = len(matches.protocol.thresholds())
+    no_threshold = np.array(
+        [~word(0) << word(n_thresholds) if n_thresholds < 8 * word(0).nbytes else 0], word
+    )
+    row = find_bad_verdict(
+        matches.off,
+        matches.image,
+        matches.rank,
+        matches.score,
+        matches.tp,
+        matches.ignored,
+        no_threshold,
+        _ranks(matches.protocol),
+        matches.protocol.max_dets()[-1],
+        matches.n_objects(),
+        np.zeros(matches.n_images, dtype=np.int32),
+        np.zeros((matches.tp.shape[1], n_thresholds), dtype=np.int64),
+    )
+    if row < 0:
+        return
+    k = int(np.searchsorted(matches.off, row, side="right")) - 1
+    before = slice(matches.off[k], row)
+    if np.isnan(matches.score[row]):
+        checks.refuse(f"Matches.score[{row}]", "is NaN")
+    if row > matches.off[k] and matches.score[row] > matches.score[row - 1]:
+        checks.refuse(f"Matches.score[{row}]", "does not descend within its class")
+    rank = _rank(matches, row, before)
+    if rank is not None:
+        checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} where {rank} is right")
+    if (matches.tp[row] & matches.ignored[row]).any():
+        checks.refuse(f"Matches.tp[{row}]", "true and ignored at once")
+    if ((matches.tp[row] | matches.ignored[row]) & no_threshold).any():
+        checks.refuse(f"Matches.ignored[{row}]", "a bit that stands for no threshold")
+    checks.refuse(f"Matches.tp[{row}]", "more true positives than objects of its class")
+
+
+def _ranks(protocol: Protocol) -> int:
+    """How the ranks of an image and class go on: 0, 1, 2 ...; or upwards, with gaps for what is
+    left out or of other classes; or in any order, that of the input.
+    """
+    from detmap.kernels import state
+
+    if protocol.limits.order == "input" or not protocol.in_stock_order():
+        return state.ANY_ORDER
+    whole = protocol.scope.unlisted == "judge" and protocol.boxes.empty == "keep"
+    return state.NO_GAPS if whole and protocol.limits.scope == "class" else state.UPWARDS
+
+
+def _rank(matches: Any, row: int, before: slice) -> str | None:
+    """What the rank of a row has to be; None where it is that."""
+    from detmap.kernels import state
+
+    rank, kind = int(matches.rank[row]), _ranks(matches.protocol)
+    earlier = matches.rank[before][matches.image[before] == matches.image[row]]
+    if kind == state.NO_GAPS:
+        return None if rank == len(earlier) else f"{len(earlier)}"
+    limit = matches.protocol.max_dets()[-1]
+    least = 0 if kind == state.ANY_ORDER else int(earlier.max(initial=-1)) + 1
+    return None if least <= rank < limit else f"{least} or more, below {limit},"

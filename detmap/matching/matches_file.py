@@ -1,0 +1,93 @@
+"""The file of matches: a JSON header, and arrays, each of the length that the others give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from detmap.base import npz_archive as archive
+from detmap.errors import DataError
+from detmap.matching import matches_header as headers
+from detmap.matching.assignments import ARRAYS as TAKEN_ARRAYS
+from detmap.matching.assignments import Taken
+from detmap.matching.matches_checks import word_of
+from detmap.tables import MAX_ROWS, Categories
+
+Made = TypeVar("Made")
+
+
+def write(path: str | Path, matches: Any, columns: Sequence[str], remarks: dict[str, Any]) -> None:
+    """Write matches, whose arrays are those of these names, to a file.
+
+    Raises
+    ------
+    DetmapError : the place is a folder or a device, or the system refuses
+    """
+    header = headers.written(matches.protocol, matches.categories, matches.notes, remarks)
+    arrays = {name: getattr(matches, name) for name in columns}
+    if matches.taken is not None:
+        arrays |= {f"taken_{name}": getattr(matches.taken, name) for name in TAKEN_ARRAYS}
+    archive.write(path, header, {"category_ids": matches.categories.ids, **arrays})
+
+
+def read(
+    path: str | Path, columns: Sequence[str], make: Callable[..., Made]
+) -> tuple[Made, dict[str, Any]]:
+    """What `make` makes of the parts that `write` wrote, and the remarks in the header.
+
+    Raises
+    ------
+    DataError : not such a file, damaged, forged, or of a format that this version does not know; it
+        names the array
+    """
+    more = [f"taken_{name}" for name in TAKEN_ARRAYS]
+    with archive.opened(path, ["header", "category_ids", *columns], more) as file:
+        header = file.read_json("header")
+        protocol, names, groups, notes, remarks = headers.read(file.place("header"), header)
+        n_rows, n_objects = file.length("score"), file.length("obj_image")
+        n_images, n_classes, n_areas = file.length("image_ids"), len(names), len(protocol.subsets)
+        word = word_of(protocol)
+        file.require("category_ids", np.int64, n_classes)
+        file.require("image_ids", None, n_images)
+        file.require("digest", np.uint64, n_images, 2)
+        file.require("beyond", np.int32, n_images)
+        file.require("unjudged", np.int32, n_images)
+        file.require("off", np.int64, n_classes + 1)
+        file.require("obj_off", np.int64, n_classes + 1)
+        for name, dtype in (("image", np.int32), ("rank", np.int32), ("position", np.int32)):
+            file.require(name, dtype, n_rows)
+        file.require("score", np.float64, n_rows)
+        file.require("tp", word, n_rows, n_areas)
+        file.require("ignored", word, n_rows, n_areas)
+        file.require("obj_image", np.int32, n_objects)
+        file.require("counted", np.bool_, n_objects, n_areas)
+        if more[0] in file.members:
+            n_taken = file.length("taken_object")
+            file.require("taken_off", np.int64, n_rows + 1)
+            file.require("taken_object", np.int32, n_taken)
+            file.require("taken_overlap", np.float64, n_taken)
+            file.require("taken_words", word, n_taken, n_areas)
+        file.require_memory()
+        for name, n in (("off", n_rows), ("obj_off", n_objects)):
+            if file.read(name)[-1] != n:
+                raise DataError(file.place(name), f"does not end at {n} rows", archive.WRITE_AGAIN)
+        try:
+            categories = Categories(file.read("category_ids"), names, groups)
+            arrays = {name: file.read(name) for name in columns}
+            taken = None
+            if more[0] in file.members:
+                taken = Taken(**{name: file.read(f"taken_{name}") for name in TAKEN_ARRAYS})
+            matches = make(protocol, categories, notes=notes, taken=taken, **arrays)
+        except DataError as error:
+            if error.where.startswith(file.path):
+                raise
+            where = error.where.removeprefix("Matches.").replace("Categories.", "category_")
+            raise DataError(file.place(where), error.what, archive.WRITE_AGAIN) from None
+    of_truth = remarks.get("images_of_truth", 0)
+    if type(of_truth) is not int or not (of_truth == 0 or n_images <= of_truth <= MAX_ROWS):
+        where = file.place("header.remarks.images_of_truth")
+        raise DataError(where, f"{of_truth!r}", f"it covers {n_images} images")
+    return matches, remarks

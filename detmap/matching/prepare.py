@@ -1,0 +1,78 @@
+"""What a protocol makes of the tables before anything is compared: scores in its numbers, rows
+that do not take part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.overlaps.box_edges import as_text
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Note, Truth, boxes_as
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """The tables as the protocol sees them.
+
+    Parameters
+    ----------
+    truth, detections : without what does not take part
+    objects, rows : (n,) int32, the row of the given objects and detections that each one was; None
+        for all
+    notes : what was left out
+    """
+
+    truth: Truth
+    detections: Detections
+    objects: NDArray[np.int32] | None
+    rows: NDArray[np.int32] | None
+    notes: tuple[Note, ...]
+
+
+def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepared:
+    """Apply the protocol's rules on scores, floors, flat boxes and absent roles."""
+    absent = np.zeros(len(truth), dtype=bool)
+    for role, what in protocol.matching.neutral:
+        if what == "absent":
+            absent |= truth.role(role)
+    notes = []
+    objects = None
+    if absent.any():
+        objects = np.flatnonzero(~absent).astype(np.int32)
+        truth = truth.take(objects)
+        text = "objects with a role that the protocol treats as absent were taken out of the truth"
+        notes.append(Note("object-absent", text, int(absent.sum())))
+    score = detections.score
+    if protocol.detections.score_decimals >= 0:
+        score = as_text(score, protocol.detections.score_decimals)
+    if protocol.detections.score_precision == "float32":
+        with np.errstate(over="ignore"):  # what is too large for float32 is infinite there
+            score = score.astype(np.float32).astype(np.float64)
+    keep = np.ones(len(detections), dtype=bool)
+    for floor in protocol.detections.above:
+        keep = score > (
+            float(np.float32(floor)) if protocol.detections.score_precision == "float32" else floor
+        )
+        if not keep.all():
+            text = f"detections that score {floor:g} or less take no part"
+            notes.append(Note("below-floor", text, int((~keep).sum())))
+    if protocol.boxes.empty == "detections":
+        sides = boxes_as(detections.boxes, detections.box_format, truth.box_format)
+        if truth.box_format == "voc":
+            flat = (sides[:, :2] >= sides[:, 2:]).any(axis=1)
+        else:
+            flat = (sides[:, 2:] <= 0).any(axis=1)
+        if flat.any():
+            text = "detections without a width or a height take no part"
+            notes.append(Note("box-flat", text, int(flat.sum())))
+        keep &= ~flat
+    if score is not detections.score:
+        detections = replace(detections, score=score)
+    if keep.all():
+        return Prepared(truth, detections, objects, None, tuple(notes))
+    rows = np.flatnonzero(keep).astype(np.int32)
+    return Prepared(truth, detections.take(rows), objects, rows, tuple(notes))

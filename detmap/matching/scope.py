@@ -1,0 +1,196 @@
+"""Which rows a protocol looks at: limits, pairs of image and class that are judged, empty boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.parallel import each_batch
+from detmap.errors import DataError
+from detmap.matching.subsets import measure
+from detmap.protocol import Protocol
+from detmap.tables import Detections, Images, Note, Scope, Truth, boxes_as
+from detmap.tables.grouping import by_image
+
+NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """Which detections are looked at.
+
+    Parameters
+    ----------
+    rows : (n,) int32, ascending; None for all that the matching's own limit lets through
+    rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
+    lenient : (D,) bool, whether the detection is IGNORED where it takes nothing; (0,) where none is
+    unjudged : (I,) int32, detections that are left out though within the limit
+    """
+
+    rows: NDArray[np.int32] | None
+    rank: NDArray[np.int32]
+    lenient: NDArray[np.bool_]
+    unjudged: NDArray[np.int32]
+
+
+def objects_that_take_part(truth: Truth, protocol: Protocol) -> NDArray[np.int32] | None:
+    """(n,) int32 rows of the truth; None for all."""
+    absent = [role for role, what in protocol.matching.neutral if what == "absent"]
+    if protocol.boxes.empty != "drop" and not any(role in truth.roles for role in absent):
+        return None
+    part = truth.area > 0 if protocol.boxes.empty == "drop" else np.ones(len(truth), dtype=bool)
+    for role in absent:
+        part &= ~truth.role(role)
+    return np.flatnonzero(part).astype(np.int32)
+
+
+def look(
+    truth: Truth,
+    objects: NDArray[np.int32] | None,
+    detections: Detections,
+    protocol: Protocol,
+    threads: int | None = None,
+    rank: NDArray[np.int32] | None = None,
+) -> Looked:
+    """Cut the detections to the limit, then leave out those of pairs that are not judged and those
+    without an area.
+
+    `objects` are the rows of `objects_that_take_part`; `rank` is what the limit counts, where that
+    is known. Source: lvis/results.py, limit_dets_per_image; lvis/eval.py, _prepare.
+    """
+    n_images = len(truth.images)
+    unjudged = np.zeros(n_images, dtype=np.int32)
+    drops = protocol.scope.unlisted == "drop" and truth.scope is not None
+    lenient = protocol.scope.not_exhaustive == "neutral" and truth.scope is not None
+    cut = protocol.limits.scope == "image" or protocol.limits.order == "input" or rank is not None
+    empty = protocol.boxes.empty == "drop"
+    if not (drops or lenient or cut or empty):
+        return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
+    order, off = by_image(detections.image, n_images)
+    kinds = NO_FLAGS
+    if truth.scope is not None and (drops or lenient):
+        kinds = _kinds(truth, truth.scope, objects, detections, (order, off), threads)
+    soft = kinds & LENIENT != 0 if lenient else NO_FLAGS.astype(bool)
+    if not (drops or cut or empty):
+        return Looked(None, NO_RANK, soft, unjudged)
+    if rank is None:
+        rank = _rank(detections, len(truth.categories), protocol, (order, off), threads)
+    within = rank < protocol.max_dets()[-1]
+    keep = within
+    if drops:
+        keep = keep & (kinds & UNLISTED == 0)
+    if empty:
+        keep = keep & (measure("area", detections.boxes, detections.box_format, protocol) > 0)
+    left_out = detections.image[within & ~keep]
+    unjudged += np.bincount(left_out, minlength=n_images).astype(np.int32)
+    return Looked(np.flatnonzero(keep).astype(np.int32), rank, soft, unjudged)
+
+
+def _rank(
+    detections: Detections,
+    n_classes: int,
+    protocol: Protocol,
+    grouped: tuple[NDArray[np.int32], NDArray[np.int64]],
+    threads: int | None,
+) -> NDArray[np.int32]:
+    """(D,) place of each detection in its image, or
+    in its image and class, by score or as given.
+    """
+    from detmap.kernels import scope as kernels
+    from detmap.kernels.grouping import sorter
+
+    order, off = grouped
+    rank, sizes = np.empty(len(detections), dtype=np.int32), np.diff(off)
+    by_score, in_class = protocol.limits.order == "score", protocol.limits.scope == "class"
+    bits = detections.score.view(np.uint64)
+
+    def rank_some(images: NDArray[np.int32]) -> None:
+        most = int(sizes[images].max())
+        scratch = kernels.Ranking(
+            np.empty(most, np.int32), sorter(most), np.zeros(n_classes if in_class else 0, np.int32)
+        )
+        kernels.rank_in_images(
+            images, order, off, bits, detections.label, int(by_score), scratch, rank
+        )
+
+    each_batch(rank_some, sizes, threads)
+    return rank
+
+
+def _kinds(
+    truth: Truth,
+    scope: Scope,
+    objects: NDArray[np.int32] | None,
+    detections: Detections,
+    grouped: tuple[NDArray[np.int32], NDArray[np.int64]],
+    threads: int | None,
+) -> NDArray[np.uint8]:
+    """(D,) what the truth says of each detection's pair of image and class."""
+    from detmap.kernels import scope as kernels
+
+    order, off = grouped
+    n_classes, kinds = len(truth.categories), np.empty(len(detections), dtype=np.uint8)
+    obj_order, obj_off = by_image(truth.image, len(truth.images), objects)
+    known = kernels.Known(obj_order, obj_off, truth.label, scope.off, scope.label, scope.kind)
+
+    def judge_some(images: NDArray[np.int32]) -> None:
+        stamps = np.full((2, n_classes), -1, dtype=np.int32)
+        kernels.judge_pairs(images, order, off, detections.label, known, stamps, kinds)
+
+    each_batch(judge_some, np.diff(off), threads)
+    return kinds
+
+
+def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
+    """What is odd about this protocol on a truth that is, or is not, annotated everywhere."""
+    judges = protocol.scope.unlisted == "judge"
+    if truth.scope is not None and judges:
+        text = (
+            "images are annotated for some classes only (LVIS), and this protocol judges every "
+            "class on every image: for the benchmark's own number use -p lvis"
+        )
+        return [Note("scope-unused", text, len(truth.images))]
+    if truth.scope is None and not judges:
+        text = "images do not say which classes are annotated: every class is judged on them"
+        return [Note("scope-missing", text, len(truth.images))]
+    return []
+
+
+def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
+    """The tables with their boxes cut to their images, where the protocol says so.
+
+    Raises
+    ------
+    DataError : an image whose size the truth does not say
+    """
+    if protocol.boxes.clip == "no":
+        return truth, detections
+    images = truth.images
+    unknown = np.isnan(images.width) | np.isnan(images.height)
+    if unknown.any():
+        raise DataError(
+            truth.source,
+            f"image {images.ids[np.argmax(unknown)].item()!r} has no size, to which boxes.clip "
+            "cuts",
+            "give width and height, or set boxes.clip=no",
+        )
+    return (
+        replace(truth, boxes=_clip(truth, images), box_format="xywh"),
+        replace(detections, boxes=_clip(detections, images), box_format="xywh"),
+    )
+
+
+def _clip(table: Truth | Detections, images: Images) -> NDArray[np.float64]:
+    """(n, 4) boxes x y width height. Source: CrowdDet lib/evaluate APMRToolkits/image.py: the left
+    top corner within (width - 1, height - 1), the right bottom one within (width, height).
+    """
+    boxes = boxes_as(table.boxes, table.box_format, "xywh")
+    size = np.stack([images.width, images.height], axis=1)[table.image]
+    first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    begin, end = np.clip(first, 0, np.maximum(size - 1, 0)), np.clip(last, 0, size)
+    moved = (begin != first) | (end != last)
+    side = np.where(moved, np.maximum(end - begin, 0), boxes[:, 2:])
+    return np.ascontiguousarray(np.concatenate([begin, side], axis=1))

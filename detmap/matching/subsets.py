@@ -1,0 +1,245 @@
+"""Subsets and roles as words: bit a says what an object or a detection is in subset a."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.parallel import of_chunks
+from detmap.errors import DataError, few
+from detmap.protocol import REGIONS, Protocol
+from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+MEASURES = ("area", "width", "height", "box_area")
+"""Attributes of every box. `area` is the truth's own where it has one, `box_area` never."""
+EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectWords:
+    """The protocol's view of G objects; words have bit a for subset a.
+
+    Parameters
+    ----------
+    find : (G,) uint64, where the object is one to find
+    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
+        their own area; all ones where it does in every subset
+    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
+        none
+    """
+
+    find: Words
+    absorb: Words
+    enough: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DetectionWords:
+    """The protocol's view of D detections; words have bit a for subset a.
+
+    Parameters
+    ----------
+    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes
+    nothing
+    dropped : (D,) uint64, where it takes nothing; (0,) where none is
+    """
+
+    outside: NDArray[np.unsignedinteger[Any]]
+    dropped: Words
+
+
+def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
+    """The roles and the attributes that a protocol asks for by name, beside the flags that formats
+    have of their own and the measures that every box has.
+    """
+    roles = [role for role, what in protocol.matching.neutral if what != "count"]
+    return (
+        [role for role in roles if role not in FLAGS],
+        [attribute for attribute in _attributes(protocol) if attribute not in MEASURES],
+    )
+
+
+def named_flags(protocol: Protocol) -> list[str]:
+    """The flags of other formats that a protocol asks for by name, where a record may have one as
+    a key of its own: ``difficult``, under VOC's rule or where somebody gave it a meaning.
+
+    COCO's own evaluators read no such key, so its stock protocols do not: their ``difficult`` is
+    VOC's files' alone.
+    """
+    told = not protocol.stock or "matching.neutral.difficult" in dict(protocol.changes)
+    what = dict(protocol.matching.neutral).get("difficult", "count")
+    asked = told or protocol.matching.rule == "best_any"
+    return ["difficult"] if asked and what != "count" else []
+
+
+def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
+    """Roles and subsets of the objects.
+
+    Raises
+    ------
+    DataError : the truth lacks an attribute that a subset asks for
+    """
+    outside = np.zeros(len(truth), dtype=np.uint64)
+    for attribute in _attributes(protocol):
+        values, ranges = _attribute(truth, attribute, protocol), _ranges(protocol, attribute)
+        _mark(values, ranges, outside)
+        asked: NDArray[np.bool_] = np.isfinite(ranges[:, 0]) | np.isfinite(ranges[:, 1])
+        outside[np.isnan(values)] |= _word(asked)
+    neutral, absorbs = np.zeros(len(truth), dtype=bool), np.zeros(len(truth), dtype=bool)
+    for role, what in protocol.matching.neutral:
+        if what not in ("count", "region_to_find"):
+            neutral |= truth.role(role)
+        if what in ("absorb", *REGIONS):
+            absorbs |= truth.role(role)
+    find = ~outside
+    find[neutral] = 0
+    absorb = np.zeros_like(outside)
+    if protocol.matching.outside == "absorb":
+        absorb = outside
+        absorb[outside == _word(np.ones(len(protocol.subsets), dtype=bool))] = EVERY_SUBSET
+    absorb[absorbs] = EVERY_SUBSET
+    return ObjectWords(find, absorb, _enough(truth, protocol))
+
+
+def detection_words(
+    detections: Detections, protocol: Protocol, native: BoxFormat, threads: int | None = None
+) -> DetectionWords:
+    """Subsets of the detections: by the measures of their boxes, which are all the attributes that
+    a detection has; `native` is the format of the truth's files.
+    """
+    word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
+    outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
+    what, margin = protocol.detections.outside, protocol.detections.margin
+    if what != "count":
+        ranges = {
+            name: _widened(_ranges(protocol, name), margin, upper_end=what == "neutral")
+            for name in _attributes(protocol)
+            if name in MEASURES
+        }
+
+        def mark(rows: slice) -> None:
+            boxes = detections.boxes[rows]
+            words = np.zeros(len(boxes), dtype=np.uint64)
+            for name, bounds in ranges.items():
+                if name == "area" and protocol.iou.of != "boxes" and detections.shapes is not None:
+                    _mark(detections.shapes.area[rows], bounds, words)
+                    continue
+                values = measure(name, boxes, detections.box_format, protocol, native)
+                _mark(values, bounds, words)
+            outside[rows] = words
+
+        of_chunks(mark, len(detections), threads)
+    dropped = outside.astype(np.uint64) if what == "drop" else np.zeros(0, dtype=np.uint64)
+    return DetectionWords(outside, dropped)
+
+
+def measure(
+    name: str,
+    boxes: Floats,
+    box_format: BoxFormat,
+    protocol: Protocol,
+    native: BoxFormat | None = None,
+) -> Floats:
+    """(n,) a measure of boxes (n, 4) under the protocol's extent and in its numbers; `native` is
+    the format of the truth's files where that is another.
+    """
+    if name == "box_area" and protocol.boxes.extent == "as_written":
+        written = boxes_as(boxes, box_format, "voc")
+        pixel = 1.0 if (native or box_format) == "xywh" else 0.0  # COCO's are x, y, x + w, y + h
+        sides: Floats = written[:, 2:] - written[:, :2] + pixel
+        return sides[:, 0] * sides[:, 1]
+    inclusive = protocol.boxes.extent == "inclusive"
+    boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
+    if not inclusive and _in_single(protocol):
+        first, last = _single(boxes[:, :2]), _single(boxes[:, :2] + boxes[:, 2:])
+        sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
+        boxes = np.hstack([first, sides])
+    elif not inclusive and protocol.boxes.form == "corners" and name == "box_area":
+        boxes = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:] - boxes[:, :2]])
+    width, height = boxes[:, 2], boxes[:, 3]
+    if inclusive:
+        width, height = width - boxes[:, 0] + 1.0, height - boxes[:, 1] + 1.0
+    if name in ("width", "height"):
+        return width if name == "width" else height
+    return width * height
+
+
+def _single(values: Floats) -> Floats:
+    """Rounded to float32."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _in_single(protocol: Protocol) -> bool:
+    return protocol.boxes.precision == "float32"
+
+
+def _attributes(protocol: Protocol) -> list[str]:
+    return sorted({r.attribute for subset in protocol.subsets for r in subset.ranges})
+
+
+def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
+    """(G,) the truth's own column, or the measure of its boxes."""
+    if name in truth.attributes:
+        values = truth.attributes[name]
+        return _single(values) if name == "area" and _in_single(protocol) else values
+    if name in MEASURES:
+        return measure(name, truth.boxes, truth.box_format, protocol)
+    known = sorted({*truth.attributes, *MEASURES})
+    raise DataError(
+        truth.source,
+        f"no object has the attribute {name!r} that a subset of {protocol.name} asks for",
+        f"the attributes are {few(known)}; read it with attributes=[{name!r}] where the truth "
+        "has it, or change the subsets",
+    )
+
+
+def _ranges(protocol: Protocol, attribute: str) -> Floats:
+    """(A, 2) the range of an attribute in each subset, -inf to inf where it has none."""
+    bounds = np.tile([-np.inf, np.inf], (len(protocol.subsets), 1))
+    for a, subset in enumerate(protocol.subsets):
+        for r in subset.ranges:
+            if r.attribute == attribute:
+                bounds[a] = r.low, r.high
+    return bounds
+
+
+def _widened(bounds: Floats, margin: float, *, upper_end: bool) -> Floats:
+    """The ranges for detections; the kernel includes both ends."""
+    widened = bounds * [1 / margin, margin] if margin > 1 else bounds.copy()
+    if margin > 1:  # as the references divide
+        widened[:, 0] = bounds[:, 0] / margin
+    if not upper_end:
+        widened[:, 1] = np.nextafter(widened[:, 1], -np.inf)
+        widened[np.isinf(bounds[:, 1]), 1] = np.inf
+    return widened
+
+
+def _mark(values: Floats, ranges: Floats, words: Words) -> None:
+    from detmap.kernels.cells import mark_outside
+
+    mark_outside(np.ascontiguousarray(values), ranges, words)
+
+
+def _word(bits: NDArray[np.bool_]) -> np.uint64:
+    """A word of (A,) bits."""
+    places = np.arange(len(bits), dtype=np.uint64)
+    return np.uint64(np.bitwise_or.reduce(bits.astype(np.uint64) << places))
+
+
+def _enough(truth: Truth, protocol: Protocol) -> Floats:
+    """(G,) see `ObjectWords`. Source: ILSVRC2014
+    eval_detection.m: min(0.5, w h / ((w + 10)(h + 10))).
+    """
+    tolerance = protocol.iou.tolerance
+    if tolerance == 0:
+        return np.full(len(truth), np.inf)
+    width, height = (
+        measure(side, truth.boxes, truth.box_format, protocol) for side in ("width", "height")
+    )
+    enough = width * height / ((width + tolerance) * (height + tolerance))
+    return np.nextafter(enough, np.inf) if protocol.iou.comparison == ">" else enough

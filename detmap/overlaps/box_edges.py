@@ -1,0 +1,160 @@
+"""Boxes as edges and areas, in the numbers and by the steps of a protocol: whole columns at once.
+
+`detmap.overlaps.box_iou` is the fast way for protocols in float64; this one knows every rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import DataError
+from detmap.protocol import Protocol
+from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+
+MOST_SCALED = 2.0**50
+"""Up to which a product has digits to spare for where it lies between two whole numbers."""
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Boxes of n rows: left, top, right and bottom edge, and area; each (n,)."""
+
+    sides: tuple[Floats, Floats, Floats, Floats]
+    area: Floats
+
+
+def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> Edges:
+    """The boxes of a table under the protocol's extent, form, precision and arithmetic.
+
+    Parameters
+    ----------
+    table : objects or detections
+    protocol : the rules
+    native : the format of the truth's files, whose corners ``boxes.extent = "as_written"`` takes
+    """
+    number = np.float32 if protocol.boxes.precision == "float32" else np.float64
+    wide = np.float64 if protocol.iou.arithmetic == "float64" else number
+    if protocol.boxes.extent == "continuous":
+        x1, y1, width, height = boxes_as(table.boxes, table.box_format, "xywh").T
+        x2, y2 = x1 + width, y1 + height
+    else:
+        boxes = boxes_as(table.boxes, table.box_format, "voc")
+        if protocol.boxes.extent == "as_written" and native == "xywh":
+            boxes = boxes - np.array([1.0, 1.0, 0.0, 0.0])
+        x1, y1, x2, y2 = boxes.T
+        if protocol.boxes.first_pixel == "zero" and not (
+            protocol.boxes.extent == "as_written" and native == "xywh"
+        ):
+            x1, y1, x2, y2 = x1 - 1, y1 - 1, x2 - 1, y2 - 1
+        width, height = x2 - x1, y2 - y1
+    if isinstance(table, Truth) and protocol.boxes.object_shift:
+        x1, y1, x2, y2 = (side + protocol.boxes.object_shift for side in (x1, y1, x2, y2))
+    if protocol.boxes.form == "center":
+        x, y = ((x1 + x2) / 2).astype(number), ((y1 + y2) / 2).astype(number)
+        width, height = width.astype(number), height.astype(number)
+        half = number(2)
+        x1, x2 = x - width / half, x + width / half
+        y1, y2 = y - height / half, y + height / half
+        return Edges((x1, y1, x2, y2), (width * height).astype(wide))
+    if protocol.boxes.form in ("fractions", "thousandths"):
+        across, down = _scale(table, protocol.boxes.form)
+        x1, width = x1 / across, width / across
+        y1, height = y1 / down, height / down
+        x1, y1, width, height = (side.astype(number) for side in (x1, y1, width, height))
+        return Edges((x1, y1, x1 + width, y1 + height), width * height)
+    as_given = protocol.boxes.form != "corners" and protocol.boxes.extent == "continuous"
+    if number is np.float64 and as_given:
+        return Edges((x1, y1, x2, y2), width * height)  # the area of the sides as given: bbIou
+    x1, y1, x2, y2 = (side.astype(number) for side in (x1, y1, x2, y2))
+    if isinstance(table, Detections) and protocol.detections.box_decimals >= 0:
+        digits = protocol.detections.box_decimals
+        x1, y1, x2, y2 = (as_text(side, digits) for side in (x1, y1, x2, y2))
+    if protocol.boxes.form == "sides":
+        width, height = (x2 - x1).astype(wide), (y2 - y1).astype(wide)
+        x1, y1 = x1.astype(wide), y1.astype(wide)
+        return Edges((x1, y1, x1 + width, y1 + height), width * height)
+    if protocol.boxes.extent == "padded":
+        x2, y2 = x2 + number(1), y2 + number(1)
+    x1, y1, x2, y2 = (side.astype(wide) for side in (x1, y1, x2, y2))
+    pixel = wide(1 if protocol.boxes.extent == "inclusive" else 0)
+    return Edges((x1, y1, x2, y2), (x2 - x1 + pixel) * (y2 - y1 + pixel))
+
+
+def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
+    """Width and height that each row's box is a fraction of.
+
+    Raises
+    ------
+    DataError : an image whose size the truth does not say
+    """
+    if form == "thousandths":
+        return np.full(len(table), 1000.0), np.full(len(table), 1000.0)
+    images = table.images
+    unknown = np.isnan(images.width) | np.isnan(images.height)
+    if unknown.any():
+        raise DataError(
+            table.source,
+            f"image {images.ids[np.argmax(unknown)]!r} has no size, which boxes.form divides by",
+            "give width and height, or set boxes.form=thousandths",
+        )
+    return images.width[table.image], images.height[table.image]
+
+
+def overlaps(
+    det_edges: Edges,
+    obj_edges: Edges,
+    d: NDArray[Any],
+    g: NDArray[Any],
+    protocol: Protocol,
+    *,
+    over_own_area: bool = False,
+) -> NDArray[np.float64]:
+    """(n,) overlaps of pairs of rows; over the detection's own area where asked for.
+
+    Source: the formula of bbIou (maskApi.c), VOCevaldet.m and every tool that `configs/tools`
+    restates: shared / (detection + object - shared), in the protocol's numbers.
+    """
+    pixel = 1 if protocol.boxes.extent == "inclusive" else 0
+    left, top, right, bottom = det_edges.sides
+    of_left, of_top, of_right, of_bottom = obj_edges.sides
+    one = left.dtype.type(pixel)
+    width = np.minimum(right[d], of_right[g]) - np.maximum(left[d], of_left[g]) + one
+    height = np.minimum(bottom[d], of_bottom[g]) - np.maximum(top[d], of_top[g]) + one
+    apart = (width <= 0) | (height <= 0)
+    if protocol.iou.arithmetic == "mixed":
+        width, height = width.astype(np.float64), height.astype(np.float64)
+    shared = width * height
+    shared[apart] = 0
+    divisor = det_edges.area[d] if over_own_area else det_edges.area[d] + obj_edges.area[g] - shared
+    if protocol.iou.epsilon:
+        divisor = divisor + divisor.dtype.type(protocol.iou.epsilon)
+    if protocol.iou.least_union:
+        divisor = np.maximum(divisor, divisor.dtype.type(protocol.iou.least_union))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = shared / divisor
+    ratio[apart] = 0
+    return np.asarray(ratio, dtype=np.float64)
+
+
+def as_text(values: Floats, decimals: int) -> NDArray[np.float64]:
+    """The numbers that ``'%.1f' % value`` is read back as.
+
+    Scaling and rounding is right but where it comes near a tie or has no digit to spare; there the
+    text itself is made.
+    """
+    with np.errstate(over="ignore"):
+        scaled = values.astype(np.float64) * 10.0**decimals
+    large = ~(np.abs(scaled) < MOST_SCALED)
+    scaled[large] = 0.0
+    rounded = np.rint(scaled)
+    result = rounded / 10.0**decimals
+    near = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < 1e-6
+    for i in np.flatnonzero(near | large).tolist():
+        result[i] = float(f"{values[i]:.{decimals}f}")
+    return result

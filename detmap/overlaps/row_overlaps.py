@@ -1,0 +1,40 @@
+"""Overlaps of boxes row by row, whatever their class, for questions that no protocol answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.tables import boxes_as
+
+Boxes = NDArray[np.float64]
+
+
+def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = False) -> Boxes:
+    """(n, 5) of a table, or of what the doctor makes of a file (`detmap.doctor.raw_rows`): left,
+    top, right and bottom edge, and area; where the last pixel belongs to the box, right and bottom
+    are the first that does not. Of `some` of the rows, or of all.
+    """
+    boxes = rows.boxes if some is None else rows.boxes[some]
+    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
+        if inclusive:
+            corners = boxes_as(boxes, rows.box_format, "voc")
+            right, bottom = corners[:, 2] + 1, corners[:, 3] + 1
+            area = (right - corners[:, 0]) * (bottom - corners[:, 1])
+        else:
+            corners = boxes_as(boxes, rows.box_format, "xywh")
+            right, bottom = corners[:, 0] + corners[:, 2], corners[:, 1] + corners[:, 3]
+            area = corners[:, 2] * corners[:, 3]
+    return np.stack([corners[:, 0], corners[:, 1], right, bottom, area], axis=1)
+
+
+def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
+    """(n,) intersection over union of (n, 5) and (n, 5) `edges`; 0 where it is undefined."""
+    with np.errstate(all="ignore"):
+        width = np.minimum(a[:, 2], b[:, 2]) - np.maximum(a[:, 0], b[:, 0])
+        height = np.minimum(a[:, 3], b[:, 3]) - np.maximum(a[:, 1], b[:, 1])
+        shared = np.where((width > 0) & (height > 0), width * height, 0.0)
+        union = a[:, 4] + b[:, 4] - shared
+        return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)

@@ -1,0 +1,257 @@
+"""Checks of single keys: each turns a raw TOML value into the field's value, or raises
+`ValueError`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from detmap.base.grids import Grid
+from detmap.protocol.metric_rows import NO_LIMIT
+
+MAX_THRESHOLDS = 64  # a verdict is one bit a threshold in one machine word
+MAX_SUBSETS = 64  # and so is a subset
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+LABELLED = "labelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How the value of one key is read, and what is legal there, in words."""
+
+    read: Callable[[Any], Any]
+    legal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row of the table of keys; its name is the field that it annotates.
+
+    Parameters
+    ----------
+    meaning : what it decides, for people
+    check : what is legal
+    source : the reference whose behaviour it states
+    default : the TOML value where a protocol does not give the key; None: it has to
+    """
+
+    meaning: str
+    check: Check
+    source: str
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values of an attribute, both ends included; the upper end may be inf."""
+
+    attribute: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """The objects whose attributes all lie in their ranges: ``small``, ``Reasonable``."""
+
+    name: str
+    ranges: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Classes that are averaged together: those of these names; () for those that the truth labels
+    with the group's name.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+
+
+def choice(*legal: str) -> Check:
+    """One of some words."""
+
+    def read(value: Any) -> str:
+        if value not in legal:
+            raise ValueError
+        return str(value)
+
+    return Check(read, "one of " + ", ".join(legal))
+
+
+def grid(low: float, high: float, most: int, *, above: bool) -> Check:
+    """Ascending numbers between two bounds, the lower one excluded where `above`."""
+
+    def read(value: Any) -> Grid:
+        if isinstance(value, bool) or not isinstance(value, str | list | int | float):
+            raise ValueError
+        points = Grid(value) if isinstance(value, str) else Grid(_numbers(value))
+        numbers = points.values()
+        inside = (numbers > low if above else numbers >= low) & (numbers <= high)
+        if not (0 < numbers.size <= most and inside.all() and (np.diff(numbers) > 0).all()):
+            raise ValueError
+        return points
+
+    bracket = "(" if above else "["
+    return Check(
+        read,
+        f"ascending numbers in {bracket}{low:g}, {high:g}], at most {most}, "
+        "as a list or as start:step:stop",
+    )
+
+
+def number(low: float, high: float) -> Check:
+    """A number between two bounds."""
+
+    def read(value: Any) -> float:
+        (single,) = _numbers(value)
+        if not low <= single <= high:
+            raise ValueError
+        return single
+
+    return Check(read, f"a number in [{low:g}, {high:g}]")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not all(_is_number(x) and math.isfinite(x) for x in values):
+        raise ValueError
+    return tuple(float(x) for x in values)
+
+
+def _sigmas(value: Any) -> tuple[float, ...]:
+    sigmas = _numbers(value)
+    if not all(0 < sigma <= 1 for sigma in sigmas):
+        raise ValueError
+    return sigmas
+
+
+SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one a keypoint; [] where there are none")
+
+
+def _floor(value: Any) -> tuple[float, ...]:
+    floor = _numbers(value)
+    if len(floor) > 1:
+        raise ValueError
+    return floor
+
+
+FLOOR = Check(_floor, "a list of one number; [] for no floor")
+
+
+def _stops(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(
+        x in ("no_detections", "neutral_first") for x in value
+    ):
+        raise ValueError
+    return tuple(value)
+
+
+STOPS = Check(_stops, "a list of no_detections, neutral_first")
+
+
+def _decimals(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= 9:
+        raise ValueError
+    return value
+
+
+DECIMALS = Check(_decimals, "a whole number from -1 to 9")
+
+
+def _whole(value: Any, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < most:
+        raise ValueError
+    return value
+
+
+def _limits(value: Any) -> tuple[int, ...]:
+    values = value if isinstance(value, list) else [value]
+    return tuple(sorted({_whole(x, NO_LIMIT) for x in values})) or (NO_LIMIT,)
+
+
+def _table(value: Any, most: int) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or len(value) > most:
+        raise ValueError
+    if not all(isinstance(name, str) and NAME.fullmatch(name) for name in value):
+        raise ValueError
+    return value
+
+
+def _subsets(value: Any) -> tuple[Subset, ...]:
+    subsets = [Subset(name, _ranges(inner)) for name, inner in _table(value, MAX_SUBSETS).items()]
+    if not subsets:
+        raise ValueError
+    return tuple(subsets)
+
+
+def _ranges(value: Any) -> tuple[Range, ...]:
+    ranges = []
+    for attribute, bounds in _table(value, MAX_SUBSETS).items():
+        if not isinstance(bounds, list) or not all(map(_is_number, bounds)):
+            raise ValueError
+        low, high = map(float, bounds)
+        if not low <= high or low == math.inf:
+            raise ValueError
+        ranges.append(Range(attribute, low, high))
+    return tuple(ranges)
+
+
+REGIONS = ("region", "region_to_find")
+ROLES = ("count", "ignore", "absorb", "absent", *REGIONS)
+
+
+def _neutral(value: Any) -> tuple[tuple[str, str], ...]:
+    roles = _table(value, MAX_SUBSETS)
+    if not all(what in ROLES for what in roles.values()):
+        raise ValueError
+    return tuple(sorted(roles.items()))
+
+
+def _groups(value: Any) -> tuple[Group, ...]:
+    groups = []
+    for name, classes in _table(value, 1000).items():
+        groups.append(Group(name, () if classes == LABELLED else _strings(classes)))
+    return tuple(groups)
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(x, str) for x in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.strip().isprintable():
+        raise ValueError  # a line end or an escape would write lines of its own
+    return value.strip()
+
+
+def _title(value: Any) -> str:
+    if "|" in _text(value):
+        raise ValueError  # it parts the fields of a signature
+    return _text(value)
+
+
+TEXT = Check(_text, "text")
+TITLE = Check(_title, "text without |")
+VERSION = Check(lambda value: _whole(value, 2**31), "a whole number from 1")
+WHOLE = Check(lambda value: _whole(value, 1_000_000), "a whole number from 1 to 1,000,000")
+LIMITS = Check(_limits, "a list of positive whole numbers; [] for no limit")
+SUBSETS = Check(
+    _subsets,
+    f"1 to {MAX_SUBSETS} named tables of ranges, NAME.ATTRIBUTE = [low, high] with low <= high",
+)
+NEUTRAL = Check(_neutral, f"a table of roles, each one of {', '.join(ROLES)}")
+GROUPS = Check(_groups, f'a table of groups, each "{LABELLED}" or a list of class names')
+METRICS = Check(_strings, "a list of metric names such as AP, AP50, AP@subset, AR@max_dets, mAP")

@@ -1,0 +1,347 @@
+"""From TOML to a protocol, and from a protocol and settings to another."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from detmap.base import open_files as opening
+from detmap.base.resources import folder
+from detmap.errors import DataError, ProtocolError
+from detmap.protocol.key_checks import Key
+from detmap.protocol.keys import declared, keys
+from detmap.protocol.tree import Protocol, spelled
+
+RENAMED = {
+    "areas": "subsets",
+    "matching.crowd": "matching.neutral.crowd",
+    "matching.difficult": "matching.neutral.difficult",
+}
+"""Keys of earlier versions, and what took their place."""
+OPEN = ("subsets", "matching.neutral", "groups")  # tables whose keys are names of one's own
+BASE = "based_on"
+"""The key by which a file names the shipped protocol whose values it changes."""
+MOST_BASES = 8  # of bases that are based on others
+LONG = 120  # characters of a bad value that a message shows
+
+
+TOOLS = "tools"
+"""The folder of ``configs`` with the rules of named tools."""
+
+
+def names() -> list[str]:
+    """The protocols of benchmarks that detmap ships."""
+    return sorted(path.stem for path in folder("configs").glob("*.toml"))
+
+
+def tools() -> list[str]:
+    """The protocols of named tools that detmap ships."""
+    return sorted(path.stem for path in (folder("configs") / TOOLS).glob("*.toml"))
+
+
+def shipped(name: str) -> Path | None:
+    """The file of a protocol that detmap ships, of a benchmark or of a tool; None if it ships
+    none.
+    """
+    places = (folder("configs"), folder("configs") / TOOLS)
+    known = "/" not in name and name not in (".", "..")
+    files = [place / f"{name}.toml" for place in places if known]
+    return next((path for path in files if path.is_file()), None)
+
+
+MOST_SHOWN = 40  # keys in a message
+
+
+def load(name_or_path: str | Path) -> Protocol:
+    """A shipped protocol by its name, or one of your own by the path of its TOML file.
+
+    Raises
+    ------
+    ProtocolError : no such protocol (did you mean ...), broken TOML, unknown keys, values out of
+        range
+    """
+    if not isinstance(name_or_path, str | Path):
+        raise ProtocolError(
+            "protocol",
+            f"{_shown(name_or_path)} is no protocol",
+            "give a name or the path of a file",
+        )
+    own = Path(name_or_path)
+    stock = "/" not in str(name_or_path) and own.suffix != ".toml"
+    if stock and str(name_or_path) not in {*names(), *tools()}:
+        known = [*names(), *tools()]
+        import difflib  # for messages alone
+
+        close = difflib.get_close_matches(str(name_or_path), known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ProtocolError(
+            "protocol",
+            f"no protocol {str(name_or_path)[:LONG]!r}",
+            f"{hint}there are {', '.join(names())}, and {len(tools())} tools: see `detmap show`",
+        )
+    path = shipped(str(name_or_path)) if stock else own
+    assert path is not None
+    return replace(from_dict(_tree(path), where=str(path)), stock=stock)
+
+
+def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
+    """The plain values of a protocol's file, over those of the one that it is `based_on`."""
+    try:
+        text = opening.read_bytes(path).decode("utf-8-sig")
+    except (DataError, UnicodeDecodeError) as error:
+        what = error.what if isinstance(error, DataError) else str(error)
+        what = what.removeprefix("cannot be read: ")
+        raise ProtocolError(
+            str(path), f"cannot be read: {what}", "name a shipped protocol or a TOML file"
+        ) from None
+    try:
+        tree = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: not TOML, or 5,000 digits
+        raise ProtocolError(
+            str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example"
+        ) from None
+    if BASE not in tree:
+        return tree
+    name = tree.pop(BASE)
+    base = shipped(name) if isinstance(name, str) else None
+    if base is None or depth > MOST_BASES:
+        known = ", ".join(names())
+        raise ProtocolError(f"{path}: {BASE}", f"no protocol {_shown(name)}", f"there are {known}")
+    return _over(_tree(base, depth + 1), tree)
+
+
+def _over(base: dict[str, Any], tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a tree over those of a base; subsets and groups are replaced whole."""
+    merged = dict(base)
+    for name, value in tree.items():
+        inner = merged.get(name)
+        whole = f"{prefix}{name}" in ("subsets", "groups")
+        if isinstance(value, Mapping) and isinstance(inner, Mapping) and not whole:
+            merged[name] = _over(dict(inner), value, f"{prefix}{name}.")
+        else:
+            merged[name] = value
+    return merged
+
+
+def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
+    """A protocol from plain values, as `Protocol.as_dict` gives them; errors begin with `where`."""
+    protocol: Protocol = _node(Protocol, tree, where, prefix="")
+    return protocol
+
+
+def check(protocol: Protocol) -> None:
+    """Hold a protocol, by whomever it was made, to what reading it from a file would give.
+
+    Raises
+    ------
+    ProtocolError : a value out of range, or in another form than reading gives
+    """
+    _check_node(protocol, Protocol, "")
+    if protocol.limits.order == "input" and len(protocol.limits.max_dets) > 1:
+        raise ProtocolError(
+            "limits.order",
+            "the first detections of the input are other ones for each limit",
+            "give one limit in limits.max_dets, and evaluate once for each",
+        )
+    if protocol.iou.of != "boxes" and protocol.of_boxes():
+        raise ProtocolError(
+            "iou.of",
+            f"compares {protocol.iou.of}, and {', '.join(protocol.of_boxes())} is of boxes alone",
+            "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
+        )
+    protocol.rows()  # a metric that does not exist is refused before any work is done
+
+
+def _check_node(node: Any, kind: type, prefix: str) -> None:
+    """Each value of a table is the one that its own spelling in TOML is read as."""
+    if not isinstance(node, kind):
+        raise ProtocolError(
+            prefix.rstrip("."), f"a {type(node).__name__}", f"give a {kind.__name__}"
+        )
+    for name, key in declared(kind).items():
+        value = getattr(node, name)
+        if not isinstance(key, Key):
+            _check_node(value, key, f"{prefix}{name}.")
+            continue
+        try:
+            legal = bool(key.check.read(spelled(node, name)) == value)
+        except (ValueError, TypeError, OverflowError, AttributeError):
+            legal = False
+        if not legal:
+            raise ProtocolError(
+                prefix + name, f"{_shown(value)} is not legal", f"{key.check.legal}; use override()"
+            )
+
+
+def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
+    """See `Protocol.override`."""
+    if not isinstance(settings, Mapping):
+        raise ProtocolError(
+            "settings",
+            f"{_shown(settings)} is no table of settings",
+            'give a dict of keys and values, {"limits.max_dets": [1, 10, 300]}',
+        )
+    tree = protocol.as_dict()
+    for key, value in settings.items():
+        if key in ("name", "version", "summary", "source"):
+            raise ProtocolError(
+                f"--set: {key}",
+                "names the protocol, it is no rule",
+                "write a TOML file of your own",
+            )
+        _put(tree, str(key), deepcopy(_from_text(value)))
+    changed = from_dict(tree, where="--set")
+    stock = load(protocol.name) if protocol.stock and protocol.changes else None
+    known = stock is not None and stock.version == protocol.version
+    changes = _differences(stock if known and stock is not None else protocol, changed)
+    if not known:  # what was changed before stays told
+        changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
+    return replace(changed, changes=changes, stock=protocol.stock)
+
+
+def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:
+    """The dotted keys whose values are others, and what they are now."""
+    before, now = dict(_flat(stock.as_dict())), dict(_flat(changed.as_dict()))
+    return tuple(
+        (key, canonical(now.get(key)))
+        for key in (*now, *(before.keys() - now.keys()))
+        if now.get(key) != before.get(key)
+    )
+
+
+def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
+    """A protocol out of a file, with what can be known of where it came from: what differs from the
+    shipped one of its name is looked up, unless that is of another version.
+
+    Raises
+    ------
+    ProtocolError : changes that its values do not bear out
+    """
+    now = dict(_flat(protocol.as_dict()))
+    for key, value in changes:
+        if value != canonical(now.get(key)):
+            raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")
+    known = load(protocol.name) if stock and shipped(protocol.name) is not None else None
+    if known is not None and known.version != protocol.version:  # of another detmap: as it said
+        return replace(protocol, changes=tuple(map(tuple, changes)), stock=True)
+    if known is not None:
+        prose = ("summary", "source")
+        differences = _differences(known, protocol)
+        return replace(
+            protocol, changes=tuple(each for each in differences if each[0] not in prose)
+        )
+    return replace(protocol, changes=tuple(map(tuple, changes)), stock=False)
+
+
+def _node(node: type, tree: Mapping[str, Any], where: str, prefix: str) -> Any:
+    known = declared(node)
+    for name in tree:
+        if name not in known:
+            raise _unknown(f"{where}: {prefix}{name}", prefix + name, [prefix + n for n in known])
+    values = {}
+    for name, kind in known.items():
+        key = prefix + name
+        if isinstance(kind, Key):
+            values[name] = _value(kind, tree, name, f"{where}: {key}")
+        elif isinstance(inner := tree.get(name, {}), Mapping):
+            values[name] = _node(kind, inner, where, prefix=f"{key}.")
+        else:
+            raise ProtocolError(
+                f"{where}: {key}",
+                f"{_shown(inner)} is not a table",
+                f"set one of its keys, {key}.…",
+            )
+    try:
+        return node(**values)
+    except ProtocolError as error:
+        raise ProtocolError(f"{where}: {error.where}", error.what, error.fix) from None
+
+
+def _value(key: Key, tree: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in tree and key.default is None:
+        raise ProtocolError(
+            where, "missing", "a protocol has to give this key; see `detmap show coco-bbox`"
+        )
+    value = tree.get(name, key.default)
+    try:
+        return key.check.read(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ProtocolError(where, f"{_shown(value)} is not legal", key.check.legal) from None
+
+
+def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
+    for old, new in RENAMED.items():
+        if key == old or key.startswith(f"{old}."):
+            moved = new + key[len(old) :] + (".area" if old == "areas" and key != old else "")
+            return ProtocolError(where, f"{old} is now {new}", f"write {moved}")
+    import difflib  # for messages alone
+
+    close = difflib.get_close_matches(key, keys(), n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    legal = list(legal)
+    if len(legal) > MOST_SHOWN:
+        legal = [
+            f"{table}.KEY" for table in dict.fromkeys(k.split(".")[0] for k in legal if "." in k)
+        ]
+        legal.append("metrics, groups; `detmap show --keys` lists them all")
+    return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")
+
+
+def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
+    """Set one dotted key in a tree of plain values."""
+    *path, last = dotted.split(".")
+    node: Any = tree
+    for depth, part in enumerate(path):
+        inside = ".".join(path[:depth]).startswith(OPEN)
+        node = (
+            node.setdefault(part, {})
+            if inside and isinstance(node, dict)
+            else (node.get(part) if isinstance(node, dict) else None)
+        )
+    if not isinstance(node, dict) or (node is tree and last not in tree):
+        raise _unknown(f"--set: {dotted}", dotted, [*keys(), "subsets.NAME.ATTRIBUTE"])
+    node[last] = value
+
+
+def _from_text(value: Any) -> Any:
+    """A value typed on a command line: TOML where it parses as TOML, the text itself elsewhere."""
+    if isinstance(value, tuple):
+        return list(value)
+    if not isinstance(value, str):
+        return value
+    try:
+        tree = tomllib.loads(f"value = {value}")
+        return tree["value"] if len(tree) == 1 else value  # a line end may begin another key
+    except (ValueError, RecursionError):  # ValueError: not TOML, or an integer of 5,000 digits
+        return value
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def canonical(value: Any) -> str:
+    """One spelling for one value: compact JSON, whole floats without the trailing zero."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, list):
+        return "[" + ",".join(canonical(x) for x in value) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _shown(value: Any) -> str:
+    """A bad value for a message, in few characters."""
+    try:
+        text = repr(value) if isinstance(value, float) else canonical(value)
+    except (ValueError, RecursionError):  # an integer of 5,000 digits, a list in itself
+        return "a value of absurd size"
+    return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

@@ -1,0 +1,359 @@
+"""What ``detmap rank`` shows: the averages of a ranking, its per-class table, notes and
+signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.reprs import outline
+from detmap.curves import scores as curves
+from detmap.errors import DataError, few
+from detmap.output import data_frames as frames
+from detmap.output import formats
+from detmap.output.cell_text import or_none
+from detmap.output.plots import Line
+from detmap.output.table import Table
+from detmap.ranking import ranking_rules as rules
+from detmap.ranking import ranking_tables as display
+from detmap.ranking.label_inputs import Samples, samples_of
+from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of_classes, positives
+from detmap.ranking.ranking_rules import Rules
+from detmap.ranking.ranking_tables import RATES
+from detmap.ranking.retrieval import ranks, top_of_queries
+from detmap.ranking.samples import Classified
+from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
+from detmap.results.signature import data_digest, environment, fold_table
+from detmap.tables import Categories, Note
+from detmap.version import __version__
+
+
+def evaluate(
+    table: Classified,
+    protocol: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    k: Sequence[int] = (),
+    threshold: float | None = None,
+    threads: int | None = None,
+) -> RankingResult:
+    """Rank the samples of each class and judge the ranking.
+
+    Parameters
+    ----------
+    table : from `detmap.ranking.read` or `detmap.ranking.from_arrays`
+    protocol : ``plain``, ``voc2007`` or ``voc2012``; by the kind of truth when left out: ``plain``
+        for CSV and arrays, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC
+        trees
+    settings : what to change of it: ``average``, ``integrator``, ``ties``, ``undefined``
+    k : ranks at which each sample's list of classes is cut for the retrieval metrics; none when
+        left out
+    threshold : score from which a sample is predicted positive, for the counts; none when left out
+    threads : how many to use; all processors when left out. The result does not depend on it.
+
+    Raises
+    ------
+    DataError : k below 1, an unknown setting or value
+    ProtocolError : an unknown protocol
+    """
+    if protocol is None:
+        voc = "voc2007" if 2007 <= table.year <= 2009 else "voc2012"
+        protocol = voc if table.family == "voc" else "plain"
+    if not isinstance(settings, Mapping | None):
+        raise DataError(
+            "settings", f"a {type(settings).__name__}", 'give a dict: {"ties": "worst"}'
+        )
+    wanted = dict(settings or {})
+    check(**wanted)
+    chosen = rules.stock(protocol)
+    if "integrator" in wanted:
+        wanted["ap"] = replace(chosen.ap, integrator=wanted.pop("integrator"))
+    if threshold is not None and not math.isfinite(threshold):
+        raise DataError("threshold", f"{threshold}", "a finite score")
+    return RankingResult(
+        table,
+        replace(chosen, **wanted),
+        tuple(sorted({ranks(each) for each in k})),
+        threshold,
+        threads,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RankingResult:
+    """What `detmap.ranking.evaluate` returns; ``print(result)`` shows it.
+
+    Parameters
+    ----------
+    table : truth and scores
+    rules : what was applied
+    k : cuts of the retrieval metrics, ascending
+    threshold : of the counts, or None
+    threads : how many to use
+    """
+
+    table: Classified
+    rules: Rules
+    k: tuple[int, ...] = ()
+    threshold: float | None = None
+    threads: int | None = field(default=None, repr=False)
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Name to value, NaN where nothing is defined: mAP (AP where the average is not
+        ``macro``), AUC; P, R, mAP at k.
+        """
+        return {name: value for name, _, value in self.averages}
+
+    @cached_property
+    def per_class(self) -> list[dict[str, Any]]:
+        """One dict a class: name, positives, samples, AP, AUC, best F1 and its threshold; counts
+        at `threshold` if given.
+        """
+        columns: dict[str, Any] = {
+            "name": np.array(self.table.classes, dtype=object),
+            "positives": self.positives.astype(np.int64),
+            "samples": self._counted.sum(axis=0),
+            "AP": self._ap,
+            "AUC": self._auc,
+            "best_f1": self._best.f,
+            "best_f1_threshold": self._best.threshold,
+        }
+        if self.threshold is not None:
+            counts = count(self.samples, self.threshold, axis=0)
+            columns |= {name: getattr(counts, name) for name in RATES}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Totals over the table."""
+        return {
+            "samples": len(self.table),
+            "classes": len(self.table.classes),
+            "positives": int(self.positives.sum()),
+            "left_out": int((~self._counted).sum()),
+        }
+
+    @cached_property
+    def signature(self) -> str:
+        """One line that says which rules, which data and
+        which version made AP, AUC and their averages.
+
+        Cuts at k and the threshold add metrics that carry them in their names, so they are not
+        in it.
+        """
+        digest = hashlib.sha256(
+            json.dumps(rules.as_dict(self.rules), sort_keys=True).encode()
+        ).hexdigest()[:12]
+        state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
+        return "|".join(
+            (
+                f"rank:{self.rules.name}.{self.rules.version}",
+                state,
+                f"proto:{digest}",
+                f"data:{self._data_digest}",
+                f"detmap:{__version__}",
+            )
+        )
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """What a careful reader would ask."""
+        positive = self.table.positive & self._counted
+        silent = (np.isneginf(self.table.score) | ~self._counted).all(axis=0)
+        effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
+            self.rules.undefined
+        ]
+        order = {"together": "together", "input": "in the order of the truth"}[self.rules.ties]
+        tied = sum(self._n_tied(k) for k in range(len(self.table.classes)))
+        remarks = (
+            (
+                "class-without-positive",
+                f"classes have no positive sample and are {effect}",
+                ~positive.any(axis=0),
+            ),
+            (
+                "class-without-negative",
+                f"classes have no negative sample: their AUC is {effect}",
+                ~(self._counted & ~positive).any(axis=0),
+            ),
+            ("class-without-prediction", f"classes have no prediction and are {effect}", silent),
+        )
+        named = [
+            Note(code, f"{text}: {few(np.array(self.table.classes)[which])}", int(which.sum()))
+            for code, text, which in remarks
+        ]
+        named.append(
+            Note(
+                "score-tied",
+                f"scores are shared with another sample of their class: ranked {order}",
+                tied,
+            )
+        )
+        if self.k or self.rules.average == "samples":
+            n_empty = int((~positive.any(axis=1)).sum())
+            text = f"samples show no class: their recall and AP are {effect}"
+            named.append(Note("sample-without-positive", text, n_empty))
+        return [*self.table.notes, *(note for note in named if note.count)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values in a fixed order, undefined ones as None: the content of the JSON output."""
+        return {
+            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
+            "per_class": [
+                {key: or_none(value) for key, value in row.items()} for row in self.per_class
+            ],
+            "counts": self.counts,
+            "protocol": {
+                **rules.as_dict(self.rules),
+                "k": list(self.k),
+                "threshold": self.threshold,
+                "changes": self._changes,
+            },
+            "signature": self.signature,
+            "notes": [
+                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
+                for note in self.notes
+            ],
+            "environment": environment(),
+        }
+
+    def tables(self) -> list[Table]:
+        """The result as tables: averages, classes, counts at the threshold; the last one carries
+        the signature.
+        """
+        return display.tables(self)
+
+    def lines(self) -> list[Line]:
+        """The curves of each class, for `detmap.output.plots.draw`."""
+        return display.lines(self)
+
+    def to_frame(self, table: str = "classes") -> Any:
+        """One of the tables, ``metrics``, ``classes`` or ``counts``, as a `pandas.DataFrame`; its
+        ``attrs`` hold the signature.
+
+        Raises
+        ------
+        DetmapError : no such table, or pandas is not installed
+        """
+        return frames.frame(self.tables(), table, self.signature)
+
+    def _repr_html_(self) -> str:
+        return formats.html(self.tables())
+
+    def __repr__(self) -> str:
+        metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
+        data = "{samples} samples, {classes} classes".format_map(self.counts)
+        return outline(self, self.rules.name, data, *metrics, self.signature)
+
+    def __str__(self) -> str:
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return formats.text(self.tables()) + notes
+
+    # --- parts ---
+
+    @cached_property
+    def samples(self) -> Samples:
+        """Labels and scores, checked."""
+        return samples_of(self.table)
+
+    @cached_property
+    def _counted(self) -> NDArray[np.bool_]:
+        """(N, K) all of the table where it leaves nothing out."""
+        table = self.table
+        return (
+            np.ones(table.positive.shape, dtype=np.bool_)
+            if table.counted is None
+            else table.counted
+        )
+
+    @cached_property
+    def positives(self) -> NDArray[np.float64]:
+        """(K,) positive samples of each class."""
+        return positives(self.samples)
+
+    @cached_property
+    def _ap(self) -> NDArray[np.float64]:
+        return of_classes(self.samples, ap_measure(self.rules.ap, self.rules.ties), self.threads)
+
+    @cached_property
+    def _auc(self) -> NDArray[np.float64]:
+        return of_classes(self.samples, auc_of, self.threads)
+
+    @cached_property
+    def _best(self) -> OperatingPoint:
+        return best_f_of(self.samples, self.threads)
+
+    @cached_property
+    def averages(self) -> list[tuple[str, str, float]]:
+        """Name, average and value of each metric."""
+        average, undefined = self.rules.average, self.rules.undefined
+        rows = []
+        if average is not None:
+            name = "mAP" if average == "macro" else "AP"
+            rows.append(
+                (
+                    name,
+                    average,
+                    self._averaged(ap_measure(self.rules.ap, self.rules.ties), self._ap),
+                )
+            )
+            rows.append(("AUC", average, self._averaged(auc_of, self._auc)))
+        if average is not None and self.threshold is not None:
+            rates = at_threshold_of(self.samples, self.threshold, average, undefined)._asdict()
+            rows += [
+                (f"{RATES[name]}@{self.threshold:g}", average, value)
+                for name, value in rates.items()
+            ]
+        for k in self.k:
+            top = zip(
+                ("P", "R", "mAP"),
+                top_of_queries(self.samples, k, threads=self.threads),
+                strict=True,
+            )
+            rows += [(f"{name}@{k}", "queries", mean(values, undefined)) for name, values in top]
+        return rows
+
+    def _averaged(self, measure: Any, values: NDArray[np.float64]) -> float:
+        if self.rules.average in ("micro", "samples"):
+            return float(
+                averaged(
+                    self.samples, measure, self.rules.average, self.rules.undefined, self.threads
+                )
+            )
+        return mean(
+            values,
+            self.rules.undefined,
+            self.positives if self.rules.average == "weighted" else None,
+        )
+
+    @cached_property
+    def _changes(self) -> dict[str, Any]:
+        """What differs from the stock rules."""
+        stock, now = rules.as_dict(rules.stock(self.rules.name)), rules.as_dict(self.rules)
+        return {key: now[key] for key in now if now[key] != stock[key]}
+
+    @cached_property
+    def _data_digest(self) -> str:
+        table = self.table
+        columns = [table.positive, table.score] + ([] if table.counted is None else [table.counted])
+        digest = fold_table(len(table), np.arange(len(table), dtype=np.int32), *columns)
+        classes = Categories(np.arange(1, len(table.classes) + 1), table.classes)
+        in_order = np.empty(0, dtype=np.uint64)  # the ids say the order of the rows
+        return data_digest(classes, np.array(table.ids, dtype=object), digest, in_order)
+
+    def _n_tied(self, k: int) -> int:
+        """Predictions of a class that share their score with another."""
+        points = curves.rank(self.samples.of_class(k), "together")
+        entered = np.diff(points.tp + points.fp, prepend=0.0)[points.score > -np.inf]
+        return int(entered[entered > 1].sum())

@@ -1,0 +1,63 @@
+"""What decides the numbers of a ranking, apart from the data: its rules, by name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from detmap import protocol as protocols
+from detmap.curves.integrators import COCO_POINTS, VOC_POINTS
+from detmap.errors import ProtocolError
+from detmap.protocol import AveragePrecision
+
+PROTOCOLS = ("plain", "voc2007", "voc2012")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All that decides AP, AUC and their averages, beside the data.
+
+    Parameters
+    ----------
+    name, version : identity of the stock rules
+    average : over classes; None for no average
+    ap : from a curve to AP
+    ties : ``together`` or ``input``
+    undefined : ``skip``, ``zero`` or ``one``
+    """
+
+    name: str
+    version: int
+    average: str | None
+    ap: AveragePrecision
+    ties: str
+    undefined: str
+
+
+def stock(name: str) -> Rules:
+    """Stock rules by name.
+
+    ``plain``: un-interpolated AP, equal scores together, which is scikit-learn's. ``voc2007``
+    and ``voc2012``: what the detection protocols of these names say of AP, equal scores and
+    classes without objects; VOCevalcls.m shares it with VOCevaldet.m.
+    """
+    if name == "plain":
+        ap = AveragePrecision("step", grid=COCO_POINTS, eleven=VOC_POINTS, epsilon=0.0)
+        return Rules(name, 1, "macro", ap, "together", "skip")
+    if not isinstance(name, str) or name not in PROTOCOLS:
+        raise ProtocolError(
+            "protocol", f"no ranking protocol {name!r}", f"there are {', '.join(PROTOCOLS)}"
+        )
+    shared = protocols.load(name)
+    return Rules(
+        name, shared.version, "macro", shared.ap, shared.ranking.ties, shared.mean.undefined
+    )
+
+
+def as_dict(chosen: Rules) -> dict[str, Any]:
+    """The rules as plain values, the keys of `AveragePrecision` beside the others."""
+    ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
+    of_detectors = [key.removeprefix("ap.") for key in protocols.LATER if key.startswith("ap.")]
+    for key in ("recall_over", *of_detectors):  # a class's positives are all there is
+        del ap[key]
+    return {key: value for key, value in asdict(chosen).items() if key != "ap"} | ap

@@ -1,0 +1,1 @@
+"""Searches for the rules and inputs that give a published number."""

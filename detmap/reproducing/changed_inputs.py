@@ -1,0 +1,266 @@
+"""What the input of a published number may have been instead: the doctor's hypotheses as changed
+tables, and what people do to detections and truth before they evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.doctor import examine
+from detmap.doctor.box_hypotheses import PIXELS
+from detmap.doctor.duplicates import too_many
+from detmap.doctor.findings import Repair
+from detmap.doctor.known_benchmarks import VOC
+from detmap.doctor.raw_rows import Raw, from_table, joined
+from detmap.doctor.score_hypotheses import suppressed
+from detmap.doctor.trial import merged, sample, trial_of
+from detmap.errors import DetmapError
+from detmap.results import slices as slicing
+from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables.catalog import Categories
+
+Tables = tuple[Truth, Detections]
+
+CUTS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5)
+"""Scores under which detections are left out."""
+BEST = (300, 100, 10)
+"""Detections of an image that are kept."""
+SUPPRESSIONS = (0.7, 0.65, 0.6, 0.5, 0.45)
+"""Overlaps above which suppression leaves the worse box out."""
+PLAUSIBLE = 0.5
+"""Share of AP50 that a repair has to keep: who publishes a number has not read boxes as others."""
+
+
+class Supposition(NamedTuple):
+    """Another input.
+
+    Parameters
+    ----------
+    name : of the doctor's hypothesis
+    text : what was done, for people
+    make : the tables
+    """
+
+    name: str
+    text: str
+    make: Callable[[], Tables]
+
+
+def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    """Other inputs that these tables make possible, from likely to unlikely; each changes
+    something.
+    """
+    yield from _of_scores(truth, detections)
+    yield from _of_truth(truth, detections)
+    yield from _of_boxes(truth, detections)
+    yield from _of_doubles(truth, detections)
+    yield from _of_parts(truth, detections)
+    yield from _of_the_doctor(truth, detections)
+
+
+def _kept(
+    truth: Truth, detections: Detections, name: str, text: str, keep: NDArray[np.bool_]
+) -> Iterator[Supposition]:
+    """Some of the detections, where that is not all or none."""
+    if keep.any() and not keep.all():
+        yield Supposition(name, text, partial(_taken, truth, detections, keep))
+
+
+def _taken(truth: Truth, detections: Detections, keep: NDArray[np.bool_]) -> Tables:
+    return truth, detections.take(np.flatnonzero(keep))
+
+
+def _both(truth: Truth, detections: Detections) -> Tables:
+    return truth, detections
+
+
+def _of_scores(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    for cut in CUTS:
+        text = f"detections under {cut:g} left out"
+        yield from _kept(truth, detections, "scores-cut", text, detections.score >= cut)
+        if (detections.score == cut).any():
+            text = f"detections of {cut:g} and under left out"
+            yield from _kept(truth, detections, "scores-cut", text, detections.score > cut)
+    order = np.lexsort((np.arange(len(detections)), -detections.score, detections.image))
+    image = detections.image[order]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.searchsorted(image, image)
+    for most in BEST:
+        text = f"the best {most} of each image"
+        yield from _kept(truth, detections, "scores-top-k", text, rank < most)
+
+
+def _of_truth(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    for role, word in (("difficult", "difficult objects"), ("crowd", "crowds")):
+        flag = truth.role(role)
+        if not flag.any() or flag.all():
+            continue
+        others = {name: column for name, column in truth.roles.items() if name != role}
+        unmarked = replace(truth, roles=others)
+        without = truth.take(np.flatnonzero(~flag))
+        for text, made in ((f"{word} left out", without), (f"{word} not marked", unmarked)):
+            yield Supposition("truth-benchmark", text, partial(_both, made, detections))
+    found = [truth.label[:, None], truth.image[:, None], truth.boxes]
+    rows = np.concatenate([np.asarray(column, dtype=np.float64) for column in found], axis=1)
+    once = _first(rows)
+    if not once.all():
+        single = truth.take(np.flatnonzero(once))
+        yield Supposition(
+            "truth-duplicates", "each object once", partial(_both, single, detections)
+        )
+    full = np.unique(truth.image)
+    if 0 < len(full) < len(truth.images):
+        yield _on("truth-benchmark", "images without objects left out", truth, detections, full)
+
+
+def _first(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n,) which rows are the first of their like."""
+    first = np.zeros(len(rows), dtype=bool)
+    if len(rows):
+        first[np.unique(rows + 0.0, axis=0, return_index=True)[1]] = True
+    return first
+
+
+def _on(
+    name: str, text: str, truth: Truth, detections: Detections, images: NDArray[Any]
+) -> Supposition:
+    ids = truth.images.ids[images]
+    return Supposition(name, text, partial(slicing.part, truth, detections, ids, None))
+
+
+def _of_boxes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    if not len(detections):
+        return
+    for name, (shift, _) in PIXELS.items():
+        text = "detections moved by " + " ".join(f"{-each:+d}" for each in shift)
+        yield Supposition(name, text, partial(_moved, truth, detections, shift))
+    clipped = _clipped(truth, detections)
+    if clipped is not None:
+        text = "detections cut to their images"
+        yield Supposition("boxes-clipped", text, partial(_both, truth, clipped))
+
+
+def _moved(truth: Truth, detections: Detections, shift: tuple[int, ...]) -> Tables:
+    """With detections whose corners are moved back by as many pixels; a side is at least 0."""
+    boxes = detections.boxes.copy()
+    if detections.box_format == "voc":
+        boxes -= shift
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2] - 1)
+    else:
+        boxes[:, :2] -= shift[:2]
+        boxes[:, 2:] = np.maximum(boxes[:, 2:] - np.subtract(shift[2:], shift[:2]), 0.0)
+    return truth, replace(detections, boxes=boxes)
+
+
+def _clipped(truth: Truth, detections: Detections) -> Detections | None:
+    """Detections cut to their images; None where nothing is beyond, or a size is not known."""
+    size = np.column_stack([truth.images.width, truth.images.height])[detections.image]
+    if not len(size) or np.isnan(size).any():
+        return None
+    boxes = boxes_as(detections.boxes, detections.box_format, "xywh")
+    low, high = (np.clip(each, 0, size) for each in (boxes[:, :2], boxes[:, :2] + boxes[:, 2:]))
+    cut = np.concatenate([low, high - low], axis=1)
+    inside = np.all((boxes[:, :2] >= 0) & (boxes[:, :2] + boxes[:, 2:] <= size), axis=1)
+    if np.all(inside):
+        return None
+    cut = boxes_as(cut, "xywh", detections.box_format)
+    return replace(detections, boxes=np.where(inside[:, None], detections.boxes, cut))
+
+
+def _of_doubles(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    columns = (detections.image, detections.label, detections.score)
+    rows = np.column_stack([*(np.asarray(each, np.float64) for each in columns), detections.boxes])
+    text = "each detection once"
+    yield from _kept(truth, detections, "duplicates", text, _first(rows))
+    if not len(detections) or too_many(detections):
+        return
+    before = len(detections)
+    for overlap in SUPPRESSIONS:
+        keep = suppressed(detections, overlap)
+        if int(keep.sum()) < before:  # not what another overlap leaves as well
+            before = int(keep.sum())
+            text = f"detections suppressed at an overlap of {overlap:g}"
+            yield from _kept(truth, detections, "duplicates", text, keep)
+
+
+def _of_parts(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    """Some of the images, or of the classes."""
+    images = np.unique(detections.image)
+    if 0 < len(images) < len(truth.images):
+        text = "images with detections alone"
+        yield _on("images-without-detections", text, truth, detections, images)
+    names = truth.categories.names
+    labels = np.unique(detections.label)
+    parts = []
+    if 0 < len(labels) < len(names):
+        found = [names[k] for k in labels.tolist()]
+        parts.append(("classes-without-detections", "classes with detections alone", found))
+    wanted = {*VOC, "airplane", "dining table", "motorcycle", "potted plant", "couch", "tv"}
+    voc = [name for name in names if name in wanted]
+    if len(voc) == len(VOC) < len(names):
+        parts.append(("classes-without-detections", "the 20 classes of VOC alone", voc))
+    for name, text, classes in parts:
+        made = partial(slicing.part, truth, detections, None, classes)
+        yield Supposition(name, text, made)
+    if len(names) > 1 and len(detections) and len(truth):
+        one = Categories(np.array([1], dtype=np.int64), ("object",))
+
+        def agnostic() -> Tables:
+            label = np.zeros(len(detections), dtype=np.int32)
+            return merged(truth), replace(detections, categories=one, label=label)
+
+        yield Supposition("classes-agnostic", "all classes taken for one", agnostic)
+
+
+def _of_the_doctor(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    """The repairs that the rows make possible, but for a pixel and suppression, which are tried in
+    any case; where AP50 does not fall to less than half.
+    """
+    if not len(detections) or not len(truth):
+        return
+    raw, trial = from_table(detections), trial_of(truth)
+    part = sample(trial, raw)
+    least = PLAUSIBLE * part.trial.outcome(part.rows).ap50
+    for tried in examine.attempts(trial, part, ("images", "boxes", "classes", "scores")):
+        repair = tried.repair
+        if repair.name in PIXELS or tried.outcome.ap50 < max(least, 0.001):
+            continue
+        made = partial(_repaired, truth, raw, repair)
+        yield Supposition(repair.name, repair.sentence, made)
+
+
+def _repaired(truth: Truth, raw: Raw, repair: Repair) -> Tables:
+    return truth, joined(truth, repair.apply(raw, truth))
+
+
+def splits(path: Path, truth: Truth, read: Callable[[str], Tables]) -> list[Supposition]:
+    """The other splits of a truth, with the detections on them; none of a truth without splits.
+
+    Parameters
+    ----------
+    path : of the truth
+    read : truth and detections of a split
+    """
+    if path.is_file() and path.suffix not in (".yaml", ".yml"):
+        return []
+    lists = [*path.glob("ImageSets/Main/*.txt"), *path.glob("*/ImageSets/Main/*.txt")]
+    names = {file.stem for file in lists if "_" not in file.stem}
+    found = []
+    for name in sorted(names or {"train", "val", "test"}):
+        try:
+            tables = read(name) if name != truth.split else None
+        except DetmapError:
+            continue
+        if tables is None or not len(tables[1]):
+            continue
+        if not np.array_equal(tables[0].images.ids, truth.images.ids):
+            text = f"the split {name}"
+            found.append(Supposition("images-other-split", text, partial(_both, *tables)))
+    return found

@@ -1,0 +1,343 @@
+"""Which rules print a published number: named tools, one and two changes of rules around them, and
+other inputs that it may have been made of.
+
+>>> import detmap
+>>> from detmap.base.resources import folder
+>>> sample = folder("datasets") / "shapes"
+>>> truth = detmap.read_truth(sample)
+>>> found = detmap.read_detections(sample / "detections" / "contours", truth)
+>>> search = detmap.reproducing.search.reproduce("60.38", truth, found, depth=0)
+>>> [each.rules for each in search.found]
+['ultralytics-8.4']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from detmap.errors import DataError, DetmapError
+from detmap.evaluate import choose_protocol
+from detmap.matching.matches import Matches
+from detmap.parity.restated_tools import MatchedOnce, matching_rules
+from detmap.protocol import Protocol, load, names, tools
+from detmap.reproducing import changed_rules as variants
+from detmap.reproducing.changed_inputs import Supposition, suppositions
+from detmap.reproducing.printed_numbers import Wanted, parse
+from detmap.results.signature import protocol_digest
+from detmap.statistics.ties import ties
+from detmap.tables import Detections, Truth
+
+Progress = Callable[[str, int, int], None]
+
+KINDS = ("named", "tie order", "one change", "two changes", "input", "input and change")
+"""How a number was found, from likely to unlikely: the rules of a tool as they are, with another
+order of equal scores, with rules changed; of another input; of another input by a changed rule.
+"""
+
+NEAR = 0.005  # of a fraction: what is close enough to look at orders of ties, and at chance
+FEW = 20_000  # detections up to which orders of ties are looked at wherever the number is
+NEAREST = 5
+MOST_ROWS = {"input": 150_000_000, "input and change": 50_000_000}
+"""Detections that are evaluated at most, over all rules, of inputs that are changed,"""
+LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Rules, and the number that they give.
+
+    Parameters
+    ----------
+    kind : of `KINDS`
+    rules : name of the protocol
+    changes : what is changed of it, dotted keys and values
+    metric : which number of the result
+    value : a fraction
+    bounds : the least and most that any order of equal scores gives; for `tie order` only
+    input : the doctor's name of how the input is changed, and what was done; None where it is not
+    """
+
+    kind: str
+    rules: str
+    changes: tuple[tuple[str, str], ...]
+    metric: str
+    value: float
+    bounds: tuple[float, float] | None = None
+    input: tuple[str, str] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "kind": self.kind,
+            "rules": self.rules,
+            "changes": dict(self.changes),
+            "metric": self.metric,
+            "value": self.value,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "input": self.input and {"name": self.input[0], "text": self.input[1]},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How easily a number is hit.
+
+    Parameters
+    ----------
+    tried : numbers that were looked at
+    expected : how many of them one would expect to print some number near by, of as many digits
+    """
+
+    tried: int
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found.
+
+    Parameters
+    ----------
+    wanted : the number
+    found : rules that print it, from likely to unlikely; no changes of those that print it as is
+    nearest : where none does, those that come closest
+    chances : of each kind that was looked at
+    """
+
+    wanted: Wanted
+    found: tuple[Candidate, ...]
+    nearest: tuple[Candidate, ...]
+    chances: Mapping[str, Chance]
+
+    @property
+    def tried(self) -> int:
+        """How many numbers were looked at."""
+        return sum(each.tried for each in self.chances.values())
+
+    @property
+    def by_chance(self) -> float:
+        """How many of them one would expect to print some number near by."""
+        return sum(each.expected for each in self.chances.values())
+
+
+def reproduce(
+    number: str,
+    truth: Truth,
+    detections: Detections,
+    *,
+    metric: str | None = None,
+    depth: int = 2,
+    others: Iterable[Supposition] = (),
+    threads: int | None = None,
+    progress: Progress = lambda kind, done, of: None,
+) -> Search:
+    """Search for rules that print a number.
+
+    Parameters
+    ----------
+    number : as it was printed
+    truth, detections : tables with boxes
+    metric : which number of a result; the first one, AP50 and AP75 when left out
+    depth : 0: named protocols and tools, and the orders of their ties; 1: also one change of a rule
+        around the benchmark's protocol and the tools that come closest, and other inputs under the
+        named tools (`detmap.reproducing.changed_inputs`); 2: where all that finds nothing, also two changes around
+        the benchmark's protocol, and other inputs with one
+    others : further inputs that it may have been, such as another split
+    threads : how many to use
+    progress : told what is tried, how many were, of how many
+
+    Raises
+    ------
+    DataError : the number is none, no rules have the metric
+    """
+    wanted = parse(number)
+    if depth not in (0, 1, 2):
+        raise DataError("reproduce: depth", f"{depth!r}", "give 0, 1 or 2")
+    seen = _Seen(truth, detections, wanted, metric, threads)
+    stock = choose_protocol(None, truth)
+    shipped = [load(name) for name in (*names(), *tools())]
+    boxes = [rules for rules in shipped if rules.iou.of == "boxes" and not rules.groups]
+    every = list(variants.ordered([*boxes, *([] if stock in boxes else [stock])]))
+    seen.look("named", every, progress)
+    if metric is not None and metric not in seen.metrics:
+        known = ", ".join(seen.metrics)
+        raise DataError("reproduce: metric", f"no rules have {metric!r:.40}", f"there are {known}")
+    seen.orders_of_ties(every)
+    if depth >= 1:
+        around = {protocol_digest(rules): rules for rules in [stock, *seen.closest(every, 8)]}
+        singles = [changed for rules in around.values() for changed in variants.changed(rules, 1)]
+        seen.look("one change", list(variants.ordered(singles)), progress)
+        inputs = [*others, *suppositions(truth, detections)]
+        unlike = variants.different([stock, *seen.closest(every, len(every))])
+        seen.suppose("input", inputs, unlike, progress)
+    if depth >= 2 and not seen.found:
+        seen.look("two changes", list(variants.ordered(variants.changed(stock, 2))), progress)
+        seen.suppose("input and change", inputs, list(variants.changed(stock, 1)), progress)
+    return seen.search()
+
+
+class _Seen:
+    """What was tried so far."""
+
+    def __init__(
+        self,
+        truth: Truth,
+        detections: Detections,
+        wanted: Wanted,
+        metric: str | None,
+        threads: int | None,
+    ) -> None:
+        self.truth, self.detections, self.threads = truth, detections, threads
+        self.wanted, self.metric = wanted, metric
+        self.digests: set[str] = set()
+        self.metrics: dict[str, None] = {}
+        self.all: list[Candidate] = []
+        self.found: list[Candidate] = []
+        self.known = MatchedLast(truth, detections, threads)
+
+    def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
+        """Evaluate under each, unless under the same rules before."""
+        for done, each in enumerate(rules, 1):
+            progress(kind, done, len(rules))
+            digest = protocol_digest(each)
+            if digest in self.digests and kind != KINDS[0]:
+                continue
+            self.digests.add(digest)
+            for name, value in self._numbers(self.known, each):
+                self._take(Candidate(kind, each.name, each.changes, name, value))
+
+    def suppose(
+        self, kind: str, inputs: list[Supposition], rules: list[Protocol], progress: Progress
+    ) -> None:
+        """Evaluate other inputs under rules, the closest first where they are too many; what the
+        input does not change is not counted.
+        """
+        rows = max(1, len(inputs) * len(self.detections))
+        some = list(variants.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
+        before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
+        for place, supposed in enumerate(inputs):
+            known = MatchedLast(*supposed.make(), self.threads)
+            for done, each in enumerate(some, 1):
+                progress(kind, place * len(some) + done, len(inputs) * len(some))
+                for name, value in self._numbers(known, each):
+                    if (each.name, each.changes, name, value) not in before:
+                        told = supposed.name, supposed.text
+                        self._take(
+                            Candidate(kind, each.name, each.changes, name, value, input=told)
+                        )
+
+    def _take(self, candidate: Candidate) -> None:
+        self.all.append(candidate)
+        if self.wanted.prints(candidate.value):
+            self.found.append(candidate)
+
+    def orders_of_ties(self, rules: list[Protocol]) -> None:
+        """Look whether another order of equal scores prints the number, under the named rules whose
+        own number is near.
+        """
+        near = {
+            each.rules
+            for each in self.all
+            if (len(self.detections) <= FEW or abs(each.value - self.wanted.value) <= NEAR)
+            and not self.wanted.prints(each.value)
+        }
+        for each in rules:
+            if each.name not in near or each.ranking.of != "class":
+                continue
+            try:
+                result = self.known.result(each)
+                bounds = ties(result.matches, result.scores, orders=1, threads=self.threads)
+            except DetmapError:  # the bounds know the rules of benchmarks only
+                continue
+            for name, value in self._numbers(self.known, each):
+                if name not in bounds or self.wanted.prints(value):
+                    continue
+                low, high = bounds[name].low, bounds[name].high
+                half = self.wanted.width / 2
+                if low - half <= self.wanted.value <= high + half:
+                    self.found.append(
+                        Candidate("tie order", each.name, (), name, value, (low, high))
+                    )
+
+    def closest(self, rules: list[Protocol], n: int) -> list[Protocol]:
+        """The n rules whose number is closest."""
+        distance = {each.name: float("inf") for each in rules}
+        for each in self.all:
+            if each.rules in distance and each.kind == KINDS[0]:
+                off = abs(each.value - self.wanted.value)
+                distance[each.rules] = min(distance[each.rules], off)
+        return sorted(rules, key=lambda each: (distance[each.name], each.name))[:n]
+
+    def search(self) -> Search:
+        """All in order: of a kind what was tried first, and the truth's own benchmark before
+        others.
+        """
+        stock = choose_protocol(None, self.truth).name
+        plain = {each.rules for each in self.found if each.kind == KINDS[0]}
+        news = [each for each in self.found if each.kind in KINDS[:2] or each.rules not in plain]
+        inputs = list(dict.fromkeys(each.input for each in news))
+        found = sorted(
+            news,
+            key=lambda each: (
+                KINDS.index(each.kind),
+                inputs.index(each.input),
+                each.rules != stock,
+                each.rules,
+                each.changes,
+            ),
+        )
+        off = sorted(self.all, key=lambda each: abs(each.value - self.wanted.value))
+        nearest = [each for each in off if each.input is None][:NEAREST]
+        nearest += [each for each in off if each.input is not None][:NEAREST]
+        return Search(self.wanted, tuple(found), () if found else tuple(nearest), self._chances())
+
+    def _chances(self) -> dict[str, Chance]:
+        """How many numbers of each kind lie near by, and so how many would print it by chance."""
+        near = max(NEAR, 10 * self.wanted.width)
+        chances = {}
+        for kind in KINDS:
+            mine = [each for each in self.all if each.kind == kind]
+            beside = sum(abs(each.value - self.wanted.value) <= near for each in mine)
+            if mine:
+                chances[kind] = Chance(len(mine), beside * self.wanted.width / (2 * near))
+        return chances
+
+    def _numbers(self, known: MatchedLast, rules: Protocol) -> Iterator[tuple[str, float]]:
+        """The metrics that may be the printed one; none under rules that ask for more than there
+        is.
+        """
+        try:
+            result = known.result(rules)
+        except DetmapError:
+            return
+        first = True
+        self.metrics |= dict.fromkeys(result.metrics)
+        for name, value in result.metrics.items():
+            wanted = name == self.metric if self.metric else first or name in ("AP50", "AP75")
+            first = False
+            if wanted and value == value:
+                yield name, value
+
+
+class MatchedLast(MatchedOnce):
+    """As `MatchedOnce`, but only the last matches are kept: many rules come one after another."""
+
+    def matches(self, protocol: Protocol) -> Matches:
+        """The verdicts under a protocol."""
+        if matching_rules(protocol) not in self._matches:
+            self._matches.clear()
+        return super().matches(protocol)
+
+
+def described(candidate: Candidate) -> str:
+    """What is changed, in short."""
+    if candidate.bounds is not None:
+        low, high = (100 * value for value in candidate.bounds)
+        return f"orders of equal scores give {low:.4f} to {high:.4f}"
+    rules = [f"{key}={value}" for key, value in candidate.changes]
+    if candidate.input is None:
+        return "; ".join(rules)
+    name, text = candidate.input
+    return "; ".join((f"{name}: {text}", *rules))

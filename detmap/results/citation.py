@@ -1,0 +1,92 @@
+"""Words for a paper: a sentence, a caption, and whom to cite."""
+
+from __future__ import annotations
+
+from detmap.errors import counted
+from detmap.protocol import tools
+from detmap.results.receipt import Receipt
+from detmap.version import __version__
+
+BENCHMARKS = {
+    "coco": """@inproceedings{lin2014coco,
+  author    = {Lin, Tsung-Yi and Maire, Michael and Belongie, Serge and Hays, James and
+               Perona, Pietro and Ramanan, Deva and Doll{\\'a}r, Piotr and Zitnick, C. Lawrence},
+  title     = {Microsoft {COCO}: Common Objects in Context},
+  booktitle = {European Conference on Computer Vision (ECCV)},
+  year      = {2014}
+}""",
+    "voc": """@article{everingham2010voc,
+  author  = {Everingham, Mark and Van Gool, Luc and Williams, Christopher K. I. and Winn, John and
+             Zisserman, Andrew},
+  title   = {The {PASCAL} Visual Object Classes ({VOC}) Challenge},
+  journal = {International Journal of Computer Vision},
+  volume  = {88},
+  number  = {2},
+  pages   = {303--338},
+  year    = {2010}
+}""",
+    "lvis": """@inproceedings{gupta2019lvis,
+  author    = {Gupta, Agrim and Doll{\\'a}r, Piotr and Girshick, Ross},
+  title     = {{LVIS}: A Dataset for Large Vocabulary Instance Segmentation},
+  booktitle = {IEEE Conference on Computer Vision and Pattern Recognition (CVPR)},
+  year      = {2019}
+}""",
+}
+"""Whom to cite for the rules of a protocol, by a word in its name."""
+
+TOOL = """@misc{{{name},
+  title        = {{{{{name}}}: {summary}}},
+  howpublished = {{{source}}}
+}}"""
+"""Whom to cite for the rules of a tool: the code that its protocol restates."""
+
+DETMAP = """@software{{detmap,
+  author  = {{{{The detmap contributors}}}},
+  title   = {{detmap: benchmark evaluation for object detectors, exact and fast}},
+  version = {{{version}}}
+}}"""
+
+
+def sentence(receipt: Receipt) -> str:
+    """What was measured, in one sentence."""
+    name, value = _headline(receipt)
+    counts, rules = receipt.content["counts"], receipt.protocol
+    under = rules.title if rules.changes else rules.name
+    shown = "undefined" if value is None else f"{100 * value:.2f}"
+    images, objects, classes = (
+        counted(counts[key], noun)
+        for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
+    )
+    return (
+        f"{name} is {shown} on {images} with {objects} of {classes}, under the protocol {under}, "
+        f"as computed by detmap {_version(receipt)}."
+    )
+
+
+def caption(receipt: Receipt) -> str:
+    """A table's caption, with the short signature."""
+    rules = receipt.protocol
+    told = rules.title if rules.changes else rules.summary
+    return f"{told}. detmap, {receipt.content['short']}."
+
+
+def bibtex(receipt: Receipt) -> list[str]:
+    """The references of the benchmark or tool, where it is known, and of detmap."""
+    texts = [text for word, text in BENCHMARKS.items() if word in receipt.protocol.name]
+    rules = receipt.protocol
+    if rules.name in tools():
+        told = rules.as_dict()
+        texts.append(TOOL.format(**{key: told[key] for key in ("name", "summary", "source")}))
+    return [*texts, DETMAP.format(version=_version(receipt))]
+
+
+def _version(receipt: Receipt) -> str:
+    return str(receipt.content["environment"].get("detmap", __version__))
+
+
+def _headline(receipt: Receipt) -> tuple[str, float | None]:
+    """The first metric that the protocol names, and its value."""
+    metrics = receipt.content["metrics"]
+    first = receipt.protocol.metrics[0]
+    name = first if first in metrics else next(iter(metrics), "")
+    return name, metrics.get(name)

@@ -1,0 +1,318 @@
+"""Receipts: a result with everything that is needed to check it later.
+
+A receipt is JSON of one spelling, keys in order, all digits: runs that agree give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from detmap import protocol as protocols
+from detmap.base.open_files import opened, shown
+from detmap.errors import DataError, ProtocolError
+from detmap.output.cell_text import or_none
+from detmap.protocol import Protocol
+from detmap.results.result import Result
+from detmap.results.signature import environment, signature
+from detmap.version import __version__
+
+PIECE = 1 << 20  # bytes
+FORMAT = 1
+MOST_BYTES = 1 << 26
+"""Of a receipt that is read."""
+MOST_MEMBERS = 10_000
+"""Files of a folder up to which each has a digest of its own, of these digits."""
+MEMBER_DIGITS = 16
+MOST_NUMBER = 10**18
+READ = (".json", ".jsonl", ".gz", ".xml", ".txt", ".csv", ".yaml", ".yml", ".parquet", ".toml")
+"""Files of a folder that make a number; pictures do not."""
+
+WHOLE = {
+    "receipt": int,
+    "signature": str,
+    "short": str,
+    "command": list,
+    "inputs": dict,
+    "options": dict,
+    "protocol": dict,
+    "changes": list,
+    "stock": bool,
+    "data": str,
+    "metrics": dict,
+    "counts": dict,
+    "per_class": str,
+    "notes": list,
+    "environment": dict,
+}
+
+
+LATER: Mapping[str, Any] = {"contents": {}}
+"""Parts that the first receipts do not have, and what stands for them."""
+ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
+OF_INPUT = ("name", "files", "bytes", "sha256", "members")
+"""What there are inputs for, and what is told of one."""
+
+
+def _is_input(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    members = value.get("members", {})
+    return (
+        {str} == {type(value.get(key)) for key in ("name", "sha256")}
+        and isinstance(members, dict)
+        and all(isinstance(each, str) for each in members.values())
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= MOST_NUMBER
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+PARTS: Mapping[str, Callable[[Any], bool]] = {
+    "command": lambda value: isinstance(value, str),
+    "inputs": lambda value: _is_input(value),
+    "options": lambda value: value is None or isinstance(value, str) or _is_texts(value),
+    "metrics": lambda value: value is None or _is_number(value),
+    "counts": lambda value: type(value) is int and _is_number(value),
+    "environment": lambda value: isinstance(value, str),
+    "contents": lambda value: isinstance(value, str),
+    "changes": lambda value: _is_texts(value) and len(value) == 2,
+    "notes": lambda value: (
+        isinstance(value, list) and [type(each) for each in value] == [str, str, int]
+    ),
+}
+"""What each value of a part has to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a receipt says.
+
+    Parameters
+    ----------
+    content : the tree; its keys are those of `WHOLE`
+    protocol : the rules in it
+    """
+
+    content: Mapping[str, Any]
+    protocol: Protocol
+
+    def to_bytes(self) -> bytes:
+        """The file: JSON with keys in order and a line break at the end."""
+        text = json.dumps(self.content, sort_keys=True, indent=1, allow_nan=False)
+        return (text + "\n").encode()
+
+
+def make(
+    result: Result,
+    contents: tuple[str, str],
+    inputs: Mapping[str, str | Path | None],
+    options: Mapping[str, Any],
+    command: Sequence[str],
+) -> Receipt:
+    """The receipt of a result.
+
+    Parameters
+    ----------
+    contents : digests of the content of truth and detections (`signature.content_digests`)
+    inputs : paths by their role; None for one that was not given
+    options : how they were read
+    command : the words
+    """
+    rules = result.protocol
+    content = {
+        "receipt": FORMAT,
+        "signature": result.signature,
+        "short": short(result.signature),
+        "command": list(command),
+        "inputs": {role: digest_of(path) for role, path in inputs.items() if path is not None},
+        "contents": dict(zip(("truth", "detections"), contents, strict=True)),
+        "options": dict(options),
+        "protocol": rules.as_dict(),
+        "changes": [list(change) for change in rules.changes],
+        "stock": rules.stock,
+        **numbers(result),
+        "notes": [[note.code, note.text, note.count] for note in result.notes],
+        "environment": environment(),
+    }
+    return Receipt(json.loads(json.dumps(content)), rules)
+
+
+def numbers(result: Result) -> dict[str, Any]:
+    """What is compared bit by bit: digest of the data, metrics, counts, digest of the classes."""
+    rows = [{key: or_none(value) for key, value in row.items()} for row in result.classes()]
+    table = json.dumps(rows, sort_keys=True, allow_nan=False)
+    return {
+        "data": result.overview.digest,
+        "metrics": {name: or_none(value) for name, value in result.metrics.items()},
+        "counts": {name: value for name, value in result.counts().items() if name != "iou"},
+        "per_class": hashlib.sha256(table.encode()).hexdigest(),
+    }
+
+
+def parse(data: bytes, where: str) -> Receipt:
+    """A receipt from its file.
+
+    Raises
+    ------
+    DataError : it is none, or of a later format; the message names the part
+    """
+    fix = "give a file that `detmap eval --receipt` wrote"
+    try:
+        content = json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise DataError(where, f"no JSON: {str(error)[:80]}", fix) from None
+    if not isinstance(content, dict) or "receipt" not in content:
+        raise DataError(where, "no receipt", fix)
+    if content["receipt"] != FORMAT:
+        what = f"format {content['receipt']!r:.20}"
+        raise DataError(f"{where}: receipt", what, f"this detmap reads format {FORMAT}")
+    content = {**LATER, **content}
+    for name, kind in {**WHOLE, **{name: type(value) for name, value in LATER.items()}}.items():
+        if type(content.get(name)) is not kind:
+            what = "missing" if name not in content else "malformed"
+            raise DataError(f"{where}: {name}", what, fix)
+    for name, is_good in PARTS.items():
+        values = content[name].values() if isinstance(content[name], dict) else content[name]
+        if not all(map(is_good, values)):
+            raise DataError(f"{where}: {name}", "malformed", fix)
+    lacking = [name for name in ("images", "objects", "classes") if name not in content["counts"]]
+    if lacking:
+        raise DataError(f"{where}: counts", f"no {', '.join(lacking)}", fix)
+    try:
+        rules = protocols.from_dict(content["protocol"], where=f"{where}: protocol")
+        rules = protocols.as_told(
+            rules, [tuple(change) for change in content["changes"]], content["stock"]
+        )
+    except ProtocolError:
+        raise
+    except Exception as error:  # a forged tree fails in many ways
+        raise DataError(f"{where}: protocol", str(error)[:100], fix) from None
+    return Receipt(content, rules)
+
+
+def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
+    """What a receipt says in two ways, so that it was changed after it was written: the part, what
+    it says, and what follows from its other parts; and parts that no receipt has.
+    """
+    content, rules = receipt.content, receipt.protocol
+    version = content["environment"].get("detmap", "absent")
+    whole = signature(rules, content["data"]).removesuffix(__version__) + version
+    said, follows = content["signature"].split("|"), whole.split("|")
+    parts = {"protocol": "", "state": "", "proto": "proto:", "data": "data:"}
+    parts |= {"environment.detmap": "detmap:"}
+    if len(said) == len(follows) == len(parts):
+        found = [
+            (name, x.removeprefix(begin), y.removeprefix(begin))
+            for (name, begin), x, y in zip(parts.items(), follows, said, strict=True)
+        ]
+    else:
+        found = [("signature", content["signature"], whole)]
+    if len(said) >= len(parts):
+        found.append(("short", content["short"], short(content["signature"])))
+    changes = [list(each) for each in rules.changes]
+    found.append(("changes", str(content["changes"]), str(changes)))
+    if rules.stock and version == __version__:  # others may have said it in other words
+        shipped, changed = protocols.load(rules.name), {key for key, _ in rules.changes}
+        for key in {"summary", "source"} - changed if shipped.version == rules.version else ():
+            found.append((f"protocol.{key}", getattr(rules, key), getattr(shipped, key)))
+    known = {"": {*WHOLE, *LATER}, "inputs": set(ROLES)}
+    known |= {f"inputs.{role}": set(OF_INPUT) for role in content["inputs"]}
+    trees = {"": content, "inputs": content["inputs"]}
+    trees |= {f"inputs.{role}": tree for role, tree in content["inputs"].items()}
+    extra = [f"{at}.{key}".lstrip(".") for at in trees for key in trees[at].keys() - known[at]]
+    found += [(name, "there", "no part of a receipt") for name in extra]
+    return sorted(each for each in found if each[1] != each[2])
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def digest_of(path: str | Path) -> dict[str, Any]:
+    """Name, size and SHA-256 of a file; of a folder, over the files in it that can make a number,
+    and the first digits of each by its place in the folder, up to `MOST_MEMBERS`.
+
+    Raises
+    ------
+    DataError : it cannot be read
+    """
+    place = Path(path)
+    if not place.is_dir():
+        digest, size = _sha256(place)
+        return {"name": place.name, "files": 1, "bytes": size, "sha256": digest.hexdigest()}
+    hashed, total, members = hashlib.sha256(), 0, {}
+    for name, file in sorted(_files(place)):
+        own, size = _sha256(file)
+        total += size
+        hashed.update(name.encode("utf-8", "surrogateescape") + b"\0" + own.digest())
+        members[shown(name)] = own.hexdigest()[:MEMBER_DIGITS]
+    return {
+        "name": place.resolve().name,
+        "files": len(members),
+        "bytes": total,
+        "sha256": hashed.hexdigest(),
+        **({"members": members} if len(members) <= MOST_MEMBERS else {}),
+    }
+
+
+def _sha256(file: Path) -> tuple[Any, int]:
+    """The digest of a file, and its size; a piece of it is held at a time."""
+    hashed = hashlib.sha256()
+    with opened(file) as stream:
+        for at in range(0, stream.size, PIECE):
+            hashed.update(stream.read(at, PIECE))
+        return hashed, stream.size
+
+
+def _files(place: Path) -> Iterator[tuple[str, Path]]:
+    """The files of a folder that can make a number, and their places in it; links are followed, to
+    each folder once.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
+
+    seen = {str(each) for each in place.resolve().parents}  # a link to these leads out
+    for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        for each in sorted(inner):
+            real = os.path.realpath(os.path.join(folder, each))
+            if real in seen:
+                inner.remove(each)
+            seen.add(real)
+        for name in names:
+            file = Path(folder, name)
+            if file.suffix.lower() in READ:
+                yield file.relative_to(place).as_posix(), file
+
+
+def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
+    """Whether a file or folder is the one of a digest; large ones of other sizes are not read."""
+    place = Path(path)
+    files = [file for _, file in _files(place)] if place.is_dir() else [place]
+    sizes = sum(file.stat().st_size for file in files)
+    if (len(files), sizes) != (known.get("files"), known.get("bytes")):
+        return False
+    return bool(digest_of(path)["sha256"] == known["sha256"])
+
+
+def short(signature: str) -> str:
+    """A signature for a caption: protocol and version, what was changed, and both digests' first
+    digits.
+    """
+    name, state, *rest = signature.split("|")
+    parts = dict(part.split(":", 1) for part in rest if ":" in part)
+    state = "" if state == "stock" else f" ({state})"
+    digests = "/".join(parts.get(key, "")[:6] for key in ("proto", "data"))
+    return f"{name}{state} {digests}"

@@ -1,0 +1,62 @@
+"""A result's numbers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detmap.errors import counted
+from detmap.output.table import Cell, Table
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
+
+
+def metric_table(
+    protocol: Protocol, rows: Sequence[MetricRow], values: Mapping[str, float]
+) -> Table:
+    """A row a metric, and where it is read."""
+    cells = tuple(
+        (
+            row.name,
+            overlaps(protocol, row),
+            row.group or row.subset,
+            row.max_dets if row.max_dets < NO_LIMIT else "all",
+            values[row.name],
+        )
+        for row in rows
+    )
+    header = ("metric", "IoU", "area", "max dets", "value")
+    return Table(protocol.title, header, cells, name="metrics")
+
+
+def overlaps(protocol: Protocol, row: MetricRow) -> str:
+    """The IoU thresholds of a metric: one, or the ends of those that it is a mean over."""
+    thresholds = protocol.thresholds() if row.iou is None else [row.iou]
+    if len(thresholds) == 1:
+        return f"{thresholds[0]:.2f}"
+    return f"{thresholds[0]:.2f}:{thresholds[-1]:.2f}"
+
+
+def integrator_table(by_rule: Mapping[str, Mapping[str, float]]) -> Table:
+    """A row an integrator."""
+    header = ("integrator", *next(iter(by_rule.values())))
+    cells: list[tuple[Cell, ...]] = [(rule, *row.values()) for rule, row in by_rule.items()]
+    return Table("integrators", header, tuple(cells), name="integrators")
+
+
+def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A row a class."""
+    header = ("class", *(key for key in rows[0] if key != "name")) if rows else ("class",)
+    cells: list[tuple[Cell, ...]] = [tuple(row.values()) for row in rows]
+    return Table("classes", header, tuple(cells), name="classes")
+
+
+def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
+    """What is counted in all, in two lines."""
+    things = (
+        counted(counts[f"{each}s"], each, sep="") for each in ("image", "object", "detection")
+    )
+    return (
+        ", ".join(things),
+        "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(counts),
+    )

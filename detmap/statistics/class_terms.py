@@ -1,0 +1,120 @@
+"""What is read of each class, and how metrics and the per-class table are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves import aggregation
+from detmap.curves import counts as counting
+from detmap.errors import ProtocolError, few
+from detmap.kernels import curves as curve_kernels
+from detmap.kernels.resampling.replicates import Readings
+from detmap.matching.matches import Matches
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import MetricRow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The metrics of a result and the numbers of a class, in terms of S readings.
+
+    Parameters
+    ----------
+    matches : what is read
+    ranked, image : its rows, or those of a swapped detector
+    metrics : rows averaged over classes; classes : rows that are given for each class
+    readings : the S numbers of a class; of_metric, of_class : which of them each row is made of
+    members : a row a metric, (K,) bool, the classes that it averages
+    positives : (K, A) float64, what recall is over; of the objects, counts (G, A) are that
+    n_images : (K,) float64, images with an object of the class
+    """
+
+    matches: Matches
+    ranked: curve_kernels.Ranked
+    image: NDArray[np.int32]
+    metrics: tuple[MetricRow, ...]
+    classes: tuple[MetricRow, ...]
+    readings: Readings
+    of_metric: tuple[int, ...]
+    of_class: tuple[int, ...]
+    members: NDArray[np.bool_]
+    positives: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    n_images: NDArray[np.float64]
+
+    @property
+    def protocol(self) -> Protocol:
+        """The rules."""
+        return self.matches.protocol
+
+    def has_objects(self) -> NDArray[np.bool_]:
+        """(Q, K) the classes with an object in the area of each metric, of those it averages."""
+        areas = self.readings.area[list(self.of_metric)]
+        return (self.positives[:, areas].T > 0) & self.members
+
+    def averaged(self) -> NDArray[np.bool_]:
+        """(Q, K) the classes that enter the mean, by the protocol's rule for the others."""
+        return self.has_objects() if self.protocol.mean.undefined == "skip" else self.members
+
+    def shares(self) -> NDArray[np.float64]:
+        """(Q, K) the weight of each class in a mean."""
+        weight = np.where(self.averaged(), 1.0, 0.0)
+        if self.protocol.mean.weights == "images":
+            weight = weight * self.n_images
+        total = weight.sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = np.where(total > 0, weight / np.maximum(total, 1e-300), 0.0)
+        return shares
+
+
+INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
+"""What `detmap.kernels.resampling.influence` and `detmap.kernels.resampling.replicates` know."""
+
+
+def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
+    """Gather what the rows of metrics and of the per-class table read."""
+    protocol = matches.protocol
+    protocol.require_stock("an interval")
+    strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
+    if protocol.ap.integrator not in INTEGRATORS:
+        strange.append(f"ap.integrator {protocol.ap.integrator!r}")
+    if strange:  # one that came later would get the influence of another
+        what = f"nobody has worked out the influence on {few(strange)}"
+        raise ProtocolError(f"protocol {protocol.name}", what, "see docs/CONTRIBUTING.md")
+    distinct: dict[tuple[int, int, int], int] = {}
+
+    def place(row: MetricRow) -> int:
+        everything = (1 << len(protocol.thresholds())) - 1
+        word = everything if row.iou is None else 1 << protocol.threshold(row.iou, where=row.name)
+        limit = row.max_dets if row.kind == "AR" else -1
+        return distinct.setdefault((protocol.subset(row.subset), word, limit), len(distinct))
+
+    of_metric, of_class = (tuple(map(place, rows)) for rows in (metrics, classes))
+    area, words, limits = (list(column) for column in zip(*distinct, strict=True))
+    n_classes = len(matches.categories)
+    members = np.ones((len(metrics), n_classes), dtype=bool)
+    for q, row in enumerate(metrics):
+        if row.group:
+            members[q] = False
+            members[q, aggregation.classes_of(row.group, protocol, matches.categories)] = True
+    every = protocol.ap.recall_over != "counted"
+    counts = np.ones(matches.counted.shape) if every else matches.counted.astype(np.float64)
+    total = np.zeros((len(counts) + 1, counts.shape[1]))
+    np.cumsum(counts, axis=0, out=total[1:])
+    return Plan(
+        matches,
+        curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank),
+        matches.image,
+        tuple(metrics),
+        tuple(classes),
+        Readings(np.array(area), np.array(words, np.uint64), np.array(limits)),
+        of_metric,
+        of_class,
+        members,
+        total[matches.obj_off[1:]] - total[matches.obj_off[:-1]],
+        counts,
+        counting.n_images(matches).astype(np.float64),
+    )

@@ -1,0 +1,190 @@
+"""Differences of detectors on the same images: their standard errors from the differences of
+influence, their bias from shared replicates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves import aggregation
+from detmap.curves.scores import Scores
+from detmap.matching.matches import Matches
+from detmap.statistics import replicates as drawing
+from detmap.statistics import support
+from detmap.statistics.class_terms import Plan, plan
+from detmap.statistics.influence import Mixer, each_class, variance
+from detmap.statistics.intervals import spread
+from detmap.statistics.sampling_units import Units
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """m detectors on the same units, and the differences of their P pairs, later less earlier.
+
+    Parameters
+    ----------
+    plans : of the detectors; units : what is drawn
+    pairs : (first, second) positions of detectors
+    values : (m, Q) the metrics; class_values : (m, C, K)
+    moved : (m, Q, U) influence on the metrics, with the leverage correction
+    se, bias : (P, Q); class_se, class_bias : (P, C, K)
+    draws : (B, P, Q) the differences in the replicates; class_draws : (B, P, C, K)
+    why_not : (Q,) why the differences of a metric have no interval, "" for none; class_why_not :
+        (C, K)
+    """
+
+    plans: list[Plan]
+    units: Units
+    pairs: list[tuple[int, int]]
+    values: NDArray[np.float64]
+    class_values: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    se: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    class_se: NDArray[np.float64]
+    class_bias: NDArray[np.float64]
+    draws: NDArray[np.float64]
+    class_draws: NDArray[np.float64]
+    why_not: list[str]
+    class_why_not: list[list[str]]
+
+
+def pair_up(
+    results: Sequence[tuple[Matches, Scores]],
+    units: Units,
+    n: int,
+    seed: int,
+    *,
+    threads: int | None = None,
+    progress: drawing.Progress = drawing.silent,
+) -> Paired:
+    """Measure all detectors and all pairs of them.
+
+    Parameters
+    ----------
+    results : of the same images and protocol
+    units : what is drawn; n, seed : the replicates
+    """
+    protocol = results[0][0].protocol
+    rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
+    plans = [plan(matches, rows, of_class) for matches, _ in results]
+    pairs = list(combinations(range(len(plans)), 2))
+    values = np.array(
+        [
+            [aggregation.mean(scores, row, protocol, matches.categories) for row in rows]
+            for matches, scores in results
+        ]
+    )
+    class_values = np.array(
+        [
+            [aggregation.per_class(scores, row, protocol) for row in of_class]
+            for _, scores in results
+        ]
+    )
+    moved, class_se, n_units = _influence(plans, units, pairs, threads)
+    se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
+    of_all = len(plans)
+    sampled = [
+        drawing.replicates(
+            each,
+            units,
+            n,
+            seed,
+            threads=threads,
+            progress=lambda done, of, i=i: progress(i * of + done, of_all * of),  # type: ignore[misc]
+        )
+        for i, each in enumerate(plans)
+    ]
+    draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
+    class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
+    if protocol.ap.integrator == "eleven_point":
+        for q, row in enumerate(rows):
+            if row.kind == "AP":
+                se[:, q] = _spreads(draws[:, :, q])
+        for c, row in enumerate(of_class):
+            if row.kind == "AP":
+                flat = class_draws[:, :, c].reshape(n, -1)
+                class_se[:, c] = _spreads(flat).reshape(class_se[:, c].shape)
+    why_not = [_why_not(plans[0], q, n_units, units) for q in range(len(rows))]
+    for q, why in enumerate(why_not):
+        if why:  # the replicates see that other samples have other classes
+            se[:, q] = _spreads(draws[:, :, q])
+    class_why_not = [
+        [support.of_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
+    ]
+    for c, s in enumerate(plans[0].of_class):
+        alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
+        class_se[:, c, alone] = np.nan  # one unit says nothing of the others
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    return Paired(
+        plans,
+        units,
+        pairs,
+        values,
+        class_values,
+        moved,
+        se,
+        _mean(draws) - (values[second] - values[first]),
+        class_se,
+        _mean(class_draws) - (class_values[second] - class_values[first]),
+        draws,
+        class_draws,
+        why_not,
+        class_why_not,
+    )
+
+
+def _why_not(first: Plan, q: int, n_units: NDArray[np.int64], units: Units) -> str:
+    """Why the differences of a metric have no interval."""
+    here = n_units[first.of_metric[q]]
+    alone = np.flatnonzero(first.has_objects()[q])
+    if len(alone) == 1 and first.protocol.mean.undefined == "skip":
+        return support.of_class(int(here[alone[0]]), units)
+    return support.of_mean(first.shares()[q], here, units)
+
+
+def _influence(
+    plans: list[Plan], units: Units, pairs: list[tuple[int, int]], threads: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """(m, Q, U) influence on metrics, (P, C, K) standard errors of the differences of classes, and
+    (S, K) units with an object to find.
+    """
+    first = plans[0]
+    n_metrics, n_classes = len(first.metrics), len(first.positives)
+    uncorrected, moved = np.zeros((2, len(plans), n_metrics, units.n))
+    class_se = np.full((len(pairs), len(first.of_class), n_classes), np.nan)
+    n_units = np.zeros((len(first.readings.area), n_classes), np.int64)
+    mixers = [Mixer(each) for each in plans]
+    streams = zip(*(each_class(each, units, threads) for each in plans), strict=True)
+    for k, each in enumerate(streams):
+        for i, mixer in enumerate(mixers):
+            mixer.add(k, each[i], uncorrected[i], moved[i])
+        n_units[:, k] = each[0].n_units
+        fixed = [one.corrected for one in each]
+        for p, (a, b) in enumerate(pairs):
+            for c, s in enumerate(first.of_class):
+                if first.positives[k, first.readings.area[s]] > 0:
+                    class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
+    for i, mixer in enumerate(mixers):
+        mixer.finish(uncorrected[i], moved[i])
+    return moved, class_se, n_units
+
+
+def _spreads(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m,) standard deviations of (B, m) differences, undefined ones left out."""
+    return np.array([spread(column[~np.isnan(column)]) for column in draws.T])
+
+
+def _mean(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the replicates, one after the other; undefined ones are left out."""
+    defined = ~np.isnan(draws)
+    total = np.cumsum(np.where(defined, draws, 0.0), axis=0)[-1]
+    count = defined.sum(axis=0)
+    mean: NDArray[np.float64] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return mean

@@ -1,0 +1,237 @@
+"""Numbers of any kind with what they are in replicates: their intervals, and the difference of two
+detectors from the same draws.
+
+A number whose influence function is known has its standard error from it, any other from the
+replicates; the bias is always from the replicates, the interval as everywhere else
+(`detmap.statistics.intervals`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.parallel import in_order
+from detmap.curves import aggregation
+from detmap.curves import scores as curves
+from detmap.matching.matches import Matches
+from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
+from detmap.statistics import replicates as drawing
+from detmap.statistics import support
+from detmap.statistics.class_terms import plan
+from detmap.statistics.comparison import LEAST_UNITS
+from detmap.statistics.influence import influence, variance
+from detmap.statistics.intervals import Interval, Maker, logit_interval, spread
+from detmap.statistics.multiple_comparisons import holm
+from detmap.statistics.quantiles import normal, student, two_sided
+from detmap.statistics.sampling_units import Units
+
+Floats = NDArray[np.float64]
+LEVEL = 0.95
+FEW = 20  # units of a share, below which its standard error stands alone
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Q numbers, and what they are in B replicates.
+
+    Parameters
+    ----------
+    values : (Q,)
+    draws : (B, Q), NaN where a replicate has nothing to take a number of
+    units : what was drawn
+    intervals : one a number
+    moved : (Q, U) influence of each unit, with the leverage correction; None where it is not known
+    rare : (Q,) why a difference of the number has no interval, though it has one itself; "" for
+        nothing; empty where that holds of all
+    """
+
+    values: Floats
+    draws: Floats
+    units: Units
+    intervals: tuple[Interval, ...]
+    moved: Floats | None = None
+    rare: tuple[str, ...] = ()
+
+    def some(self, places: Sequence[int]) -> Sampled:
+        """Some of the numbers."""
+        at = np.array(places, dtype=np.int64)
+        moved = None if self.moved is None else self.moved[at]
+        intervals = tuple(self.intervals[q] for q in places)
+        rare = tuple(self.rare[q] for q in places) if self.rare else ()
+        return Sampled(self.values[at], self.draws[:, at], self.units, intervals, moved, rare)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A number of B less that of A, on the same units; NaN where there is none.
+
+    Parameters
+    ----------
+    value, se, low, high : as of `Interval`
+    p : of no difference, two-sided; adjusted where many were asked together
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Numbers that are functions of sums over images.
+
+    Parameters
+    ----------
+    values : (Q,) as they are
+    of : (I, L) weights of the images to (Q, L), what the numbers are then
+    n_units : (Q,) units that each is about
+    """
+
+    values: Floats
+    of: Callable[[Floats], Floats]
+    n_units: NDArray[np.int64]
+
+
+def of_ap(
+    matches: Matches, units: Units, n: int, seed: int, *, threads: int | None = None
+) -> Sampled:
+    """AP of matches, the mean over classes and thresholds of the main subset: one number."""
+    protocol = matches.protocol
+    row = MetricRow("AP", "AP", None, protocol.axes().main, "", NO_LIMIT)
+    planned = plan(matches, (row,), ())
+    moved = influence(planned, units, threads)
+    sample = drawing.replicates(planned, units, n, seed, threads=threads)
+    scores = curves.scores(matches, threads=threads)
+    value = aggregation.mean(scores, row, protocol, matches.categories)
+    interval = Maker(planned, moved, sample, units, LEVEL, "influence").of_metric(0, value)
+    by_draws = protocol.ap.integrator == "eleven_point"
+    known = None if by_draws else moved.corrected
+    rare = support.of_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
+    return Sampled(np.array([value]), sample.metrics, units, (interval,), known, (rare,))
+
+
+def of_parts(
+    parts: Sequence[Part], units: Units, n: int, seed: int, *, threads: int | None = None
+) -> list[Sampled]:
+    """Fractions, drawn together."""
+    draws = [np.empty((n, len(part.values))) for part in parts]
+
+    def of_batch(first: int) -> None:
+        weights = drawing.lanes_of(units, seed, first)
+        kept = min(drawing.LANES, n - first)
+        for part, into in zip(parts, draws, strict=True):
+            into[first : first + kept] = part.of(weights)[:, :kept].T
+
+    for _ in in_order(of_batch, range(0, n, drawing.LANES), threads):
+        pass
+    return [
+        Sampled(
+            part.values,
+            sampled,
+            units,
+            tuple(
+                fraction(float(value), column, int(m), units)
+                for value, column, m in zip(part.values, sampled.T, part.n_units, strict=True)
+            ),
+        )
+        for part, sampled in zip(parts, draws, strict=True)
+    ]
+
+
+def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interval:
+    """The interval of a fraction that is on some of the units; the logit scale, as of AP."""
+    nan = math.nan
+    if math.isnan(value):
+        return Interval(value, nan, nan, nan, nan, LEVEL, "nothing to take it of")
+    known = draws[~np.isnan(draws)]
+    lost = len(draws) - len(known)
+    se = spread(known)
+    bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else nan
+    why = ""
+    if lost > support.MOST_LOST * len(draws):
+        why = f"undefined in {lost} of {len(draws)} replicates"
+    elif n_units < FEW:
+        why = f"on {n_units} {units.noun}, fewer than {FEW}"
+    if why:
+        return Interval(value, se, nan, nan, bias, LEVEL, why)
+    if value in (0.0, 1.0):
+        edge = ((1 - LEVEL) / 2) ** (1 / n_units)
+        low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
+        return Interval(value, se, low, high, bias, LEVEL)
+    if not se > 0:
+        why = f"all {units.noun} say the same: the standard error is 0"
+        return Interval(value, se, nan, nan, bias, LEVEL, why)
+    low, high = logit_interval(value, se, bias, student((1 + LEVEL) / 2, float(n_units - 1)))
+    return Interval(value, se, low, high, bias, LEVEL)
+
+
+def less(after: Sampled, before: Sampled) -> Sampled:
+    """Each number of `after` less that of `before` in the same replicates, with the interval of a
+    difference.
+    """
+    values, draws = after.values - before.values, after.draws - before.draws
+    moved = None
+    if after.moved is not None and before.moved is not None:
+        moved = after.moved - before.moved
+    rare = after.rare or before.rare
+    intervals = []
+    for q, value in enumerate(values.tolist()):
+        known = draws[:, q][~np.isnan(draws[:, q])]
+        se = spread(known) if moved is None else math.sqrt(variance(moved[q]))
+        bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else math.nan
+        lost = rare[q] if rare else ""
+        why = lost or after.intervals[q].why_not or before.intervals[q].why_not
+        if lost:  # the replicates see that other samples have other classes
+            se = spread(known)
+        if why and (value != 0 or se != 0):
+            intervals.append(Interval(value, se, math.nan, math.nan, bias, LEVEL, why))
+            continue
+        half = normal((1 + LEVEL) / 2) * se
+        intervals.append(Interval(value, se, value - bias - half, value - bias + half, bias, LEVEL))
+    return Sampled(values, draws, after.units, tuple(intervals), moved, rare)
+
+
+def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:
+    """B less A of each number, with its p-value.
+
+    Parameters
+    ----------
+    adjust : p-values for all of the numbers together, by Holm's rule
+    """
+    apart = less(after, before)
+    p = [_p(each, apart.units) for each in apart.intervals]
+    if adjust:
+        p = holm(p)
+    return [
+        Difference(each.value, each.se, each.low, each.high, value)
+        for each, value in zip(apart.intervals, p, strict=True)
+    ]
+
+
+def _p(apart: Interval, units: Units) -> float:
+    """As in a comparison of detectors: from z; none of too few units."""
+    if units.n >= LEAST_UNITS and apart.value == 0 and apart.se == 0:
+        return 1.0
+    if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
+        return math.nan
+    return two_sided(apart.value / apart.se)
+
+
+def joined(each: Sequence[Sampled]) -> Sampled:
+    """Numbers that were drawn alike as one."""
+    known = [one.moved for one in each if one.moved is not None]
+    return Sampled(
+        np.concatenate([one.values for one in each]),
+        np.concatenate([one.draws for one in each], axis=1),
+        each[0].units,
+        tuple(interval for one in each for interval in one.intervals),
+        np.concatenate(known) if len(known) == len(each) else None,
+        tuple(why for one in each for why in one.rare or ("",) * len(one.values)),
+    )

@@ -1,0 +1,112 @@
+"""What is drawn: images one by one, or groups of them that belong together (frames of a video,
+views of a scene, tiles of a picture).
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import open_files as opening
+from detmap.errors import DataError, few
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """The U units that the I images fall into, numbered in the order of their first image.
+
+    Parameters
+    ----------
+    of_image : (I,) int32
+    n : U
+    names : of the units: image ids or groups
+    digest : of the groups; "" where each image is a unit
+    """
+
+    of_image: NDArray[np.int32]
+    n: int
+    names: tuple[str, ...]
+    digest: str = ""
+
+    @property
+    def noun(self) -> str:
+        """What a unit is called."""
+        return "groups" if self.digest else "images"
+
+    def gathered(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(..., U) sums of (..., I) over the images of each unit, in their order."""
+        if not self.digest:
+            return values
+        flat = values.reshape(-1, values.shape[-1])
+        sums = [np.bincount(self.of_image, weights=row, minlength=self.n) for row in flat]
+        return np.array(sums, np.float64).reshape(*values.shape[:-1], self.n)
+
+
+def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None) -> Units:
+    """Each image by itself, or the groups of a mapping from image id to group, or of a CSV file
+    with a line ``image,group`` an image.
+
+    Raises
+    ------
+    DataError : an image without a group, or twice; groups of images that were not evaluated
+    """
+    if groups is None:
+        every = np.arange(len(image_ids), dtype=np.int32)
+        return Units(every, len(image_ids), tuple(map(str, image_ids.tolist())))
+    if not isinstance(groups, Mapping | str | Path):
+        what, fix = f"a {type(groups).__name__}", "give groups by image id, or the path of a file"
+        raise DataError("groups", what, fix)
+    where = "groups" if isinstance(groups, Mapping) else str(groups)
+    of_image = dict(groups) if isinstance(groups, Mapping) else _read(Path(groups))
+    names = {str(key): str(value) for key, value in of_image.items()}
+    ids = [str(each) for each in image_ids.tolist()]
+    missing = [each for each in ids if each not in names]
+    if missing:
+        raise DataError(
+            where,
+            f"no group for {len(missing)} of {len(ids)} images: {few(missing)}",
+            "give each evaluated image one line: its id or file stem, and its group",
+        )
+    number: dict[str, int] = {}
+    of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
+    digest = hashlib.sha256(of.astype("<i4").tobytes()).hexdigest()[:12]
+    return Units(of, len(number), tuple(number), digest)
+
+
+def _read(path: Path) -> dict[str, str]:
+    """The lines of a file: image, group; a first line that says so is passed over."""
+    try:
+        text = opening.read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(str(path), "is not text", "give a CSV file: image,group") from None
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
+    groups: dict[str, str] = {}
+    for number, row in enumerate(rows, start=1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or (
+            number == 1 and [cell.lower() for cell in cells] == ["image", "group"]
+        ):
+            continue
+        if len(cells) != 2 or not all(cells):
+            raise DataError(
+                f"{path}:{number}", f"{len(cells)} fields", "a line is image,group: two fields"
+            )
+        if groups.get(cells[0], cells[1]) != cells[1]:
+            raise DataError(
+                f"{path}:{number}",
+                f"image {cells[0]!r} is in two groups",
+                "give each image one group",
+            )
+        groups[cells[0]] = cells[1]
+    return groups

@@ -1,0 +1,1 @@
+"""Evaluation in parts: batch by batch, merged, or on a cluster."""

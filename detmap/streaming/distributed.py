@@ -1,0 +1,236 @@
+"""An evaluation whose data lie on many machines. The engine is Dask (``pip install
+'detmap-eval[dask]'``).
+
+Each shard is matched where it is read; its match rows are dealt out by class; the scores of a
+class are computed where its rows have come together. No machine holds all rows, and what comes
+back are scores per class.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import read_detections, read_truth_for
+from detmap.curves import scores as curves
+from detmap.curves.scores import Scores
+from detmap.errors import DataError, require
+from detmap.evaluate import prepare
+from detmap.matching.engine import match
+from detmap.matching.matches import Matches, Overview
+from detmap.protocol import Protocol
+from detmap.results.result import Result
+from detmap.results.signature import data_digest
+from detmap.tables import MAX_ROWS, Detections, Truth
+from detmap.tables.catalog import n_dropped
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Shard = tuple[str | Path, str | Path] | Callable[[], tuple[Truth, Detections]]
+
+
+def evaluate(
+    shards: Sequence[Shard],
+    protocol: Protocol | str = "coco-bbox",
+    client: Client | None = None,
+    *,
+    settings: dict[str, Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Result:
+    """Evaluate shards of a data set on a Dask cluster, with the bits of one process.
+
+    Parameters
+    ----------
+    shards : pairs of paths, of truth and of detections, as the workers see them; or functions
+        without arguments that read a shard's truth and detections. No image is in two shards, and
+        all have the same classes. Where the protocol ranks ties by input order, that is the order
+        of the shards, then of the rows in each.
+    protocol : a protocol, the name of one, or the path of a TOML file
+    client : of the cluster; when left out the current one, else processes on this machine for as
+        long as it takes
+    settings : keys of the protocol to change
+    progress : called with the number of shards that are matched and the number of all, as they
+        come; the cluster's dashboard shows each task
+
+    Returns
+    -------
+    Result without match rows: for `Result.curve` and `Result.integrators` match in parts and merge
+    them
+
+    Raises
+    ------
+    DataError : a shard cannot be read
+    MergeError : an image in two shards, or classes that differ
+    ProtocolError : an unknown protocol, key or value
+
+    Notes
+    -----
+    A worker that is lost costs the time of its shards: Dask reads and matches them anew elsewhere,
+    with the same bits. The memory of this process holds paths and scores, however many detections
+    there are.
+    """
+    if not shards:
+        raise DataError(
+            "shards", "none given", "give pairs of paths, or functions that read a shard"
+        )
+    as_completed = require("distributed", "dask").as_completed
+    rules = prepare(protocol, settings)
+    with _connected(client) as cluster:
+        n_groups = 2 * (sum(cluster.nthreads().values()) or 4)
+        parts = cluster.map(_match, list(shards), protocol=rules, pure=False, key="detmap-match")
+        heads = cluster.map(_head, parts, pure=False, key="detmap-head")
+        offsets = cluster.submit(_offsets, heads, pure=False, key=_named("offsets", heads))
+        dealt = cluster.map(
+            _deal,
+            parts,
+            range(len(parts)),
+            offsets=offsets,
+            n_groups=n_groups,
+            pure=False,
+            key="detmap-deal",
+        )
+        scored = []
+        for g in range(n_groups):
+            pieces = cluster.map(
+                operator.getitem, dealt, [g] * len(dealt), pure=False, key="detmap-piece"
+            )
+            scored.append(
+                cluster.submit(
+                    _score, pieces, group=(g, n_groups), pure=False, key=_named(f"score-{g}", heads)
+                )
+            )
+        joined = cluster.submit(_join, heads, scored, pure=False, key=_named("join", heads))
+        del parts, dealt, pieces  # so that the cluster forgets them as soon as it has used them
+        for done, head in enumerate(as_completed(heads), start=1):
+            if head.status == "error":
+                head.result()
+            if progress is not None:
+                progress(done, len(shards))
+        overview, scores = joined.result()
+    return Result(overview, scores)
+
+
+@contextmanager
+def _connected(client: Client | None) -> Iterator[Client]:
+    from distributed import Client, get_client
+
+    if client is None:
+        try:
+            client = get_client()
+        except ValueError:  # there is none
+            with Client() as own:
+                yield own
+            return
+    yield client
+
+
+def _named(task: str, heads: Sequence[Any]) -> str:
+    """A key of its own in each evaluation, which the dashboard shows by its first words."""
+    return f"detmap-{task}-{heads[0].key.rpartition('-')[0].removeprefix('detmap-head-')}"
+
+
+# --- what runs on the workers
+# --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Head:
+    """A shard without its rows: its images, how many of them show no object, the end of its
+    rows' positions.
+    """
+
+    images: Matches
+    n_images_without_objects: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """The scores of some classes, given by their positions, and what is told of their rows."""
+
+    classes: NDArray[np.int64]
+    scores: Scores
+    order: NDArray[np.uint64]
+    n_tied: int
+
+
+def _match(shard: Shard, *, protocol: Protocol) -> Matches:
+    if callable(shard):
+        truth, detections = shard()
+    else:
+        truth = read_truth_for(shard[0], protocol)
+        detections = read_detections(shard[1], truth)
+    return match(truth, detections, protocol, threads=1)
+
+
+def _head(part: Matches) -> _Head:
+    return _Head(
+        part.without_rows(), part.n_images_without_objects(), int(part.position.max(initial=-1)) + 1
+    )
+
+
+def _offsets(heads: Sequence[_Head]) -> list[int]:
+    """What to add to each shard's positions so that they follow those of the shards before,
+    where that counts.
+    """
+    if heads[0].images.protocol.ranking.ties == "image":
+        return [0] * len(heads)
+    ends = list(accumulate(head.end for head in heads))
+    if ends[-1] > MAX_ROWS:
+        raise DataError(
+            "shards",
+            f"{ends[-1]} detections",
+            f"a protocol with ties by input order ranks at most {MAX_ROWS}",
+        )
+    return [0, *ends[:-1]]
+
+
+def _deal(part: Matches, shard: int, *, offsets: Sequence[int], n_groups: int) -> list[Matches]:
+    """A shard's rows by group of classes."""
+    moved = replace(part, position=part.position + np.int32(offsets[shard]))
+    return [
+        moved.select_classes(_classes(len(part.categories), g, n_groups)) for g in range(n_groups)
+    ]
+
+
+def _classes(n_classes: int, g: int, n_groups: int) -> NDArray[np.int64]:
+    return np.arange(g, n_classes, n_groups)
+
+
+def _score(pieces: Sequence[Matches], *, group: tuple[int, int]) -> _Group:
+    whole = pieces[0].merge(*pieces[1:])
+    g, n_groups = group
+    classes = g + n_groups * np.arange(len(whole.categories))
+    return _Group(classes, curves.scores(whole, threads=1), whole.order_digest(), whole.n_tied())
+
+
+def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, Scores]:
+    images = heads[0].images.merge(*(head.images for head in heads[1:]))
+    order = np.concatenate([group.order for group in groups])
+    if len(order):
+        order = order[np.argsort(np.concatenate([group.classes for group in groups]))]
+    overview = Overview(
+        images.protocol,
+        images.categories,
+        images.n_images,
+        sum(head.n_images_without_objects for head in heads),
+        int(images.beyond.sum()),
+        sum(group.n_tied for group in groups),
+        int(images.unjudged.sum()),
+        data_digest(
+            images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)
+        ),
+        images.notes,
+    )
+    return overview, curves.join(
+        [group.scores for group in groups], [group.classes for group in groups]
+    )

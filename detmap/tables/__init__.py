@@ -1,0 +1,371 @@
+"""Columnar box tables: what the adapters produce and the matcher consumes.
+
+A table is a handful of flat arrays with one row a box, in the order of the file it came from. It
+is checked once, when it is made, and frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    NoReturn,
+    Protocol,
+    Self,
+    TypeVar,
+    get_args,
+    runtime_checkable,
+)
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import column_checks as checks
+from detmap.base.immutable import Immutable, keep
+from detmap.base.reprs import outlined
+from detmap.errors import DataError, few
+from detmap.tables.catalog import ABSENT as ABSENT
+from detmap.tables.catalog import FIXED as FIXED
+from detmap.tables.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
+from detmap.tables.catalog import Categories as Categories
+from detmap.tables.catalog import Images as Images
+from detmap.tables.catalog import Note as Note
+from detmap.tables.catalog import Scope as Scope
+from detmap.tables.catalog import fixes as fixes
+
+BoxFormat = Literal["xywh", "voc"]
+"""``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
+x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
+
+MAX_ROWS = checks.MAX_ROWS
+MAX_PIXEL = checks.MAX_PIXEL
+
+
+FLAGS = ("crowd", "difficult", "ignore", "unlabelled")
+"""Roles that formats have of their own: their readers bring them unasked."""
+
+Kind = TypeVar("Kind", bound=np.generic, covariant=True)
+
+
+class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
+    """Columns of a table by their name, in the order of the names; read only."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Mapping[str, NDArray[Kind]]) -> None:
+        self._columns = {name: columns[name] for name in sorted(columns)}
+
+    def __getitem__(self, name: str) -> NDArray[Kind]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Columns, (dict(self),)
+
+
+@runtime_checkable
+class Shapes(Protocol):
+    """What objects or detections have beside their boxes (masks, keypoints), row by row."""
+
+    @property
+    def area(self) -> NDArray[np.float64]:
+        """(n,) float64, square pixels: what subsets by area look at."""
+
+    def digest(self) -> NDArray[np.uint64]:
+        """(n,) uint64, a fingerprint of each row."""
+
+    def __len__(self) -> int:
+        """How many rows."""
+
+    def take(self, rows: NDArray[Any]) -> Self:
+        """Some of the rows."""
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth(Immutable):
+    """Ground truth of one split: G objects on I images in K classes, rows in file order.
+
+    Parameters
+    ----------
+    images, categories : what `image` and `label` point into
+    image, label : (G,) int32, positions in `images` and `categories`
+    boxes : (G, 4) float64 in `box_format`, pixels
+    roles : (G,) bool each, by name: "crowd" (COCO), "difficult" (VOC), "ignore" or any other that a
+        protocol gives a meaning; nobody has a role that is not there
+    attributes : (G,) float64 each, by name; "area" is always there: square pixels, the annotation's
+        own where it gives one
+    box_format : see `BoxFormat`
+    family : "coco" or "voc", the kind of files it came from
+    year : of a VOC tree, 0 where unknown
+    split : of a VOC tree, "" elsewhere
+    source : the path it was read from, for messages
+    notes : what the reader of the numbers should know about this truth
+    scope : which pairs of image and class are annotated; None where all are
+    shapes : G masks or keypoints; None where there are boxes alone
+    """
+
+    images: Images
+    categories: Categories
+    image: NDArray[np.int32]
+    label: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    roles: Mapping[str, NDArray[np.bool_]]
+    attributes: Mapping[str, NDArray[np.float64]]
+    box_format: BoxFormat
+    family: Literal["coco", "voc"]
+    year: int = 0
+    split: str = ""
+    source: str = "truth"
+    notes: tuple[Note, ...] = ()
+    scope: Scope | None = None
+    shapes: Shapes | None = None
+
+    def __post_init__(self) -> None:
+        n_rows = _check_rows(self)
+        roles = _named("Truth.roles", self.roles, np.bool_, n_rows)
+        attributes = _named("Truth.attributes", self.attributes, np.float64, n_rows)
+        if "area" not in attributes:
+            checks.refuse("Truth.attributes", "without area")
+        checks.no_nan("Truth.attributes['area']", attributes["area"])
+        scope = self.scope
+        if not isinstance(scope, Scope | None):
+            checks.refuse("Truth.scope", f"a {type(scope).__name__}")
+        if scope is not None and (
+            len(scope.off) != len(self.images) + 1
+            or scope.label.max(initial=-1) >= len(self.categories)
+        ):
+            checks.refuse("Truth.scope", "is of other images or classes")
+        keep(self, roles=roles, attributes=attributes)
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def role(self, name: str) -> NDArray[np.bool_]:
+        """(G,) bool, which objects have a role."""
+        return self.roles[name] if name in self.roles else np.zeros(len(self), dtype=bool)
+
+    @property
+    def area(self) -> NDArray[np.float64]:
+        """(G,) float64, square pixels."""
+        return self.attributes["area"]
+
+    @property
+    def crowd(self) -> NDArray[np.bool_]:
+        """(G,) bool, the flag of COCO for an area of many objects."""
+        return self.role("crowd")
+
+    @property
+    def difficult(self) -> NDArray[np.bool_]:
+        """(G,) bool, the flag of VOC for what need not be found."""
+        return self.role("difficult")
+
+    def take(self, rows: NDArray[Any]) -> Truth:
+        """Some of the objects, on the same images."""
+        return replace(
+            self,
+            image=self.image[rows],
+            label=self.label[rows],
+            boxes=self.boxes[rows],
+            roles=_taken(self.roles, rows),
+            attributes=_taken(self.attributes, rows),
+            shapes=None if self.shapes is None else self.shapes.take(rows),
+        )
+
+    def on(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Truth:
+        """The truth of some of the images.
+
+        Parameters
+        ----------
+        images : (n,) positions of images, ascending
+        rows : the objects on them, where they are known already
+        """
+        taken = self.take(_rows_on(self.image, images) if rows is None else rows)
+        return replace(
+            taken,
+            images=self.images.take(images),
+            image=np.searchsorted(images, taken.image).astype(np.int32),
+            scope=None if self.scope is None else self.scope.on(images),
+        )
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Detections(Immutable):
+    """A detector's output on the images of a `Truth`: D rows in file order.
+
+    Parameters
+    ----------
+    images, categories : of the truth that they were read against, what `image` and `label` point
+        into
+    image, label : (D,) int32, positions in `images` and `categories`
+    boxes : (D, 4) float64 in `box_format`, pixels
+    score : (D,) float64, never NaN; higher is surer
+    box_format : see `BoxFormat`
+    source : the path it was read from, for messages
+    notes : what was dropped and why, what is odd
+    shapes : D masks or keypoints; None where there are boxes alone
+    """
+
+    images: Images
+    categories: Categories
+    image: NDArray[np.int32]
+    label: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    score: NDArray[np.float64]
+    box_format: BoxFormat
+    source: str = "detections"
+    notes: tuple[Note, ...] = ()
+    shapes: Shapes | None = None
+
+    def __post_init__(self) -> None:
+        n_rows = _check_rows(self)
+        score = checks.column("Detections.score", self.score, np.float64, n_rows)
+        checks.no_nan("Detections.score", score)
+        keep(self, score=score)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def take(self, rows: NDArray[Any]) -> Detections:
+        """Some of the detections, on the same images."""
+        return replace(
+            self,
+            image=self.image[rows],
+            label=self.label[rows],
+            boxes=self.boxes[rows],
+            score=self.score[rows],
+            shapes=None if self.shapes is None else self.shapes.take(rows),
+        )
+
+    def on(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Detections:
+        """The detections on some of the images; as `Truth.on`."""
+        taken = self.take(_rows_on(self.image, images) if rows is None else rows)
+        return replace(
+            taken,
+            images=self.images.take(images),
+            image=np.searchsorted(images, taken.image).astype(np.int32),
+        )
+
+
+def require_truth_of(detections: Detections, truth: Truth) -> None:
+    """A `DataError` where detections were read against a truth of other images or classes."""
+    ours, theirs = truth.images.ids, detections.images.ids
+    if ours is not theirs and not np.array_equal(ours, theirs):
+        _refuse_other(detections, truth, "images", ours.tolist(), theirs.tolist())
+    known, other = truth.categories, detections.categories
+    if known is not other and known != other:
+        _refuse_other(detections, truth, "classes", _spelled(known), _spelled(other))
+
+
+def _refuse_other(
+    detections: Detections, truth: Truth, name: str, ours: list[Any], theirs: list[Any]
+) -> NoReturn:
+    """The error that says which of the truth's images or classes are not those of the
+    detections.
+    """
+    only = []
+    for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
+        there = set(others)
+        alone = [each for each in ids if each not in there]
+        if alone:
+            only.append(f"{len(alone)} of {len(ids)} {where} alone ({few(map(repr, alone))})")
+    raise DataError(
+        detections.source,
+        f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",
+        "read the detections against the truth that they are evaluated on",
+    )
+
+
+def truth_key(table: Truth | Detections) -> str:
+    """Twelve hexadecimal digits over the image ids and the classes that a table points into: two
+    tables with the same key belong together.
+    """
+    hashed = sha256(repr(table.images.ids.tolist()).encode())
+    hashed.update(repr(_spelled(table.categories)).encode())
+    return hashed.hexdigest()[:12]
+
+
+def _spelled(categories: Categories) -> list[str]:
+    groups = categories.groups or ("",) * len(categories)
+    each = zip(categories.ids.tolist(), categories.names, groups, strict=True)
+    return [f"{i} {name} {group}".rstrip() for i, name, group in each]
+
+
+def _check_rows(table: Truth | Detections) -> int:
+    """What rows of objects and of detections have in common; how many there are."""
+    where = type(table).__name__
+    for name, kind in (("images", Images), ("categories", Categories)):
+        if not isinstance(getattr(table, name), kind):
+            checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
+    n_rows = checks.n_rows(table.boxes)
+    if n_rows > MAX_ROWS:
+        checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    boxes = checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
+    checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
+    if table.box_format not in get_args(BoxFormat):
+        fix = f"the formats are {', '.join(get_args(BoxFormat))}"
+        checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
+    strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
+    if strange:
+        checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
+    if table.shapes is not None and len(table.shapes) != n_rows:
+        checks.refuse(f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed")
+    checks.notes(f"{where}.notes", table.notes, Note)
+    image = checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
+    label = checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
+    keep(table, image=image, label=label, boxes=boxes)
+    return n_rows
+
+
+def _named(
+    where: str, columns: Mapping[str, NDArray[Kind]], dtype: type[Kind], n_rows: int
+) -> Columns[Kind]:
+    """Named columns, each of a type and a length."""
+    if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
+        checks.refuse(where, "not columns by their name", 'give a dict such as {"crowd": ...}')
+    return Columns(
+        {
+            name: checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
+            for name in columns
+        }
+    )
+
+
+def _taken(columns: Mapping[str, NDArray[Kind]], rows: NDArray[Any]) -> Columns[Kind]:
+    return Columns({name: column[rows] for name, column in columns.items()})
+
+
+def _rows_on(image: NDArray[np.int32], images: NDArray[Any]) -> NDArray[np.int64]:
+    """The rows that are on some of the images."""
+    return np.flatnonzero(np.isin(image, images))
+
+
+def boxes_as(
+    boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat
+) -> NDArray[np.float64]:
+    """Boxes in another convention; the same array where the convention is the same.
+
+    A VOC box ``x1 y1 x2 y2`` is ``x1-1, y1-1, x2-x1+1, y2-y1+1`` in COCO terms: VOC counts
+    pixels from 1 and its last pixel belongs to the box. Whole and half pixels convert exactly;
+    other fractions may move by one rounding.
+    """
+    if given == wanted:
+        return boxes
+    out = np.empty_like(boxes)
+    if wanted == "xywh":
+        out[:, :2] = boxes[:, :2] - 1
+        out[:, 2:] = boxes[:, 2:] - boxes[:, :2] + 1
+    else:
+        out[:, :2] = boxes[:, :2] + 1
+        out[:, 2:] = boxes[:, :2] + boxes[:, 2:]
+    return out

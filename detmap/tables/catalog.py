@@ -1,0 +1,217 @@
+"""What the rows of tables point into: images, classes, and which pairs of both are annotated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import column_checks as checks
+from detmap.base.immutable import Immutable, keep
+from detmap.base.printable import shown
+from detmap.base.reprs import outlined
+from detmap.errors import DataError, few, of_one
+from detmap.tables.grouping import rows_of
+
+FIXED = "fixed-"
+"""Begins the code of a note on a repair of the detections; the name of the repair follows."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """Something a careful reader of the result wants to know.
+
+    Parameters
+    ----------
+    code : stable name of the kind of remark (``area-missing``)
+    text : what follows the count in a sentence
+    count : how many records it is about
+    source : the input that it was noticed in; "" for the evaluation as a whole
+    """
+
+    code: str
+    text: str
+    count: int
+    source: str = ""
+
+    def __str__(self) -> str:
+        text = of_one(self.text) if self.count == 1 else self.text
+        return f"{self.count} {shown(text)}"
+
+
+DROPPED = ("class-unknown", "image-unknown")
+"""Codes of notes about detections that were left out because the truth lacks what they name."""
+
+
+def n_dropped(notes: Iterable[Note]) -> int:
+    """How many detections such notes count."""
+    return sum(note.count for note in notes if note.code in DROPPED)
+
+
+def summed(notes: Iterable[Note]) -> list[Note]:
+    """The notes, those about dropped detections added up where they differ in their source alone:
+    those of an evaluator name the batch.
+    """
+    sums: dict[Any, Note] = {}
+    for note in notes:
+        key = (note.code, note.text) if note.code in DROPPED else note
+        before = sums.get(key)
+        count = note.count + before.count if before else 0
+        sums[key] = Note(note.code, note.text, count) if before else note
+    return list(sums.values())
+
+
+def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Names of the repairs that notes tell of, in their order."""
+    codes = (note.code for note in notes)
+    return tuple(code.removeprefix(FIXED) for code in codes if code.startswith(FIXED))
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Categories(Immutable):
+    """The K classes of a data set, by ascending id.
+
+    Parameters
+    ----------
+    ids : (K,) int64, ascending and unique
+    names : K class names
+    groups : K labels of the groups that the classes are in ("r", "c", "f" of LVIS); () where there
+        are none
+    """
+
+    ids: NDArray[np.int64]
+    names: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks.texts("Categories.names", self.names)
+        ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
+        checks.ascending("Categories.ids", ids)
+        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups != () else 0)
+        keep(self, ids=ids)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Categories):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and self.groups == other.groups
+            and np.array_equal(self.ids, other.ids)
+        )
+
+    def take(self, classes: NDArray[Any]) -> Categories:
+        """Some of the classes, given by their positions, which ascend."""
+        chosen = classes.tolist()
+        groups = tuple(self.groups[k] for k in chosen) if self.groups else ()
+        return Categories(self.ids[classes], tuple(self.names[k] for k in chosen), groups)
+
+    def index(self, name_or_id: str | int) -> int:
+        """Position of a class by its unique name or its id; any other is a `DataError` that
+        lists the known.
+        """
+        if isinstance(name_or_id, str):
+            if self.names.count(name_or_id) == 1:
+                return self.names.index(name_or_id)
+        elif isinstance(name_or_id, int | np.integer):
+            places = np.flatnonzero(self.ids == name_or_id)
+            if places.size:
+                return int(places[0])
+        raise DataError("class", f"no class {name_or_id!r}", f"the classes are {few(self.names)}")
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Images(Immutable):
+    """The I images of a split, by ascending id.
+
+    Parameters
+    ----------
+    ids : (I,) int64 or str, ascending and unique; a VOC image's id is its file stem
+    stems : I file stems, by which text detections name an image ("" where the truth names no file)
+    width, height : (I,) float64, pixels; NaN where the truth does not say
+    files : I file names with their folders, as the truth gives them; () where it gives none
+    """
+
+    ids: NDArray[Any]
+    stems: tuple[str, ...]
+    width: NDArray[np.float64]
+    height: NDArray[np.float64]
+    files: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        ids = checks.image_ids("Images.ids", self.ids)
+        checks.texts("Images.stems", self.stems, len(ids))
+        checks.texts("Images.files", self.files, len(ids) if self.files else 0)
+        keep(
+            self,
+            ids=ids,
+            width=checks.column("Images.width", self.width, np.float64, len(ids)),
+            height=checks.column("Images.height", self.height, np.float64, len(ids)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, images: NDArray[Any]) -> Images:
+        """Some of the images, given by their positions, which ascend."""
+        stems = tuple(self.stems[i] for i in images.tolist())
+        files = tuple(self.files[i] for i in images.tolist()) if self.files else ()
+        return Images(self.ids[images], stems, self.width[images], self.height[images], files)
+
+
+ABSENT, NOT_EXHAUSTIVE = 1, 2
+"""Kinds of a pair of image and class in a `Scope`: the class is known not to be on the image; not
+every object of the class on the image is in the truth."""
+
+
+@outlined
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope(Immutable):
+    """What a truth that is not annotated everywhere says of pairs of image and class, by image.
+
+    Parameters
+    ----------
+    off : (I + 1,) int64, where each image's pairs begin
+    label : (P,) int32, position of the class, ascending within an image
+    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`, ascending where a class is both
+    """
+
+    off: NDArray[np.int64]
+    label: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        n_pairs, n_images = checks.n_rows(self.label), checks.n_rows(self.off) - 1
+        off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
+        label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
+        kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
+        pair = label.astype(np.int64) * 4 + kind  # a class may be of both kinds
+        new = pair[1:] <= pair[:-1]
+        new[off[1:-1][(off[1:-1] > 0) & (off[1:-1] < n_pairs)] - 1] = False
+        if new.any():
+            row = int(np.argmax(new)) + 1
+            checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
+        if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
+            row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
+            checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
+        keep(self, off=off, label=label, kind=kind)
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def on(self, images: NDArray[Any]) -> Scope:
+        """The pairs of some images, given by their positions."""
+        rows, off = rows_of(self.off, images)
+        return Scope(off, self.label[rows], self.kind[rows])
+
+
+def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes of several sources, each once, in an order of their own."""
+    return tuple(sorted({note for source in notes for note in source}))

@@ -1,0 +1,173 @@
+"""Rows of tables in the order that matching and merging need: grouped, ranked, by offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.immutable import blank
+
+
+def group(
+    image: NDArray[np.int32] | None,
+    label: NDArray[np.int32],
+    n_images: int,
+    n_classes: int,
+    some: NDArray[np.int32] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by class, then (unless None) by image, then
+    in input order; and where each class begins.
+
+    some : (n,) rows, ascending, where not all are wanted
+    """
+    start = np.arange(len(label), dtype=np.int32) if some is None else some
+    if image is not None:
+        start = _by_key(image, start, n_images)[0]
+    return _by_key(label, start, n_classes)
+
+
+def by_image(
+    image: NDArray[np.int32], n_images: int, some: NDArray[np.int32] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by image, then in input order; and where each image begins."""
+    return _by_key(image, np.arange(len(image), dtype=np.int32) if some is None else some, n_images)
+
+
+def _by_key(
+    key: NDArray[np.int32], start: NDArray[np.int32], n_keys: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    from detmap.kernels import grouping
+
+    rows, off = np.empty_like(start), np.empty(n_keys + 1, dtype=np.int64)
+    grouping.group(key, start, rows, off)
+    return rows, off
+
+
+def ranked(
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    score: NDArray[np.float64],
+    first: Sequence[NDArray[Any]],
+    sizes: tuple[int, int],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows by class, best score first, of equal scores by the columns `first` (the most important
+    one first), then image, then as given.
+
+    sizes: I images and K classes. Also where each class begins.
+    """
+    from detmap.kernels import grouping
+    from detmap.kernels.ranked import rank_lists
+
+    n_images, n_classes = sizes
+    if not first:
+        order, off = group(image, label, n_images, n_classes)
+    else:
+        start = np.lexsort((image, *reversed(first))).astype(np.int32)
+        order, off = np.empty_like(start), np.empty(n_classes + 1, dtype=np.int64)
+        grouping.group(label, start, order, off)
+    rank_lists(score.view(np.uint64), off, order, grouping.sorter(int(np.diff(off).max(initial=0))))
+    return order, off
+
+
+def first(true: NDArray[np.bool_]) -> int | None:
+    """The first place that is true; None where none is."""
+    return int(np.argmax(true)) if true.any() else None
+
+
+def last(true: NDArray[np.bool_]) -> int | None:
+    """The last place that is true; None where none is."""
+    return int(np.flatnonzero(true)[-1]) if true.any() else None
+
+
+def rows_of(
+    off: NDArray[np.int64], classes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of some classes, one class after the other, and where each begins among them."""
+    sizes = off[classes + 1] - off[classes]
+    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
+
+
+def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Where runs of equal keys begin, and the end."""
+    new = np.ones(len(keys[0]), dtype=bool)
+    if len(new):
+        new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return np.append(np.flatnonzero(new), len(new)).astype(np.int64)
+
+
+def labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
+    """(n,) the class of each row, from where each class begins."""
+    return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
+
+
+def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
+    """(K + 1,) where each class begins, from the class of each row, ascending."""
+    return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))]).astype(
+        np.int64
+    )
+
+
+def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(n,) the place of each row among those of its
+    class and image, for rows by class, then by image.
+    """
+    if not len(image):
+        return np.zeros(0, dtype=np.int32)
+    begins = np.ones(len(image), dtype=bool)
+    begins[1:] = image[1:] != image[:-1]
+    begins[off[:-1][np.diff(off) > 0]] = True
+    rows = np.arange(len(image))
+    return (rows - np.maximum.accumulate(np.where(begins, rows, 0))).astype(np.int32)
+
+
+def places_of(
+    image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
+) -> NDArray[np.int32]:
+    """(n,) the place of each row among those of its image and class, as they came."""
+    rows, off = group(image, label, n_images, n_classes)
+    places = np.empty(len(rows), dtype=np.int32)
+    places[rows] = places_in_cells(off, image[rows])
+    return places
+
+
+class Positions:
+    """Where wanted ids stand in an ascending array of known ids; -1 where they do not.
+
+    Parameters
+    ----------
+    known : (n,) ids, ascending and unique, integers or strings
+    """
+
+    def __init__(self, known: NDArray[Any]) -> None:
+        self.known = known
+        self.table: NDArray[np.int32] | None = None
+        if (
+            known.dtype.kind in "iu"
+            and len(known)
+            and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known)
+        ):
+            self.low = int(known[0])  # a table beats a binary search
+            self.table = np.full(int(known[-1]) - self.low + 1, -1, dtype=np.int32)
+            self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
+
+    def __call__(self, wanted: NDArray[Any]) -> NDArray[np.int32]:
+        """(m,) int32 positions of (m,) ids."""
+        if not len(self.known) or not len(wanted):
+            return np.full(len(wanted), -1, dtype=np.int32)
+        if self.table is not None and wanted.dtype == np.int64:
+            from detmap.kernels.grouping import look_up
+
+            place = blank(len(wanted), np.int32)  # tables take it over as it is
+            look_up(np.ascontiguousarray(wanted), self.low, self.table, place)
+            return place
+        nearest = np.minimum(np.searchsorted(self.known, wanted), len(self.known) - 1)
+        return np.where(self.known[nearest] == wanted, nearest, -1).astype(np.int32)
+
+
+def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
+    """`Positions` for a single use."""
+    return Positions(known)(wanted)

@@ -1,0 +1,272 @@
+"""Tables with named columns: CSV and Parquet files, frames in memory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DataError, read_detections, read_truth
+from detmap.adapters.tabular import csv_parquet as sheets
+from tests.support import builders as make
+from tests.support import writers
+from tests.support.running import run
+
+Tables = tuple[detmap.Truth, detmap.Detections]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Tables:
+    truth = read_truth(make.SHAPES)
+    return truth, read_detections(make.SHAPES / "detections" / "contours", truth)
+
+
+WAYS = {
+    "image class xmin ymin xmax ymax": ("voc", "voc"),
+    "image_id category_name x y w h": ("xywh", None),
+    "filename label x1 y1 x2 y2": ("xyxy", None),
+    "ImageID LabelName Left Top Width Height": ("xywh", None),
+    "img name cx cy w h": ("cxcywh", None),
+    "image_path cls bbox_x bbox_y bbox_width bbox_height": ("xywh", None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", WAYS)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_numbers_are_those_of_the_files_it_was_made_of(
+    sample: Tables, tmp_path: Path, names: str, kind: str
+) -> None:
+    written, told = WAYS[names]
+    files = []
+    for table, stem in zip(sample, ("truth", "found"), strict=True):
+        columns = writers.columns(table, names, written)
+        if kind == "csv":
+            files.append(writers.csv(columns, tmp_path / f"{stem}.csv"))
+        else:
+            pyarrow = pytest.importorskip("pyarrow")
+            files.append(tmp_path / f"{stem}.parquet")
+            pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), files[-1])
+    truth = read_truth(files[0], box_format=told)
+    found = read_detections(files[1], truth, box_format=told)
+    for protocol in ("coco-bbox", "voc2012"):
+        wanted = detmap.evaluate(*sample, protocol).metrics
+        assert detmap.evaluate(truth, found, protocol).metrics == wanted
+    assert truth.images.ids.tolist() == sample[0].images.ids.tolist()
+    crossed = read_detections(make.SHAPES / "detections" / "contours", truth)
+    assert detmap.evaluate(truth, crossed, "coco-bbox").metrics == pytest.approx(
+        detmap.evaluate(*sample, "coco-bbox").metrics, abs=1e-12
+    )
+
+
+def test_fractions_are_of_the_image(sample: Tables, tmp_path: Path) -> None:
+    sizes = writers.image_sizes(sample[0], tmp_path / "sizes.csv")
+    names = "image class cx cy w h"
+    truth, found = (
+        writers.csv(writers.columns(table, names, "normalized cxcywh"), tmp_path / f"{i}.csv")
+        for i, table in enumerate(sample)
+    )
+    outcome = run(
+        *("eval", truth, found, "-p", "coco-bbox", "--image-sizes", sizes, "--format", "json"),
+        *("--truth-box-format", "normalized cxcywh"),
+        *("--detections-box-format", "normalized cxcywh"),
+    )
+    assert outcome.code == 0, outcome.err
+    table = read_truth(truth, box_format="normalized cxcywh", image_sizes=sizes)
+    assert detmap.evaluate(
+        table, read_detections(found, table, box_format="normalized cxcywh"), "coco-bbox"
+    ).metrics == pytest.approx(detmap.evaluate(*sample, "coco-bbox").metrics, abs=1e-12)
+    with pytest.raises(DataError, match=r"line 2: a box in fractions .*--image-sizes FILE"):
+        read_truth(truth, box_format="normalized cxcywh")
+
+
+def test_columns_of_the_image_and_of_the_flags(tmp_path: Path) -> None:
+    text = "filename,width,height,class,xmin,ymin,xmax,ymax,difficult,iscrowd,area\n"
+    text += "b.jpg,40,20,cat,1,2,3,5,1,0,4\na.jpg,50,30,dog,0,0,1,1,0,1,9.5\n"
+    truth = read_truth(make.write(tmp_path / "t.csv", text))
+    assert truth.boxes.tolist() == [[1, 2, 2, 3], [0, 0, 1, 1]]
+    assert (truth.images.ids.tolist(), truth.images.width.tolist()) == (["a", "b"], [50, 40])
+    assert (truth.image.tolist(), truth.label.tolist()) == ([1, 0], [0, 1])
+    assert truth.difficult.tolist() == [True, False]
+    assert truth.crowd.tolist() == [False, True]
+    assert truth.area.tolist() == [4, 9.5]
+
+
+def test_a_row_without_a_box_is_an_image_without_objects(tmp_path: Path) -> None:
+    text = "image_id,file_name,category_id,class,x,y,w,h\n7,b.png,2,cat,1,2,3,4\n9,a.png,,,,,,\n"
+    truth = read_truth(make.write(tmp_path / "t.csv", text))
+    assert (truth.images.ids.tolist(), truth.images.stems) == ([7, 9], ("b", "a"))
+    assert (truth.categories.ids.tolist(), truth.categories.names) == ([2], ("cat",))
+    found = make.write(
+        tmp_path / "d.csv", "image,class,score,x,y,w,h\na,cat,.5,1,2,3,4\n7,cat,1,1,2,3,4"
+    )
+    with pytest.raises(DataError, match=r"no image 'a'|no image '7'"):  # stems or ids, not both
+        read_detections(found, truth)
+    found.write_text("image;class_id;conf;x;y;w;h\nimages/a.png;2;.5;1;2;3;4\n")
+    assert read_detections(found, truth).image.tolist() == [1]
+
+
+GOOD = "image,class,score,x,y,w,h\na,cat,.5,1,2,3,4\n"
+BAD: dict[str, tuple[str | bytes, str]] = {
+    "no class": (GOOD.replace("class", "klass"), "no column class; there are image, klass, score"),
+    "no image": (GOOD.replace("image", "i"), "no column image"),
+    "no score": (GOOD.replace("score", "s"), "no column score"),
+    "no box": (GOOD.replace(",w,", ",breadth,"), "no columns of a box"),
+    "two boxes": (
+        "image,class,score,x,y,w,h,xmin,ymin,xmax,ymax\na,cat,1,1,2,3,4,1,2,3,4\n",
+        "columns of several boxes: xmin/ymin/xmax/ymax and x/y/w/h",
+    ),
+    "twice": ("image,class,class,x,y,w,h\n", "the header is"),
+    "the same": (GOOD.replace("class", "Class,class").replace("cat", "cat,cat"), "are the same"),
+    "nan": (GOOD + "a,cat,.5,nan,2,3,4\n", "line 3, column x: nan is not a finite number"),
+    "infinite": (GOOD + "a,cat,inf,1,2,3,4\n", "line 3, column score: inf is not a finite"),
+    "not a number": (GOOD + "a,cat,.5,1,2,x,4\n", "line 3, column w: 'x' is not a number"),
+    "negative": (GOOD + "a,cat,.5,1,2,-3,4\n", "line 3: box 1 2 -3 4 has a negative width"),
+    "few": (GOOD + "a,cat,.5,1\n", "line 3: 4 columns, the header has 7"),
+    "many": (GOOD + "a,cat,.5,1,2,3,4,5\n", "line 3: 8 columns, the header has 7"),
+    "blank cell": (GOOD + "a,cat,.5,1,,3,4\n", "line 3, column y: '' is not a number"),
+    "blank image": (GOOD + ",cat,.5,1,2,3,4\n", "line 3, column image: is empty"),
+    "stranger": (GOOD + "z,cat,.5,1,2,3,4\n", "line 3.*no image 'z'"),
+    "empty": ("", "line 1: the file is empty"),
+    "no header": ("a,cat,.5,1,2,3,4\n", "no column"),
+    "encoding": (GOOD.encode() + b"\xe4\n", "line 3: not UTF-8"),
+    "utf-16": (GOOD.encode("utf-16"), "line 1: not UTF-8"),
+    "garbage": (b"\x89PNG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
+    "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "columns, the header has 7|not CSV"),
+    "long": (GOOD + "a" * 200_000 + ",cat,.5,1,2,3,4\n", "not CSV: field larger"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_said_with_file_line_and_column(tmp_path: Path, name: str) -> None:
+    text, message = BAD[name]
+    truth = make.write(tmp_path / "truth.csv", "image,class,x,y,w,h\na,cat,1,2,3,4\n")
+    file = make.write(tmp_path / "found.csv", text)
+    table = read_truth(truth)
+    with pytest.raises(DataError, match=message) as error:
+        read_detections(file, table)
+    assert error.value.fix
+    outcome = run("eval", truth, file)
+    assert outcome.code == 2
+    assert "found.csv" in outcome.err
+
+
+BAD_TRUTH = {
+    "image,class,x,y,w,h\n": "holds no row",
+    "image,class,x,y,w,h\na,cat,1,2,,4\n": "line 2, column w: nan is not a finite number",
+    "image,class,x,y,w,h\na,,1,2,3,4\n": "line 2, column class: is empty",
+    "image,class,x,y,w,h,difficult\na,cat,1,2,3,4,2\n": "column difficult.* 2.0 is no flag",
+    "image,class,x,y,w,h,area\na,cat,1,2,3,4,-2\n": "line 2, column area: -2",
+    "image,class,class_id,x,y,w,h\na,cat,1,1,2,3,4\na,dog,1,1,2,3,4\n": "class 1 is 'dog' here",
+    "image,class,class_id,x,y,w,h\na,cat,one,1,2,3,4\n": "column class_id: not whole numbers",
+    "image,class,x,y,w,h,img_width,img_height\na,c,1,2,3,4,9,9\na,c,1,2,3,4,8,9\n": "8 are said",
+}
+
+
+@pytest.mark.parametrize("text", BAD_TRUTH)
+def test_a_truth_that_is_none(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match=BAD_TRUTH[text]):
+        read_truth(make.write(tmp_path / "t.csv", text))
+
+
+def test_marks_line_ends_quotes_and_other_delimiters(tmp_path: Path) -> None:
+    text = '\ufeffimage\tclass\tx\ty\tw\th\r\n"a"\t"a\tcat"\t1\t2\t3\t4\r\n\r\nb\tdog\t1\t2\t3\t4'
+    truth = read_truth(make.write(tmp_path / "t.tsv", text))
+    assert truth.categories.names == ("a\tcat", "dog")
+    assert truth.images.stems == ("a", "b")
+
+
+def test_a_box_format_that_the_columns_deny(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "t.csv", "image,class,x,y,w,h\na,cat,1,2,3,4\n")
+    with pytest.raises(DataError, match=r"but the columns are those of xywh .choose one of: xywh,"):
+        read_truth(file, box_format="xyxy")
+    with pytest.raises(DataError, match="no box format 'yolo' here"):
+        read_truth(file, box_format="yolo")
+
+
+def test_a_small_parquet_of_many_rows_is_measured_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "t.parquet"
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {name: ["a"] * 200_000 for name in ("image", "class")}
+    columns |= {name: [1.0] * 200_000 for name in "xywh"}
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), file)
+    assert file.stat().st_size < 100_000
+    monkeypatch.setattr("detmap.base.memory.available", lambda: 1 << 20)
+    with pytest.raises(DataError, match="1200000 cells"):
+        detmap.read_truth(file, box_format="xywh")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(99) + b"PAR1", b"image,class"])
+def test_parquet_that_is_none(tmp_path: Path, content: bytes) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(DataError, match=r"t.parquet: not Parquet"):
+        read_truth(make.write(tmp_path / "t.parquet", content))
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"pip install 'detmap-eval\[parquet\]'"):
+        read_truth(make.write(tmp_path / "t.parquet", b""))
+
+
+def test_names_of_columns_in_any_spelling() -> None:
+    for written, plain in (
+        ("Image_ID", "imageid"),
+        ("bbox.x", "x"),
+        ("Box-Width", "width"),
+        ("X Min", "xmin"),
+        ("bbox", "bbox"),
+        ("boxes", "boxes"),
+    ):
+        assert sheets.spelled(written) == plain
+
+
+def test_numbers_of_classes_are_ids(tmp_path: Path) -> None:
+    truth = read_truth(make.write(tmp_path / "t.csv", "image,class,x,y,w,h\na,3,1,2,3,4\n"))
+    assert (truth.categories.ids.tolist(), truth.categories.names) == ([3], ("3",))
+    assert np.isnan(truth.images.width).all()
+
+
+def test_the_index_that_pandas_writes_is_no_column(tmp_path: Path) -> None:
+    plain = "image,class,xmin,ymin,xmax,ymax\na,cat,0,0,9,9\nb,dog,1,1,5,5\n"
+    rows = plain.splitlines()
+    (tmp_path / "plain.csv").write_text(plain)
+    (tmp_path / "index.csv").write_text("\n".join(["," + rows[0], "0," + rows[1], "1," + rows[2]]))
+    truth, wanted = read_truth(tmp_path / "index.csv"), read_truth(tmp_path / "plain.csv")
+    assert truth.images.ids.tolist() == wanted.images.ids.tolist() == ["a", "b"]
+    assert truth.boxes.tolist() == wanted.boxes.tolist()
+
+
+def test_images_without_objects_have_to_be_in_the_truth(tmp_path: Path) -> None:
+    """What pandas writes of a table of objects lacks them."""
+    head, box = "image,class,xmin,ymin,xmax,ymax", "cat,0,0,9,9"
+    (tmp_path / "truth.csv").write_text("\n".join([head, f"a,{box}", f"b,{box}", f"c,{box}"]))
+    (tmp_path / "found.csv").write_text("\n".join([f"{head},score", f"empty,{box},0.9"]))
+    with pytest.raises(DataError, match="images without objects belong into the truth"):
+        read_detections(tmp_path / "found.csv", read_truth(tmp_path / "truth.csv"))
+
+
+def test_the_folder_above_those_of_an_old_tool(tmp_path: Path) -> None:
+    (tmp_path / "ground-truth").mkdir()
+    with pytest.raises(DataError, match=r"name .*ground-truth"):
+        read_truth(tmp_path)
+
+
+def test_corners_beside_voc_are_told(tmp_path: Path) -> None:
+    """VOC's corners are pixels; columns of the same names were read as corners without a word."""
+    found = make.write(
+        tmp_path / "found.csv", "image,class,score,xmin,ymin,xmax,ymax\n000000,circle,.9,3,4,9,9\n"
+    )
+    truth = detmap.read_truth(make.SHAPES)
+    name = str(truth.images.ids[0])
+    found.write_text(found.read_text().replace("000000", name))
+    codes = [each.code for each in detmap.read_detections(found, truth).notes]
+    assert "corners-assumed" in codes
+    told = detmap.read_detections(found, truth, box_format="voc")
+    assert "corners-assumed" not in [each.code for each in told.notes]

@@ -1,0 +1,248 @@
+"""Roles and attributes by name: from COCO files, arrays and batches alike; and never in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DataError, Evaluator, Result
+from tests.support import builders as make
+
+RULES = {
+    "matching.neutral.occluded": "ignore",
+    "subsets.seen.visibility": [0.5, 1],
+    "metrics": ["AP", "AP@subset"],
+}
+OCCLUDED, VISIBILITY = [True, False, False, True], [0.9, 0.2, 0.7, 0.6]
+BOXES = [[10.0, 10, 20, 20], [50, 10, 20, 20], [10, 50, 20, 20], [50, 50, 20, 20]]
+PROTOCOL = detmap.load_protocol("coco-bbox").override(RULES)
+
+
+def write(folder: Path, *more: dict[str, Any]) -> tuple[Path, Path]:
+    """Four objects with these further keys, and three detections."""
+    objects = [
+        make.annotation(id=i, bbox=box, **own)
+        for i, (box, own) in enumerate(zip(BOXES, more, strict=True), start=1)
+    ]
+    found = [make.detection(bbox=BOXES[i], score=0.9 - i / 10) for i in (0, 1, 2)]
+    return (
+        make.write(folder / "gt.json", make.instances(annotations=objects)),
+        make.write(folder / "dt.json", found),
+    )
+
+
+def plain() -> list[dict[str, Any]]:
+    return [{"occluded": o, "visibility": v} for o, v in zip(OCCLUDED, VISIBILITY, strict=True)]
+
+
+def of_arrays() -> Result:
+    truth = detmap.truth_from_arrays(
+        [1] * 4,
+        [1] * 4,
+        BOXES,
+        images=[1, 2],
+        categories={1: "cat"},
+        roles={"occluded": OCCLUDED},
+        attributes={"visibility": VISIBILITY},
+    )
+    found = detmap.detections_from_arrays(truth, [1] * 3, [1] * 3, BOXES[:3], [0.9, 0.8, 0.7])
+    return detmap.evaluate(truth, found, PROTOCOL)
+
+
+def of_batches() -> Result:
+    stream = Evaluator(PROTOCOL, classes={1: "cat"}, box_format="xywh")
+    none = np.zeros((0, 4)), np.zeros(0, dtype=int), np.zeros(0)
+    stream.update(
+        [
+            {"image_id": 1, "boxes": BOXES[:3], "labels": [1] * 3, "scores": [0.9, 0.8, 0.7]},
+            {"image_id": 2, "boxes": none[0], "labels": none[1], "scores": none[2]},
+        ],
+        [
+            {"boxes": BOXES, "labels": [1] * 4, "occluded": OCCLUDED, "visibility": VISIBILITY},
+            {"boxes": none[0], "labels": none[1], "occluded": [], "visibility": []},
+        ],
+    )
+    return stream.compute()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_coco_file_arrays_and_batches_give_one_result(tmp_path: Path, nested: bool) -> None:
+    more = [{"attributes": each} for each in plain()] if nested else plain()
+    result = detmap.evaluate(*write(tmp_path, *more), PROTOCOL)
+    # the first and the last are occluded; of the others the third is seen well
+    assert result.metrics["AP"] == pytest.approx(1.0)
+    assert [int(n) for n in result.matches.n_objects()[0]] == [2, 2, 0, 0, 1]
+    for other in (of_arrays(), of_batches()):
+        assert other.metrics == result.metrics
+        assert other.signature == result.signature
+    assert not {note.code for note in result.notes} & {"role-missing", "column-missing"}
+    unlike = detmap.evaluate(*write(tmp_path, *plain()), "coco-bbox")
+    assert unlike.metrics["AP"] != result.metrics["AP"]
+
+
+def test_settings_alone_make_the_reader_look(tmp_path: Path) -> None:
+    paths = write(tmp_path, *plain())
+    by_settings = detmap.evaluate(*paths, settings=RULES)
+    assert by_settings.signature == detmap.evaluate(*paths, PROTOCOL).signature
+
+
+def codes(result: Result) -> dict[str, int]:
+    return {note.code: note.count for note in result.notes}
+
+
+def test_a_role_that_the_truth_lacks_is_noted(tmp_path: Path) -> None:
+    rules = {"matching.neutral.occluded": "ignore"}
+    paths = write(tmp_path, {}, {}, {}, {})
+    assert codes(detmap.evaluate(*paths, "coco-bbox", settings=rules))["role-missing"] == 4
+    assert "role-missing" not in codes(detmap.evaluate(*paths, "coco-bbox"))
+    assert "role-missing" not in codes(detmap.evaluate(*paths, "voc2007"))
+    voc = make.write_voc(tmp_path / "voc"), make.write_voc_text(tmp_path / "text")
+    assert "role-missing" in codes(detmap.evaluate(*voc, "voc2007", settings=rules))
+    assert "role-missing" not in codes(detmap.evaluate(*voc, "voc2007"))
+    unread = detmap.read_truth(write(tmp_path, *plain())[0])
+    found = detmap.read_detections(tmp_path / "dt.json", unread)
+    notes = detmap.evaluate(unread, found, "coco-bbox", settings=rules).notes
+    assert "read it with roles=['occluded']" in "".join(map(str, notes))
+    own = {"matching.neutral.ignore": "absorb"}
+    assert "role-missing" in codes(detmap.evaluate(*paths, "coco-bbox", settings=own))
+
+
+def test_an_attribute_that_the_truth_lacks_is_an_error(tmp_path: Path) -> None:
+    rules = {"subsets.seen.visibility": [0.5, 1]}
+    with pytest.raises(DataError, match="no object has the attribute 'visibility'"):
+        detmap.evaluate(*write(tmp_path, {}, {}, {}, {}), "coco-bbox", settings=rules)
+
+
+def test_what_some_annotations_lack_is_counted(tmp_path: Path) -> None:
+    result = detmap.evaluate(*write(tmp_path, *plain()[:3], {}), PROTOCOL)
+    missing = [note for note in result.notes if note.code == "column-missing"]
+    assert [note.count for note in missing] == [1, 1]
+    assert [int(n) for n in result.matches.n_objects()[0]] == [3, 3, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "own, place",
+    [
+        ({"occluded": 2}, "occluded: 2 is no flag"),
+        ({"occluded": "yes"}, 'occluded: "yes" is no flag'),
+        ({"visibility": "full"}, 'visibility: "full" is no number'),
+        ({"visibility": [1]}, "is no number"),
+        ({"visibility": 10**400}, "is no number"),
+    ],
+)
+def test_a_value_that_is_none_is_refused_with_its_place(
+    tmp_path: Path, own: dict[str, Any], place: str
+) -> None:
+    rows = plain()
+    rows[2] |= own
+    with pytest.raises(DataError) as caught:
+        detmap.evaluate(*write(tmp_path, *rows), PROTOCOL)
+    assert "annotations[2]." in str(caught.value)
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "twice", ['"occluded": 0, "occluded": 1', '"attributes": {"occluded": 0, "occluded": 1}']
+)
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, twice: str) -> None:
+    truth, found = write(tmp_path, {}, {}, {"here": 1}, {})
+    truth.write_text(truth.read_text().replace('"here": 1', twice))
+    with pytest.raises(DataError, match=r"annotations\[2\].*occluded: there twice"):
+        detmap.evaluate(truth, found, PROTOCOL)
+
+
+@pytest.mark.parametrize("name", ["image_id", "category_id"])
+def test_a_key_with_a_meaning_of_its_own_is_no_role(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="is no role"):
+        detmap.read_truth(write(tmp_path, *plain())[0], roles=[name])
+
+
+def test_a_reader_without_names_to_choose_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no choice of roles"):
+        detmap.read_truth(make.write_voc(tmp_path), roles=["occluded"])
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"roles": {"crowd": [0] * 4}}, "has an argument of its own"),
+        ({"roles": {"occluded": [2] * 4}}, r"roles\['occluded'\]\[0\]: 2 is no flag"),
+        ({"roles": {"occluded": [0] * 3}}, "one value a box"),
+        ({"roles": [1]}, "give a dict"),
+        ({"attributes": {"visibility": ["a"] * 4}}, r"attributes\['visibility'\]"),
+        ({"attributes": {3: [1] * 4}}, "give a dict"),
+    ],
+)
+def test_arrays_that_are_no_columns(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        detmap.truth_from_arrays([1] * 4, [1] * 4, BOXES, **columns)
+
+
+def test_targets_give_what_the_protocol_looks_at() -> None:
+    stream = Evaluator(PROTOCOL, classes={1: "cat"}, box_format="xywh")
+    found = {"boxes": BOXES[:1], "labels": [1], "scores": [0.5]}
+    target = {"boxes": BOXES[:1], "labels": [1], "occluded": [0], "visibility": [0.5]}
+    with pytest.raises(DataError, match=r"targets\[0\]: no 'occluded'"):
+        stream.update([found], [make.without(target, "occluded")])
+    with pytest.raises(DataError, match=r"targets\[0\]\.occluded\[0\]: 3 is no flag"):
+        stream.update([found], [target | {"occluded": [3]}])
+    with pytest.raises(DataError, match=r"targets\[0\]: no 'visibility'"):
+        stream.update([found], [make.without(target, "visibility")])
+    assert len(stream) == 0
+
+
+def test_the_flag_of_lvis_comes_in_batches_too() -> None:
+    stream = Evaluator("lvis", classes={1: "cat"}, box_format="xywh")
+    found = {"boxes": BOXES[:1], "labels": [1], "scores": [0.5]}
+    stream.update([found], [{"boxes": BOXES[:2], "labels": [1, 1], "ignore": [0, 1]}])
+    assert stream.matches.n_objects()[0, 0] == 1
+
+
+# ---- VOC's flag as a key of COCO's records
+
+DIFFICULT = [{"difficult": int(o)} for o in OCCLUDED]
+OWN = {"matching.neutral.difficult": "ignore"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings", "to_find"),
+    [
+        ("voc2012", {}, 2),
+        ("voc2007-python", {}, 2),
+        ("coco-bbox", OWN, 2),
+        ("coco-bbox", {}, 4),  # as pycocotools, which reads no such key
+        ("voc2012", {"matching.neutral.difficult": "count"}, 4),
+    ],
+)
+def test_a_flag_of_voc_in_records_of_coco(
+    protocol: str, settings: dict[str, str], to_find: int, tmp_path: Path
+) -> None:
+    result = detmap.evaluate(*write(tmp_path, *DIFFICULT), protocol, settings=settings)
+    assert result.counts()["objects"] == to_find
+
+
+@pytest.mark.parametrize("protocol", ["voc2012", "coco-bbox"])
+def test_records_without_that_flag_are_read_as_ever(protocol: str, tmp_path: Path) -> None:
+    files = write(tmp_path, {}, {}, {}, {})
+    result = detmap.evaluate(*files, protocol)
+    tables = detmap.read_truth(files[0]), detmap.read_truth(files[0], roles=["difficult"])
+    assert [list(truth.roles) for truth in tables] == [["crowd"], ["crowd"]]
+    found = detmap.read_detections(files[1], tables[0])
+    assert detmap.evaluate(tables[0], found, protocol).signature == result.signature
+
+
+def test_a_flag_that_was_asked_for_and_is_nowhere_is_told(tmp_path: Path) -> None:
+    result = detmap.evaluate(*write(tmp_path, {}, {}, {}, {}), "coco-bbox", settings=OWN)
+    assert "role-missing" in {note.code for note in result.notes}
+
+
+def test_the_targets_of_a_stream_need_no_such_flag() -> None:
+    stream = Evaluator("voc2012", classes=["cat"])
+    box = np.array([[0.0, 0, 9, 9]])
+    target = {"boxes": box, "labels": np.array([0])}
+    stream.update([target | {"scores": np.array([0.9])}], [target])
+    assert stream.compute().metrics["mAP"] == 1

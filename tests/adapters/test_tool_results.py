@@ -1,0 +1,321 @@
+"""COCO results as tools write them: each accepted shape has the number of its plain conversion,
+each trap is an error or a note."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detmap
+from detmap import DataError
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.coco import scan_json as coco_scan
+from tests.support import builders as make
+from tests.support.running import run
+
+TRUTH = make.SHAPES / "instances_test.json"
+PLAIN = make.SHAPES / "detections" / "contours.json"
+ROWS: list[dict[str, Any]] = json.loads(PLAIN.read_text())
+INSTANCES = json.loads(TRUTH.read_text())
+FILE = {each["id"]: each["file_name"] for each in INSTANCES["images"]}
+CLASS = {each["id"]: each["name"] for each in INSTANCES["categories"]}
+
+
+def stem(row: dict[str, Any]) -> str:
+    return Path(FILE[row["image_id"]]).stem
+
+
+def named(change: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, **change(row)} for row in ROWS]
+
+
+def without_id(row: dict[str, Any]) -> dict[str, Any]:
+    return {"file_name": FILE[row["image_id"]], **{k: v for k, v in row.items() if k != "image_id"}}
+
+
+def renumbered() -> dict[str, Any]:
+    """An instances object whose images and categories are counted otherwise."""
+    images = {i: n + 500 for n, i in enumerate(reversed(FILE))}
+    classes = {i: n for n, i in enumerate(reversed(CLASS))}
+    return {
+        "images": [{"id": images[i], "file_name": f"export/{name}"} for i, name in FILE.items()],
+        "categories": [{"id": classes[i], "name": name} for i, name in CLASS.items()],
+        "annotations": [
+            {**row, "image_id": images[row["image_id"]], "category_id": classes[row["category_id"]]}
+            for row in ROWS
+        ],
+    }
+
+
+def mask(row: dict[str, Any]) -> list[list[float]]:
+    x, y, w, h = row["bbox"]
+    return [[x, y, x + w, y, x + w, y + h, x, y + h]]
+
+
+JOINED = "image-joined"
+SHAPES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "file stems": (named(lambda row: {"image_id": stem(row)}), (JOINED,)),
+    "file names": (named(lambda row: {"image_id": FILE[row["image_id"]]}), (JOINED,)),
+    "paths": (named(lambda row: {"image_id": f"/data/test/{FILE[row['image_id']]}"}), (JOINED,)),
+    "paths of another system": (
+        named(lambda row: {"image_id": f"C:\\test\\{FILE[row['image_id']]}"}),
+        (JOINED,),
+    ),
+    "names of converted images": (named(lambda row: {"image_id": f"{stem(row)}.png"}), (JOINED,)),
+    "ids as strings": (named(lambda row: {"image_id": str(row["image_id"])}), (JOINED,)),
+    "file_name in place of image_id": ([without_id(row) for row in ROWS], (JOINED,)),
+    "file_name beside image_id": (named(lambda row: {"file_name": FILE[row["image_id"]]}), ()),
+    "file_name beside a count of one's own (Ultralytics)": (
+        named(lambda row: {"file_name": FILE[row["image_id"]], "image_id": row["image_id"] % 7}),
+        (JOINED,),
+    ),
+    "class names": (named(lambda row: {"category_id": CLASS[row["category_id"]]}), ()),
+    "category_name": (
+        [
+            {
+                **{k: v for k, v in row.items() if k != "category_id"},
+                "category_name": CLASS[row["category_id"]],
+            }
+            for row in ROWS
+        ],
+        (),
+    ),
+    "annotations": ({"annotations": ROWS}, ()),
+    "predictions": ({"predictions": ROWS}, ()),
+    "instances of the same numbers": ({**INSTANCES, "annotations": ROWS}, ()),
+    "instances of other numbers": (renumbered(), (JOINED, "class-joined")),
+    "JSON lines": ("".join(f"{json.dumps(row)}\n" for row in ROWS), ()),
+    "JSON lines with names": (
+        "".join(f"{json.dumps(without_id(row))}\r\n" for row in ROWS),
+        (JOINED,),
+    ),
+    "detectron2": (named(lambda row: {"segmentation": mask(row)}), ("shape-and-box",)),
+    "mmdetection": (
+        [{k: row[k] for k in ("image_id", "bbox", "score", "category_id")} for row in ROWS],
+        (),
+    ),
+}
+NAMES = {"detectron2": "coco_instances_results.json", "mmdetection": "results.bbox.json"}
+
+
+def numbers(result: detmap.Result) -> Any:
+    shown = result.as_dict()
+    return [shown[part] for part in ("metrics", "per_class", "counts")], result.signature
+
+
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.slow)])
+def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of any size are large for the fast lane, or small."""
+    if request.param == "large":
+        monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0)
+
+
+@cache
+def of_plain_file(least_size: int) -> detmap.Result:
+    """Of the lane that this size leads to."""
+    return detmap.evaluate(TRUTH, PLAIN)
+
+
+@pytest.mark.parametrize(
+    "packed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["plain", "gz"]
+)
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_has_the_number_of_its_plain_conversion(
+    tmp_path: Path, lane: None, name: str, packed: bool
+) -> None:
+    content, codes = SHAPES[name]
+    file = make.write(tmp_path / NAMES.get(name, "results.json"), content)
+    if packed:
+        make.write(tmp_path / f"{file.name}.gz", gzip.compress(file.read_bytes(), 1))
+        file = tmp_path / f"{file.name}.gz"
+    plain = of_plain_file(coco_scan.LEAST_SIZE)
+    found = detmap.evaluate(TRUTH, file)
+    assert numbers(found) == numbers(plain)
+    new = [n for n in found.notes if n not in plain.notes and n.code not in ("box-outside",)]
+    assert {note.code for note in new} == set(codes), new
+
+
+def test_truth_may_be_packed(tmp_path: Path) -> None:
+    truth = make.write(tmp_path / "gt.json.gz", gzip.compress(TRUTH.read_bytes()))
+    assert numbers(detmap.evaluate(truth, PLAIN)) == numbers(detmap.evaluate(TRUTH, PLAIN))
+
+
+def test_names_of_classes_decide_on_own_classes(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "dt.json", renumbered())
+    plain = detmap.evaluate(make.SHAPES, PLAIN, class_names=CLASS)
+    assert numbers(detmap.evaluate(make.SHAPES, file)) == numbers(plain)
+
+
+# --- numbers of stems
+
+
+def numbered(folder: Path, *files: str, first: int = 100) -> Path:
+    images = [make.image(id=first + i, file_name=name) for i, name in enumerate(files)]
+    tree = make.instances(images=images, annotations=[make.annotation(image_id=first)])
+    return make.write(folder / "gt.json", tree)
+
+
+def test_numbers_of_stems_where_no_id_is_one(tmp_path: Path, lane: None) -> None:
+    """As Ultralytics writes them: the stem as a number where it is one."""
+    truth = numbered(tmp_path, "a/000000000007.jpg", "a/000000000005.jpg")
+    file = make.write(tmp_path / "dt.json", [make.detection(image_id=i) for i in (5, 7)])
+    found = detmap.read_detections(file, detmap.read_truth(truth))
+    assert found.image.tolist() == [1, 0]
+    assert [(note.code, note.count) for note in found.notes] == [(JOINED, 2)]
+
+
+def test_a_number_that_is_an_id_is_that_id(tmp_path: Path, lane: None) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, "2.jpg", "1.jpg", first=1))
+    plain = make.write(tmp_path / "dt.json", [make.detection(image_id=1)])
+    assert detmap.read_detections(plain, truth).image.tolist() == [0]
+    mixed = make.write(tmp_path / "dt.json", [make.detection(image_id=i) for i in (1, 7)])
+    with pytest.raises(DataError, match="no image 7"):
+        detmap.read_detections(mixed, detmap.read_truth(numbered(tmp_path, "7.jpg", first=1)))
+
+
+# --- traps
+
+TWO = ("a/img.jpg", "b/img.jpg")
+E = "\N{LATIN SMALL LETTER E WITH ACUTE}"
+TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
+    "a stem of two images": (TWO, [{"image_id": "img"}], "'img' may be image 100 (a/img.jpg) or 1"),
+    "a name of two images": (TWO, [{"image_id": "img.jpg"}], "may be image 100 (a/img.jpg) or 101"),
+    "a path of other folders": (TWO, [{"image_id": "c/img.jpg"}], "may be image 100 (a/img.jpg)"),
+    "one stem, two suffixes": (("1.jpg", "1.png"), [{"image_id": "1"}], "may be image 100 (1.jpg)"),
+    "a number of two stems": (("01.jpg", "1.jpg"), [{"image_id": 1}], "may be image 100 (01.jpg)"),
+    "a name that looks like an id": (
+        ("101.jpg", "x.jpg"),
+        [{"image_id": "101"}],
+        "'101' may be image 100 (101.jpg) or 101 (x.jpg)",
+    ),
+    "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
+    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? it differs in case alone"),
+    "Unicode normalisation": (
+        (f"{E}.jpg",),
+        [{"image_id": unicodedata.normalize("NFD", E)}],
+        "it differs in Unicode normalisation alone",
+    ),
+    "a suffix that is no image's": (("a.jpg",), [{"image_id": "a.v2"}], "no image 'a.v2'"),
+    "file_name in some records": (
+        ("a.jpg", "b.jpg"),
+        [{"file_name": "a.jpg"}, {"image_id": 101}],
+        "in one way",
+    ),
+    "file_name that the truth lacks": (
+        ("a.jpg", "b.jpg"),
+        [{"file_name": "a.jpg"}, {"file_name": "c.jpg"}],
+        "no image 'c.jpg'",
+    ),
+    "file_name that is another than the id": (
+        TWO,
+        [{"file_name": "img.jpg", "image_id": 7}],
+        "may be image 100",
+    ),
+    "a class as a string of its id": (
+        ("a.jpg",),
+        [{"image_id": 100, "category_id": "1"}],
+        "no class '1'",
+    ),
+    "a class of other case": (
+        ("a.jpg",),
+        [{"image_id": 100, "category_id": "CAT"}],
+        "did you mean cat? it differs in case alone",
+    ),
+    "own categories that the truth lacks": (
+        ("a.jpg",),
+        {"categories": [{"id": 1, "name": "cow"}], "annotations": [make.detection(image_id=100)]},
+        "no class 'cow'",
+    ),
+    "own categories without the class": (
+        ("a.jpg",),
+        {"categories": [{"id": 2, "name": "cat"}], "annotations": [make.detection(image_id=100)]},
+        "1 is not in the file's own categories",
+    ),
+    "own categories twice": (
+        ("a.jpg",),
+        {
+            "categories": [{"id": 1, "name": "cat"}, {"id": 1, "name": "dog"}],
+            "predictions": [make.detection(image_id=100)],
+        },
+        "is there twice",
+    ),
+    "a line that is cut": (
+        ("a.jpg",),
+        f'{json.dumps(make.detection(image_id=100))}\n{{"image_id": 1',
+        "line 2",
+    ),
+    "a key twice": (
+        ("a.jpg",),
+        '{"predictions": [{"image_id": 100, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2],'
+        ' "score": 1}]}',
+        "image_id: there twice",
+    ),
+    "a truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
+    "no number": (("a.jpg",), [{"file_name": "a.jpg", "score": float("nan")}], "finite number"),
+}
+
+
+@pytest.mark.parametrize("files, content, what", TRAPS.values(), ids=TRAPS)
+def test_a_trap_is_an_error(
+    tmp_path: Path, lane: None, files: tuple[str, ...], content: Any, what: str
+) -> None:
+    if isinstance(content, list):
+        rows = [make.detection(**row) for row in content]
+        content = [
+            make.without(row, "image_id") if "image_id" not in given else row
+            for row, given in zip(rows, content, strict=True)
+        ]
+    outcome = run("eval", numbered(tmp_path, *files), make.write(tmp_path / "dt.json", content))
+    assert outcome.code == 2, outcome.out
+    assert what in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "name, content, what",
+    [
+        ("results.pkl", b"\x80\x04.", "val_evaluator.outfile_prefix=results"),
+        ("results.json.gz", b"[]", "not gzip"),
+        ("results.json.gz", gzip.compress(b"[" + b" " * (1 << 27)), "more than 200 times its"),
+        ("results.json.gz", gzip.compress(b"[]" * 99)[:-9], "ends in the middle"),
+        ("results.json.gz", gzip.compress(b"[1,"), "not JSON"),
+    ],
+)
+def test_files_that_cannot_be_unpacked(
+    tmp_path: Path, name: str, content: bytes, what: str
+) -> None:
+    outcome = run("eval", TRUTH, make.write(tmp_path / name, content))
+    assert outcome.code == 2
+    assert what in outcome.err
+
+
+def test_folders_tell_images_of_one_name_apart(tmp_path: Path) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, *TWO))
+    for names in (
+        ("b/img.jpg", "a/img.jpg"),
+        ("/root/b/img.jpg", "x\\a\\img.jpg"),
+        ("b/img", "a/img"),
+    ):
+        rows = [make.detection(image_id=name) for name in names]
+        file = make.write(tmp_path / "dt.json", rows)
+        if names[0] == "b/img":
+            with pytest.raises(DataError, match="may be image"):
+                detmap.read_detections(file, truth)
+        else:
+            assert detmap.read_detections(file, truth).image.tolist() == [1, 0]
+
+
+def test_both_lanes_read_what_one_of_them_reads(tmp_path: Path, lane: None) -> None:
+    """The fast lane takes plain files alone."""
+    truth = detmap.read_truth(TRUTH)
+    for name, (content, _) in SHAPES.items():
+        file = make.write(tmp_path / "dt.json", content)
+        found = coco.scan_results(file, truth)
+        assert found is None or (found.boxes == coco.decode_results(file, truth).boxes).all(), name

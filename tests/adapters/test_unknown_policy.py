@@ -1,0 +1,355 @@
+"""One policy for images, class ids, class names and class files that the truth lacks."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DataError, Evaluator, Truth
+from tests.support import builders as make
+from tests.support.running import run
+
+NAMES = ("cat", "dog", "person")
+
+
+def coco(folder: Path, names: Any = NAMES, **image: Any) -> Path:
+    """Two images, an object of each class on the first."""
+    tree = make.instances(
+        images=[make.image(**image), make.image(id=2, file_name="000002.jpg")],
+        categories=[make.category(id=i + 1, name=name) for i, name in enumerate(names)],
+        annotations=[make.annotation(id=i + 1, category_id=i + 1) for i in range(len(names))],
+    )
+    return make.write(folder / "gt.json", tree)
+
+
+def voc(folder: Path, names: Any = NAMES) -> Path:
+    objects = [make.voc_object(name) for name in names]
+    return make.write_voc(folder / "voc", {"000001": make.page(*objects), "000002": make.page()})
+
+
+def results(folder: Path, *records: dict[str, Any]) -> Path:
+    return make.write(folder / "dt.json", [make.detection(**record) for record in records])
+
+
+def numbers(result: detmap.Result) -> Any:
+    shown = result.as_dict()
+    return [shown[part] for part in ("metrics", "per_class", "counts")]
+
+
+GOOD = ({"score": 0.9}, {"category_id": 2, "bbox": [0, 0, 5, 5]})
+STRANGERS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "image id": ({"image_id": 9}, "image-unknown", "2 detections are on 1 image that it lacks: 9"),
+    "class id": (
+        {"category_id": 7},
+        "class-unknown",
+        "2 detections are of 1 class that it lacks: 7",
+    ),
+}
+
+
+@pytest.mark.parametrize("stranger, code, counts", STRANGERS.values(), ids=STRANGERS)
+def test_strangers_are_refused_or_dropped_and_counted(
+    tmp_path: Path, stranger: dict[str, Any], code: str, counts: str
+) -> None:
+    truth, file = coco(tmp_path), results(tmp_path, *GOOD, stranger, stranger)
+    outcome = run("eval", truth, file)
+    assert outcome.code == 2
+    assert counts in outcome.err
+    assert "--unknown drop" in outcome.err
+    found = detmap.evaluate(truth, file, unknown="drop")
+    assert [(note.code, note.count) for note in found.notes if note.code == code] == [(code, 2)]
+    alone = detmap.evaluate(truth, results(tmp_path, *GOOD))
+    assert numbers(found) == numbers(alone)
+    assert found.signature != alone.signature
+    dropped = run("eval", truth, results(tmp_path, *GOOD, stranger, stranger), "--unknown", "drop")
+    assert (dropped.code, found.signature in dropped.out) == (0, True)
+
+
+def test_the_digest_knows_how_many_were_dropped(tmp_path: Path) -> None:
+    truth, strange = coco(tmp_path), {"category_id": 7}
+    signatures = {
+        detmap.evaluate(truth, results(tmp_path, *GOOD, *[strange] * n), unknown="drop").signature
+        for n in range(4)
+    }
+    assert len(signatures) == 4
+
+
+def test_a_row_on_no_image_is_counted_once(tmp_path: Path) -> None:
+    truth = detmap.read_truth(coco(tmp_path))
+    file = results(tmp_path, *GOOD, {"image_id": 9, "category_id": 7}, {"category_id": 8})
+    found = detmap.read_detections(file, truth, unknown="drop")
+    assert {note.code: note.count for note in found.notes} == {
+        "image-unknown": 1,
+        "class-unknown": 1,
+    }
+
+
+def test_names_that_are_near_are_asked_for(tmp_path: Path) -> None:
+    truth = detmap.read_truth(
+        coco(tmp_path, ("cat", "dog", "r\N{LATIN SMALL LETTER E WITH ACUTE}"))
+    )
+    for given, near in (
+        ("Cat", "did you mean cat? it differs in case alone"),
+        ("dogs", "did you mean dog?"),
+        (
+            unicodedata.normalize("NFD", truth.categories.names[2]),
+            "it differs in Unicode normalisation alone",
+        ),
+        ("zebra", "lacks: 'zebra' (the truth has 3 classes such as 'cat'"),
+    ):
+        with pytest.raises(DataError) as refused:
+            detmap.read_detections(results(tmp_path, {"category_id": given}), truth)
+        assert near in str(refused.value)
+
+
+def test_files_of_classes_that_the_truth_lacks(tmp_path: Path) -> None:
+    line = "000001 0.5 11 11 30 30\n"
+    text = make.write_voc_text(tmp_path / "dt", {"test_cat": line, "test_dgo": line * 2})
+    truth = voc(tmp_path)
+    outcome = run("eval", truth, text)
+    assert outcome.code == 2
+    assert "class 'dgo' is not in" in outcome.err
+    assert "did you mean dog?" in outcome.err
+    assert "--unknown drop" in outcome.err
+    found = detmap.evaluate(truth, text, unknown="drop")
+    assert {(note.code, note.count) for note in found.notes} >= {("class-unknown", 2)}
+    (text / "comp4_det_test_dgo.txt").unlink()
+    assert numbers(found) == numbers(detmap.evaluate(truth, text))
+
+
+# --- own classes against ids
+
+
+def test_ids_of_own_classes_are_never_guessed(tmp_path: Path) -> None:
+    truth, file = voc(tmp_path), results(tmp_path, {"category_id": 1})
+    with pytest.raises(DataError, match="class_names") as refused:
+        detmap.evaluate(truth, file)
+    assert refused.value.where.endswith("dt.json[0].category_id")
+    outcome = run("eval", truth, file)
+    assert outcome.code == 2
+    assert "--class-names FILE" in outcome.err
+
+
+NAMED: dict[str, tuple[Any, int]] = {
+    "lines": ("dog\ncat\nperson\n", 1),
+    "lines of another system": (b"dog\r\ncat \r\nperson\r\n\r\n", 1),
+    "JSON list": (["dog", "cat"], 1),
+    "JSON object": ({"7": "cat", "1": "dog"}, 7),
+    "categories": ({"categories": [{"id": 4, "name": "cat"}, {"id": 1, "name": "dog"}]}, 4),
+    "names of which one stands for nothing": ("N/A\nN/A\ncat\nN/A\n", 2),
+}
+
+
+@pytest.mark.parametrize("content, cat", NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize("family", [coco, voc])
+def test_class_names_say_what_ids_mean(
+    tmp_path: Path, content: Any, cat: int, family: Any, least_size: None
+) -> None:
+    truth, names = family(tmp_path), make.write(tmp_path / "names.txt", content)
+    plain = results(tmp_path, {"category_id": "cat"})
+    expected = numbers(detmap.evaluate(truth, plain, "coco-bbox"))
+    file = results(tmp_path, {"category_id": cat})
+    found = detmap.evaluate(truth, file, "coco-bbox", class_names=names)
+    assert numbers(found) == expected
+    command = ("eval", truth, file, "-p", "coco-bbox", "--class-names", names)
+    assert found.signature in run(*command).out
+
+
+@pytest.fixture(params=["small", "large"])
+def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of any size are large for the fast lane, or small."""
+    if request.param == "large":
+        monkeypatch.setattr("detmap.adapters.coco.scan_json.LEAST_SIZE", 0)
+
+
+@pytest.mark.parametrize(
+    "content, what",
+    [
+        ("", "names no class"),
+        ("cat\n\ndog\n", "line 2: is empty"),
+        ('{"a": "cat"}', "'a' is no class id"),
+        ("[1, 2]", "class 0: 1 is no name"),
+        ('{"1": "cat", "01": "dog"}', "class 1 is there twice"),
+        ("{", "not JSON"),
+        (b"\xff", "not UTF-8"),
+        ("cat\ncat\n", "'cat' is class 0 and class 1"),
+    ],
+)
+def test_bad_class_names_are_refused(tmp_path: Path, content: Any, what: str) -> None:
+    names = make.write(tmp_path / "names.txt", content)
+    outcome = run("eval", coco(tmp_path), results(tmp_path, *GOOD), "--class-names", names)
+    assert (outcome.code, what in outcome.err) == (2, True), outcome.err
+    assert "names.txt" in outcome.err
+
+
+def test_class_names_where_classes_have_names(tmp_path: Path) -> None:
+    truth = detmap.read_truth(coco(tmp_path))
+    for path in (results(tmp_path, {"category_id": "cat"}), make.write_voc_text(tmp_path / "dt")):
+        with pytest.raises(DataError, match="leave --class-names out"):
+            detmap.read_detections(path, truth, class_names=["cat"])
+
+
+def test_ids_that_the_names_lack_are_unknown_too(tmp_path: Path) -> None:
+    truth, file = voc(tmp_path), results(tmp_path, {"category_id": 1}, {"category_id": 5})
+    with pytest.raises(DataError, match="no class 5 in"):
+        detmap.evaluate(truth, file, class_names=["dog", "cat"])
+    with pytest.raises(DataError, match=r"no class 'cta' in .*did you mean cat"):
+        detmap.evaluate(truth, file, class_names=["dog", "cta"])
+
+
+def test_the_twenty_classes_of_voc_have_numbers(tmp_path: Path) -> None:
+    from detmap.adapters.joining.unknown_policy import VOC_CLASSES
+
+    names = VOC_CLASSES.split(",")
+    truth = detmap.read_truth(voc(tmp_path, names))
+    found = detmap.read_detections(results(tmp_path, {"category_id": 15}), truth)
+    assert [names[k] for k in found.label] == ["person"]
+
+
+# --- in memory
+
+
+def boxes(**fields: Any) -> dict[str, Any]:
+    return {
+        "boxes": np.array([[10.0, 10, 30, 30], [10, 10, 30, 30]]),
+        "scores": np.array([0.9, 0.8]),
+        "labels": np.array([1, 2]),
+    } | fields
+
+
+def arrays(truth: Truth, **told: Any) -> detmap.Detections:
+    return detmap.detections_from_arrays(
+        truth, [1, 1, 5], [1, 9, 1], [[10, 10, 20, 20]] * 3, [0.9, 0.8, 0.7], **told
+    )
+
+
+def test_arrays_follow_the_same_policy(tmp_path: Path) -> None:
+    truth = detmap.read_truth(coco(tmp_path))
+    with pytest.raises(DataError, match=r"image_id\[2\]: no image 5"):
+        arrays(truth)
+    found = arrays(truth, unknown="drop")
+    assert len(found) == 1
+    assert {note.code: note.count for note in found.notes} == {
+        "image-unknown": 1,
+        "class-unknown": 1,
+    }
+    named = detmap.read_truth(voc(tmp_path))
+    given = (["000001"], [1], [[10, 10, 20, 20]], [0.5])
+    with pytest.raises(DataError, match="class_names"):
+        detmap.detections_from_arrays(named, *given)
+    found = detmap.detections_from_arrays(named, *given, class_names=["cat", "dog"])
+    assert [named.categories.names[k] for k in found.label] == ["dog"]
+    found = detmap.detections_from_arrays(named, *given, class_names=named.categories)
+    assert [named.categories.names[k] for k in found.label] == ["cat"]
+
+
+@pytest.mark.parametrize("sizes", [[3], [1, 2], [2, 1], [1, 1, 1]])
+def test_an_evaluator_drops_and_counts_whatever_the_batches(
+    tmp_path: Path, sizes: list[int]
+) -> None:
+    truth = detmap.read_truth(coco(tmp_path))
+    stranger = boxes(image_id=9)
+    images = [boxes(image_id=1, labels=[1, 8]), boxes(image_id=2, labels=[7, 3]), stranger]
+    with pytest.raises(DataError, match=r"predictions\[2\].image_id: no image 9 in"):
+        Evaluator(truth=truth).update(images)
+    with pytest.raises(DataError, match=r"predictions\[0\].labels\[1\]: no class 8 in"):
+        Evaluator(truth=truth).update(images[:2])
+    stream, other = (Evaluator(truth=truth, unknown="drop") for _ in range(2))
+    begin = 0
+    for i, size in enumerate(sizes):
+        (stream if i % 2 else other).update(images[begin : begin + size])
+        begin += size
+    other.save(tmp_path / "state.npz")
+    merged = stream.merge(Evaluator.load(tmp_path / "state.npz", truth=truth))
+    counted = {note.code: note.count for note in merged.compute().notes}
+    assert (counted["class-unknown"], counted["image-unknown"]) == (2, 2)
+    box = [[10, 10, 20, 20]] * 6
+    whole = detmap.detections_from_arrays(
+        truth, [1, 1, 2, 2, 9, 9], [1, 8, 7, 3, 1, 2], box, [0.9, 0.8] * 3, unknown="drop"
+    )
+    result = detmap.evaluate(truth, whole)
+    assert (merged.compute().metrics, merged.compute().signature) == (
+        result.metrics,
+        result.signature,
+    )
+
+
+def test_an_evaluator_without_ids_keeps_counts_when_it_is_merged() -> None:
+    target = {"boxes": [[10, 10, 30, 30]], "labels": [1]}
+    streams = [Evaluator(classes=["a", "b", "c"], unknown="drop") for _ in range(3)]
+    for stream in streams:
+        stream.update([boxes(labels=[1, 9])], [target])
+    counted = {n.code: n.count for n in streams[0].merge(*streams[1:]).compute().notes}
+    assert counted["class-unknown"] == 3
+
+
+def test_an_evaluator_of_own_classes_is_told_what_labels_mean(tmp_path: Path) -> None:
+    truth = detmap.read_truth(voc(tmp_path))
+    with pytest.raises(DataError, match="class_names"):
+        Evaluator(truth=truth).update([boxes(image_id="000001")])
+    with pytest.raises(DataError, match="classes="):
+        Evaluator(classes=["a"], class_names=["a"])
+    stream = Evaluator(truth=truth, class_names=["x", "dog", "cat"])
+    stream.update([boxes(image_id="000001")])
+    assert {r["name"]: r["detections"] for r in stream.compute().per_class} == {
+        "cat": 1,
+        "dog": 1,
+        "person": 0,
+    }
+
+
+def test_parts_of_one_file_count_what_was_dropped_once(tmp_path: Path) -> None:
+    truth, file = coco(tmp_path), results(tmp_path, *GOOD, {"image_id": 9})
+    parts = []
+    for i in (1, 2):
+        images = make.write(tmp_path / f"{i}.txt", f"{i}\n")
+        parts.append(tmp_path / f"{i}.npz")
+        command = ("match", truth, file, "--images", images, "-o", parts[-1], "--unknown", "drop")
+        assert run(*command).code == 0
+    merged = json.loads(run("merge", *parts, "--format", "json").out)
+    assert merged["signature"] == detmap.evaluate(truth, file, unknown="drop").signature
+
+
+def test_a_policy_that_does_not_exist(tmp_path: Path) -> None:
+    truth = detmap.read_truth(coco(tmp_path))
+    with pytest.raises(DataError, match="say error or drop"):
+        detmap.read_detections(results(tmp_path, *GOOD), truth, unknown="ignore")
+    read = detmap.read_detections(results(tmp_path, *GOOD), truth)
+    with pytest.raises(DataError, match="read_detections"):
+        detmap.evaluate(truth, read, unknown="drop")
+
+
+def test_a_mapping_from_image_id_to_output(tmp_path: Path) -> None:
+    """As torchvision's references hand it to their evaluator."""
+    truth = detmap.read_truth(coco(tmp_path))
+    listed, mapped, both = Evaluator(truth=truth), Evaluator(truth=truth), Evaluator(classes=[1, 2])
+    listed.update([boxes(image_id=2), boxes(image_id=1)])
+    mapped.update({2: boxes(), 1: boxes(image_id=np.array([1]))})
+    assert mapped.compute().signature == listed.compute().signature
+    assert mapped.compute().metrics == listed.compute().metrics
+    targets = {k: {"boxes": [[10, 10, 30, 30]], "labels": [1]} for k in (1, 2)}
+    both.update({2: boxes(), 1: boxes()}, targets)
+    assert len(both) == 2
+    for images in ({1: boxes(image_id=2)}, {1.5: boxes()}, {None: boxes()}, boxes()):
+        with pytest.raises(DataError):
+            Evaluator(truth=truth).update(images)
+    with pytest.raises(DataError, match="alone: 3"):
+        Evaluator(classes=[1, 2]).update({1: boxes(), 2: boxes(), 3: boxes()}, targets)
+
+
+@pytest.mark.parametrize("unknown", ["error", "drop"])
+def test_class_names_of_which_the_truth_has_none(tmp_path: Path, unknown: str) -> None:
+    file = results(tmp_path, {"category_id": 1})
+    names = make.write(tmp_path / "names.txt", "elsewhere\n")
+    outcome = run(
+        *("eval", str(coco(tmp_path)), str(file), "--class-names", str(names)),
+        *("--unknown", unknown),
+    )
+    assert outcome.code == (2 if unknown == "error" else 0)
+    assert "detmap's fault" not in outcome.err

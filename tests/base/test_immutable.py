@@ -1,0 +1,193 @@
+"""Nobody can change what the kernels follow: memory of tables, shapes, and what matching made."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import detmap
+from detmap.base.immutable import blank, own
+from detmap.errors import DataError, ProtocolError
+from detmap.matching.matches import Matches
+from detmap.overlaps.keypoints import Keypoints
+from detmap.overlaps.masks import Masks, read
+from detmap.protocol import load
+from tests.support.drawing import SEEDS, draw_coco
+from tests.support.drawn_tables import read_coco
+from tests.support.tier import drawn
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray]:
+    """All arrays that a table holds, however deep."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from arrays_of(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from arrays_of(each)
+    elif hasattr(value, "values"):
+        for each in value.values():
+            yield from arrays_of(each)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint16, np.bool_])
+@pytest.mark.parametrize("shape", [(0,), (1,), (3,), (5, 4), (0, 4), (1000, 3)])
+def test_memory_that_was_written_to_is_taken_without_a_copy(shape: Any, dtype: Any) -> None:
+    array = blank(shape, dtype)
+    assert array.shape == shape
+    assert array.dtype == dtype
+    assert not array.any()
+    array[...] = 1
+    mine = own(array)
+    assert (mine == 1).all()
+    assert mine.shape == shape
+    if mine.size:
+        assert np.shares_memory(mine, array)
+        assert np.shares_memory(own(array[-1:]), array[-1:])
+    assert (own(array[::2]) == array[::2]).all()
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        mine.flags.writeable = True
+    assert type(mine.base) is bytes
+    assert bytes(1) == b"\0"  # which is one object in all of Python
+    assert bytes(0) == b""
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_nothing_that_matching_made_can_be_changed(taken: bool) -> None:
+    tables = read_coco(*draw_coco(np.random.default_rng(5), n_images=4, n_classes=3))
+    matches = detmap.match(*tables, load("coco-bbox"), taken=taken)
+    columns = list(arrays_of(matches)) + list(arrays_of(tables))
+    assert len(columns) > 25
+    for column in columns:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            column.flags.writeable = True
+        owner: Any = column
+        while isinstance(owner, np.ndarray):
+            assert not owner.flags.writeable
+            owner = owner.base
+        assert type(owner) is bytes
+
+
+BOX_PROTOCOLS = ["coco-bbox", "voc2007", "voc2012", "lvis"]
+
+
+@settings(relaxed, max_examples=drawn(60))
+@given(SEEDS, st.sampled_from(BOX_PROTOCOLS), st.booleans())
+def test_what_matching_makes_without_a_look_would_pass_one(
+    seed: int, protocol: str, taken: bool
+) -> None:
+    tables = read_coco(*draw_coco(np.random.default_rng(seed)))
+    try:
+        matches = detmap.match(*tables, load(protocol), taken=taken)
+    except (DataError, ProtocolError):
+        return
+    looked_at = replace(matches)
+    for one, other in zip(arrays_of(looked_at), arrays_of(matches), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tobytes() == other.tobytes()
+    assert all(hasattr(matches, field.name) for field in fields(Matches))
+
+
+def some_masks() -> Masks:
+    """Of 2 by 3 pixels: the left column, all, none."""
+    runs = [[0, 2, 4], [0, 6], [6]]
+    given = [{"size": [2, 3], "counts": each} for each in runs]
+    return read(given, np.full((3, 2), (2.0, 3.0)), lambda i: f"row {i}")
+
+
+def with_runs(**changes: Any) -> Callable[[Masks], Masks]:
+    def forge(masks: Masks) -> Masks:
+        made = {name: change(getattr(masks.runs, name)) for name, change in changes.items()}
+        return replace(masks, runs=masks.runs._replace(**made))
+
+    return forge
+
+
+FORGED_MASKS: dict[str, Callable[[Masks], Masks]] = {
+    "offsets beyond": with_runs(off=lambda x: x * 10**6),
+    "offsets that go back": with_runs(off=lambda x: np.array([0, 5, 2, 6])),
+    "offsets of 32 bits": with_runs(off=lambda x: x.astype(np.int32)),
+    "counts cut": with_runs(counts=lambda x: x[:-1]),
+    "counts that do not fill": with_runs(counts=lambda x: x + 1),
+    "counts as a list": with_runs(counts=lambda x: x.tolist()),
+    "sizes of nothing": with_runs(size=lambda x: x * 0),
+    "sizes below nothing": with_runs(size=lambda x: -x),
+    "sizes that overflow": with_runs(size=lambda x: x * 2**40),
+    "one size": with_runs(size=lambda x: x[:1]),
+    "other boxes": with_runs(boxes=lambda x: x + 1),
+    "boxes NaN": with_runs(boxes=lambda x: x * np.nan),
+    "other pixels": with_runs(pixels=lambda x: x * 10**9),
+    "hollow": with_runs(hollow=lambda x: ~x),
+    "no runs": lambda masks: replace(masks, runs=None),
+    "area NaN": lambda masks: replace(masks, area=masks.area * np.nan),
+    "area of fewer": lambda masks: replace(masks, area=masks.area[:1]),
+    "area in words": lambda masks: replace(masks, area="abc"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_MASKS)
+def test_masks_cannot_be_forged(name: str) -> None:
+    """Their run lengths went to the kernels as they were."""
+    with pytest.raises(DataError, match=r"Masks\."):
+        FORGED_MASKS[name](some_masks())
+
+
+@pytest.mark.parametrize("name", ["size", "off", "counts", "boxes", "pixels", "hollow"])
+def test_run_lengths_that_were_kept_elsewhere_do_not_reach_the_kernels(name: str) -> None:
+    masks = some_masks()
+    mine = {each: getattr(masks.runs, each).copy() for each in masks.runs._fields}
+    again = replace(masks, runs=type(masks.runs)(**mine))
+    before = again.digest().tolist()
+    mine[name][...] = 1
+    assert again.digest().tolist() == before
+    for made in (masks, again, masks.take(np.array([2, 0])), copy.deepcopy(masks)):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            getattr(made.runs, name).flags.writeable = True
+    sent = pickle.loads(pickle.dumps(masks))
+    assert sent.digest().tolist() == before
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        getattr(sent.runs, name).flags.writeable = True
+
+
+def test_rows_of_masks_count_from_either_end() -> None:
+    masks = some_masks()
+    assert masks.take(np.array([-1, 0])).area.tolist() == [0, 2]
+    assert masks.take(np.array([True, False, True])).area.tolist() == [2, 0]
+    with pytest.raises(IndexError):
+        masks.take(np.array([3]))
+
+
+FORGED_KEYPOINTS: dict[str, tuple[Any, Any]] = {
+    "NaN": (np.full((1, 2, 3), np.nan), np.ones(1)),
+    "infinite": (np.full((1, 2, 3), np.inf), np.ones(1)),
+    "two numbers a point": (np.zeros((1, 3, 2)), np.ones(1)),
+    "flat": (np.zeros((1, 6)), np.ones(1)),
+    "of 32 bits": (np.zeros((1, 2, 3), np.float32), np.ones(1)),
+    "area NaN": (np.zeros((1, 2, 3)), np.full(1, np.nan)),
+    "fewer areas": (np.zeros((2, 2, 3)), np.ones(1)),
+    "none": (None, None),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_KEYPOINTS)
+def test_keypoints_cannot_be_forged(name: str) -> None:
+    with pytest.raises(DataError, match=r"Keypoints\."):
+        Keypoints(*FORGED_KEYPOINTS[name])
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_a_table_that_was_copied_is_the_table(again: Callable[[Any], Any]) -> None:
+    masks = some_masks()
+    assert again(masks) is masks

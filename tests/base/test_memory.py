@@ -1,0 +1,158 @@
+"""What does not fit is refused before it is tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.base import memory
+from detmap.cli import evaluation_inputs as command
+from tests.support.running import python, run
+
+SAMPLE = Path(__file__).resolve().parents[2] / "datasets" / "shapes"
+
+
+@pytest.fixture
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "SPARE", 0)
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+
+
+@pytest.mark.parametrize("least", [1 << 20, 0], ids=["decoded", "scanned"])
+def test_a_file_that_does_not_fit(
+    nothing_left: None, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", least)
+    outcome = run("eval", SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json")
+    assert outcome.code == 2
+    assert "instances_test.json" in outcome.err
+    assert "GiB of memory" in outcome.err
+    assert "detmap match --images" in outcome.err
+
+
+def test_matches_that_do_not_fit(nothing_left: None) -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    n = 1000
+    detections = detmap.detections_from_arrays(
+        truth, np.ones(n), np.ones(n), np.ones((n, 4)), np.ones(n)
+    )
+    with pytest.raises(detmap.DataError, match="matching 100 detections"):
+        detmap.evaluate(truth, detections)
+
+
+def test_an_allocation_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(command, "read_truth_and_protocol", fail)
+    outcome = run("eval", SAMPLE, SAMPLE / "detections" / "contours")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "does not fit" in outcome.err
+
+
+def test_what_is_available_is_known_here() -> None:
+    free = memory.available()
+    assert free is None or free > 1 << 20
+    memory.require(1 << 10, "here", "nothing much")
+
+
+# ---- what counts as free
+
+
+def container(folder: Path, limit: str, usage: str, version: int) -> Path:
+    """The files of a container's limit, 7 of 10 MB of whose use caches files."""
+    inner = folder if version == 2 else folder / "memory"
+    inner.mkdir(exist_ok=True)
+    names = ("memory.max", "memory.current") if version == 2 else V1
+    for name, value in zip(names, (limit, usage), strict=True):
+        (inner / name).write_text(f"{value}\n")
+    prefix = "" if version == 2 else "total_"
+    rows = ("anon 3000000", f"{prefix}inactive_file 5000000", f"{prefix}active_file 2000000")
+    (inner / "memory.stat").write_text("\n".join(rows))
+    return folder
+
+
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_pages_that_cache_files_count_as_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(memory, "CGROUP", container(tmp_path, "12000000", "10000000", version))
+    assert memory.available() == 9_000_000
+
+
+def test_a_container_without_limit_and_a_plain_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
+    assert memory.available() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 7 kB\n")
+    assert memory.available() == 7 * 1024
+    container(tmp_path, "max", "10000000", 2)
+    assert memory.available() == 7 * 1024
+
+
+# ---- many classes
+
+MANY = """
+import numpy as np
+import detmap
+n = 100_000
+ids = np.arange(n)
+truth = detmap.truth_from_arrays(
+    np.arange(10),
+    ids[:10] * 7,
+    np.tile([0.0, 0, 10, 10], (10, 1)),
+    categories={k: str(k) for k in ids.tolist()},
+)
+found = detmap.detections_from_arrays(
+    truth, np.arange(10), ids[:10] * 7, np.tile([0.0, 0, 10, 9], (10, 1)), np.ones(10)
+)
+print(detmap.evaluate(truth, found).metrics["AP50"])
+with open("/proc/self/status") as status:  # ru_maxrss has the memory of who started the process
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux says it")
+def test_classes_without_objects_cost_next_to_nothing() -> None:
+    """100,000 classes of 10 objects took 6 GB: terms of AP of every class."""
+    python("-c", MANY)  # compiling takes a gigabyte of its own
+    outcome = python("-c", MANY)
+    ap, kilobytes = outcome.out.split()
+    assert float(ap) == pytest.approx(1)
+    assert int(kilobytes) < 1_000_000
+
+
+@pytest.mark.parametrize("undefined, mean", [("skip", 1.0), ("zero", 0.25), ("one", 1.0)])
+def test_classes_without_objects_enter_the_mean_as_the_protocol_says(
+    undefined: str, mean: float
+) -> None:
+    truth = detmap.truth_from_arrays(
+        [1], [3], [[0, 0, 9, 9]], categories={1: "a", 2: "b", 3: "c", 4: "d"}
+    )
+    found = detmap.detections_from_arrays(truth, [1], [3], [[0, 0, 9, 9]], [0.5])
+    result = detmap.evaluate(truth, found, settings={"mean.undefined": undefined})
+    assert result.metrics["AP"] == pytest.approx(mean)
+    assert [row["AP"] for row in result.per_class] == [
+        pytest.approx(value, nan_ok=True) for value in (np.nan, np.nan, 1, np.nan)
+    ]
+
+
+def test_curves_that_do_not_fit_name_a_way_out_that_helps(nothing_left: None) -> None:
+    truth = detmap.truth_from_arrays([1, 1], [1, 2], [[0, 0, 9, 9]] * 2)
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    matches = detmap.match(truth, found, detmap.load_protocol("coco-bbox"))
+    with pytest.raises(detmap.DataError, match="the curves of 2 classes") as caught:
+        detmap.summarize(matches)
+    assert "merge" not in caught.value.fix
+    assert "--set ap.integrator=all_points" in caught.value.fix

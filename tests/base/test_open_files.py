@@ -1,0 +1,215 @@
+"""What stands in place of a file is named at once; a file that changes meanwhile is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap import DataError, DetmapError
+from detmap.adapters import read_detections, read_images, read_truth
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.voc import devkit as voc
+from detmap.base import open_files as opening
+from detmap.ranking import csv_scores
+from tests.support import builders as make
+from tests.support.running import run
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def listening_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the name of a socket has 107 bytes at most
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def circle_of_links(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+NO_FILES = {
+    fifo: "a pipe, not a file",
+    device: "a device, not a file",
+    listening_socket: "a socket, not a file",
+    folder: "a folder, not a file",
+    circle_of_links: "cannot be read: Too many levels of symbolic links",
+}
+no_files = pytest.mark.parametrize(
+    "make_it, what", NO_FILES.items(), ids=lambda x: getattr(x, "__name__", "")
+)
+
+
+@no_files
+def test_what_is_no_file_is_refused_at_once(make_it, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    make_it(path)
+    with pytest.raises(opening.UnreadableError, match=what) as refused:
+        opening.read_bytes(path)
+    assert refused.value.where == str(path)
+    with pytest.raises(opening.UnreadableError, match=what), opening.opened(path):
+        pass
+
+
+def read_instances(path: Path) -> None:
+    coco.decode_instances(path)
+
+
+def read_results(path: Path) -> None:
+    read_detections(path, read_truth(path.with_name("gt.json")), format="coco")
+
+
+def read_text(path: Path) -> None:
+    voc.decode_files(path.parent, [(path, 0)], read_truth(path.with_name("gt.json")))
+
+
+def read_list(path: Path) -> None:
+    read_images(path, read_truth(path.with_name("gt.json")))
+
+
+def read_csv(path: Path) -> None:
+    csv_scores._sheet(path)
+
+
+def read_xml(path: Path) -> None:
+    voc.decode_pages(path.parent, [path])
+
+
+@no_files
+@pytest.mark.parametrize(
+    "reader", [read_instances, read_results, read_text, read_list, read_csv, read_xml]
+)
+def test_every_reader_refuses_what_is_no_file(reader, make_it, what: str, tmp_path: Path) -> None:
+    make.write(tmp_path / "gt.json", make.instances())
+    path = tmp_path / "file"
+    make_it(path)
+    with pytest.raises(DataError):
+        reader(path)
+
+
+def read_protocol(path: Path) -> None:
+    detmap.load_protocol(path)
+
+
+def read_matches(path: Path) -> None:
+    detmap.Matches.load(path)
+
+
+def read_state(path: Path) -> None:
+    detmap.Evaluator.load(path)
+
+
+@no_files
+@pytest.mark.parametrize("reader", [read_protocol, read_matches, read_state])
+def test_protocols_and_archives_refuse_what_is_no_file(
+    reader, make_it, what: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "file.toml"
+    make_it(path)
+    with pytest.raises(DetmapError, match=what):
+        reader(path)
+
+
+@no_files
+def test_many_annotation_files_refuse_what_is_no_file(make_it, what: str, tmp_path: Path) -> None:
+    stems = [f"{i:06}" for i in range(80)]
+    root = make.write_voc(tmp_path / "VOC2007", {stem: make.page() for stem in stems})
+    (root / "Annotations" / "000040.xml").unlink()
+    make_it(root / "Annotations" / "000040.xml")
+    with pytest.raises(DataError, match=what):
+        read_truth(root)
+
+
+def test_the_command_line_refuses_a_pipe_and_a_device(tmp_path: Path) -> None:
+    make.write(tmp_path / "gt.json", make.instances())
+    fifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
+        outcome = run("eval", tmp_path / "gt.json", path)
+        assert outcome.code == 2
+        assert "not a file" in outcome.err
+
+
+def test_a_file_that_becomes_shorter_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 10_000)
+    with opening.opened(path) as file:
+        assert file.read(9_990, 20) == b"x" * 10
+        path.write_bytes(b"x" * 5_000)
+        assert file.read(0, 5_000) == b"x" * 5_000
+        with pytest.raises(DataError, match="became shorter"):
+            file.read(4_990, 20)
+
+
+def test_what_is_appended_meanwhile_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    with opening.opened(path) as file:
+        path.write_bytes(b"abcdef")
+        assert file.read(0, 100) == b"abc"
+
+
+@pytest.mark.parametrize("has_pread", [True, False])
+def test_short_answers_of_the_system_are_continued(
+    has_pread: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(250)))
+    pread, read = os.pread, os.read
+    if has_pread:
+        monkeypatch.setattr(os, "pread", lambda fd, n, at: pread(fd, min(n, 7), at))
+    else:
+        monkeypatch.delattr(os, "pread")
+        monkeypatch.setattr(os, "read", lambda fd, n: read(fd, min(n, 7)))
+    with opening.opened(path) as file:
+        assert file.read(3, 100) == bytes(range(3, 103))
+    assert opening.read_bytes(path) == bytes(range(250))
+
+
+def test_a_failing_disk_is_an_error_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+
+    def fail(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", fail)
+    with pytest.raises(DataError, match="cannot be read: Input/output error"):
+        opening.read_bytes(path)
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    fifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"abc")
+    before = len(os.listdir("/proc/self/fd"))
+    for name in ("pipe", "file", "none"):
+        with contextlib.suppress(DataError):
+            opening.read_bytes(tmp_path / name)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_name_with_nul_and_one_that_is_not_utf8() -> None:
+    with pytest.raises(DataError, match="not a path"):
+        opening.read_bytes("a\0b")
+    with pytest.raises(opening.MissingFileError) as refused:
+        opening.read_bytes(Path(os.fsdecode(b"a\xff")))
+    assert refused.value.where == r"a\xff"

@@ -1,0 +1,131 @@
+"""Crops of the page are of the right picture and the right place, or there is a sketch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import detmap
+from detmap.diagnosis import Diagnosis, diagnose
+from detmap.html_report.gallery import OTHER, SCALED, SEVERAL, TURNED, Pictures
+from tests.support import builders as make
+
+RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
+
+
+def diagnosis(tmp_path: Path, *files: str) -> Diagnosis:
+    """Of images of 640 by 480 pixels with these names."""
+    rows = [
+        make.image(id=k, file_name=name, width=640, height=480) for k, name in enumerate(files, 1)
+    ]
+    truth = detmap.read_truth(make.write(tmp_path / "truth.json", make.instances(images=rows)))
+    detections = detmap.detections_from_arrays(truth, [1], [1], np.array([[10.0, 10, 9, 9]]), [0.5])
+    return diagnose(truth, detections, detmap.load_protocol("coco-bbox"))
+
+
+def paint(path: Path, colour: tuple[int, int, int] = RED, **options: Any) -> None:
+    size = options.pop("size", (640, 480))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = Image.new("RGB", size, colour)
+    width, height = size
+    picture.paste(GREEN, (width * 3 // 4, height * 3 // 4, width, height))  # right, below
+    picture.save(path, **options)
+
+
+def colour(picture: NDArray[np.uint8] | None, x: int = 0, y: int = 0) -> tuple[int, ...]:
+    assert picture is not None
+    shade: tuple[int, ...] = tuple((picture[y, x, ::-1] > 128).astype(int) * 255)
+    return shade
+
+
+def test_images_of_one_stem_have_each_their_own_picture(tmp_path: Path) -> None:
+    found = diagnosis(tmp_path, "a/1.png", "b/1.png")
+    paint(tmp_path / "p" / "a" / "1.png", RED)
+    paint(tmp_path / "p" / "b" / "1.png", BLUE)
+    pictures = Pictures(tmp_path / "p")
+    assert [colour(pictures.read(found, k)) for k in (0, 1)] == [RED, BLUE]
+    assert pictures.notes() == []
+
+
+def test_the_picture_of_another_image_is_not_taken(tmp_path: Path) -> None:
+    found = diagnosis(tmp_path, "a/1.png", "b/1.png")
+    paint(tmp_path / "p" / "a" / "1.png")
+    pictures = Pictures(tmp_path / "p")
+    assert colour(pictures.read(found, 0)) == RED
+    assert pictures.read(found, 1) is None
+    assert "without a picture" in pictures.notes()[0]
+    assert pictures.notes()[0].endswith(": b/1.png")
+
+
+def test_two_pictures_of_one_name_are_none(tmp_path: Path) -> None:
+    found = diagnosis(tmp_path, "1.png")
+    for folder in "xy":
+        paint(tmp_path / "p" / folder / "1.png")
+    pictures = Pictures(tmp_path / "p")
+    assert pictures.read(found, 0) is None
+    assert pictures.notes() == [f"{SEVERAL}: 1.png"]
+
+
+def test_a_picture_by_its_suffix_or_its_stem(tmp_path: Path) -> None:
+    paint(tmp_path / "p" / "1.png", RED)
+    paint(tmp_path / "p" / "1.bmp", BLUE)
+    paint(tmp_path / "p" / "2.bmp", BLUE)
+    found = diagnosis(tmp_path, "train/1.png", "train/2.jpg")
+    pictures = Pictures(tmp_path / "p")
+    assert [colour(pictures.read(found, k)) for k in (0, 1)] == [RED, BLUE]
+
+
+def test_a_smaller_picture_is_scaled_to_the_truth(tmp_path: Path) -> None:
+    paint(tmp_path / "p" / "1.png", size=(320, 240))
+    pictures = Pictures(tmp_path / "p")
+    picture = pictures.read(diagnosis(tmp_path, "1.png"), 0)
+    assert picture is not None
+    assert picture.shape == (480, 640, 3)
+    assert (colour(picture, 470, 350), colour(picture, 490, 370)) == (RED, GREEN)
+    assert pictures.notes() == [f"{SCALED}: 1.png"]
+
+
+def test_a_picture_of_another_shape_is_none(tmp_path: Path) -> None:
+    paint(tmp_path / "p" / "1.png", size=(480, 480))
+    pictures = Pictures(tmp_path / "p")
+    assert pictures.read(diagnosis(tmp_path, "1.png"), 0) is None
+    assert pictures.notes() == [f"{OTHER}: 1.png"]
+
+
+@pytest.mark.parametrize(
+    ("orientation", "size", "right_below"),
+    [(6, (640, 480), True), (6, (480, 640), False), (3, (640, 480), None)],
+    ids=["stored", "shown", "either"],
+)
+def test_a_turned_picture_is_as_the_truth_sees_it(
+    tmp_path: Path, orientation: int, size: tuple[int, int], right_below: bool | None
+) -> None:
+    """The green corner is right below as stored; left below where it is turned to the right."""
+    turn = Image.Exif()
+    turn[274] = orientation
+    paint(tmp_path / "p" / "1.jpg", size=size, exif=turn)
+    pictures = Pictures(tmp_path / "p")
+    picture = pictures.read(diagnosis(tmp_path, "1.jpg"), 0)
+    if right_below is None:
+        assert picture is None
+        assert pictures.notes() == [f"{TURNED}: 1.jpg"]
+        return
+    assert pictures.notes() == []
+    corners = {True: colour(picture, 630, 470), False: colour(picture, 9, 470)}
+    assert corners == {right_below: GREEN, not right_below: RED}
+
+
+def test_opencv_turns_as_exif_says(tmp_path: Path) -> None:
+    """What the crops rely on."""
+    turn = Image.Exif()
+    turn[274] = 6
+    paint(tmp_path / "1.jpg", exif=turn)
+    read = cv2.imread(str(tmp_path / "1.jpg"))
+    assert read is not None
+    assert read.shape == (640, 480, 3)

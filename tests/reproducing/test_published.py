@@ -1,0 +1,115 @@
+"""The registry of published results: every entry is whole, and those whose files are here hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap.errors import DataError
+from detmap.reproducing import published
+from detmap.reproducing.published import Printed
+from tests.real.conftest import data as data
+from tests.real.conftest import voc2007 as voc2007
+from tests.support import builders as make
+from tests.support.running import run
+
+SAMPLE = ("--truth", make.SHAPES / "instances_test.json")
+FOUND = make.SHAPES / "detections" / "contours.json"
+ENTRIES = published.entries()
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_is_whole(name: str) -> None:
+    entry = ENTRIES[name]
+    assert entry.title
+    assert entry.files
+    assert bool(entry.detections) == bool(entry.verified)
+    for number in entry.numbers:
+        detmap.load_protocol(number.protocol)
+
+
+def test_the_sample_prints_its_numbers() -> None:
+    outcome = run("published", "shapes-contours", *SAMPLE, "--detections", FOUND)
+    assert (outcome.code, outcome.err) == (0, "")
+    other = FOUND.with_name("template.json")
+    outcome = run("published", "shapes-contours", *SAMPLE, "--detections", other)
+    assert outcome.code == 1
+    assert "detections: the content is" in outcome.err
+    assert "truth: the content" not in outcome.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["yolov2-voc", "tiny-yolov2-voc", "detector-8603"])
+def test_detectors_on_voc_print_their_numbers(voc2007: Path, name: str) -> None:
+    truth = detmap.read_truth(voc2007 / "VOCdevkit")
+    found = published.check(ENTRIES[name], truth, detmap.read_detections(voc2007 / name, truth))
+    assert found.same
+    assert found.other == ()
+
+
+def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path) -> None:
+    folder = data / "coco-val2014-100"
+    truth = detmap.read_truth(folder / "instances_val2014_100.json")
+    results = folder / "instances_val2014_fakebbox100_results.json"
+    found = published.check(
+        ENTRIES["coco-demo-bbox"], truth, detmap.read_detections(results, truth)
+    )
+    assert found.same
+    assert found.other == ()
+
+
+def test_the_list_and_an_entry(tmp_path: Path) -> None:
+    assert "yolov2-voc" in run("published").out
+    assert "pytorch-yolo2" in run("published", "yolov2-voc").out
+    assert run("published", "-o", tmp_path / "list.json").code == 0
+    assert json.loads((tmp_path / "list.json").read_text())
+
+
+def test_a_part_of_the_images(tmp_path: Path) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("1\n2\n3\n")
+    words = ("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--images", ids)
+    outcome = run(*words)
+    assert outcome.code == 1
+    assert "truth: the content is" in outcome.err
+    assert run(*words, "-o", ids).code == 2
+    assert ids.read_text().startswith("1")
+
+
+def test_an_entry_without_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "published"
+    folder.mkdir()
+    entry = 'title = "T"\nwho = "W"\nwhere = "a paper"\nsplit = "VOC2007 test"\n'
+    entry += 'files = "nobody has the detections"\ntruth = ""\ndetections = ""\nverified = ""\n'
+    entry += '[[numbers]]\nprotocol = "voc2007"\nmetric = "mAP"\nprinted = "70.0"\n'
+    (folder / "paper.toml").write_text(entry)
+    monkeypatch.setattr(published, "folder", lambda name: tmp_path)
+    assert "never" in run("published").out
+    assert "never: nobody has the detections" in run("published", "paper").out
+
+
+def test_what_cannot_be_checked() -> None:
+    assert run("published", "no such").code == 2
+    assert run("published", *SAMPLE).code == 2
+    assert run("published", "shapes-contours", *SAMPLE).code == 2
+    assert run("published", "shapes-contours", "--detections", FOUND).code == 2
+    outcome = run("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--split", "a")
+    assert outcome.code == 2
+    entry = replace(ENTRIES["shapes-contours"], numbers=(Printed("coco-bbox", "mAP", "1.0"),))
+    truth = detmap.read_truth(SAMPLE[1])
+    with pytest.raises(DataError, match="no metric mAP"):
+        published.check(entry, truth, detmap.read_detections(FOUND, truth))
+
+
+@pytest.mark.parametrize(
+    "text", ["", 'title = "a"', "numbers = 1", "[[numbers]]\nprotocol = 1\n", "title = 1"]
+)
+def test_what_is_no_entry(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(text)
+    with pytest.raises(DataError):
+        published.read(file)

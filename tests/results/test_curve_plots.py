@@ -1,0 +1,96 @@
+"""Pictures of an evaluation: what the curves are, and that the same bytes come again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.results import curve_plots as pictures
+from tests.support import builders as make
+from tests.support.running import run, spawn
+
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+
+
+@pytest.mark.slow
+def test_the_curves_are_those_of_the_result() -> None:
+    result = detmap.evaluate(COCO, RESULTS)
+    classes, subsets, ious, scores = pictures.panels(result.matches, t=0)
+    assert [curve.name for curve in classes.curves] == [*result.matches.categories.names, "mean"]
+    for curve in classes.curves[:-1]:
+        recall, precision, score = result.curve(curve.name)
+        ends = np.append(score[1:] != score[:-1], True)  # equal scores enter together
+        assert np.array_equal(curve.x[1:], recall[ends])
+        np.testing.assert_allclose(curve.y[1:], precision[ends], rtol=1e-12)
+    # The mean over 101 recalls is COCO's AP, but for the order of equal scores.
+    for name, curve in (("AP50", classes.curves[-1]), ("AP75", ious.curves[5])):
+        assert curve.y.mean() == pytest.approx(result.metrics[name], abs=0.02)
+    assert np.mean([c.y.mean() for c in ious.curves]) == pytest.approx(
+        result.metrics["AP"], abs=0.02
+    )
+    assert [curve.name for curve in subsets.curves] == ["all", "small", "medium", "large"]
+    assert len(ious.curves) == 10
+    best = result.best_f_beta()
+    by_name = {curve.name: curve for curve in scores.curves}
+    for name, row in (("micro", best.micro), ("macro", best.macro), ("star", best.per_class[4])):
+        assert by_name[name].y.max() == row["f1"]
+        assert by_name[name].x[np.argmax(by_name[name].y)] == row["threshold"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_a_picture_is_drawn_without_a_display_and_is_the_same_again(
+    tmp_path: Path, suffix: str, magic: bytes
+) -> None:
+    pytest.importorskip("matplotlib")
+    files = [tmp_path / f"{name}.{suffix}" for name in ("a", "b")]
+    for file in files:
+        done = spawn("eval", COCO, RESULTS, "--plot", file, DISPLAY="", MPLBACKEND="")
+        assert done.code == 0, done.err
+        assert done.out == run("eval", COCO, RESULTS).out
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert files[0].read_bytes().startswith(magic)
+
+
+@pytest.mark.slow
+def test_a_result_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    detmap.evaluate(COCO, RESULTS).plot(tmp_path / "x.svg", iou=0.75)
+    text = (tmp_path / "x.svg").read_text()
+    assert "at IoU 0.75" in text
+    assert "star" in text
+    nothing = make.write(tmp_path / "none.json", [])
+    assert run("eval", COCO, nothing, "--plot", tmp_path / "y.png").code == 0
+    empty = make.write(tmp_path / "gt.json", make.instances(annotations=[]))
+    assert run("eval", empty, nothing, "--plot", tmp_path / "z.png").code == 0
+    many = json.loads(COCO.read_text())
+    many["categories"] += [make.category(id=i, name=f"class {i}") for i in range(100, 130)]
+    many["annotations"] += [make.annotation(id=9000 + i, category_id=i) for i in range(100, 130)]
+    file = make.write(tmp_path / "many.json", many)
+    assert run("eval", file, RESULTS, "--plot", tmp_path / "many.png").code == 0
+
+
+@pytest.mark.slow
+def test_a_picture_that_cannot_be_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, words in (("x", "no suffix"), ("x.docx", "name a .png, .svg or .pdf file")):
+        outcome = run("eval", "no such file", RESULTS, "--plot", tmp_path / name)
+        assert outcome.code == 2
+        assert words in outcome.err
+    assert (
+        "asked for twice"
+        in run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
+    )
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    outcome = run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png")
+    assert outcome.code == 2
+    assert "pip install 'detmap-eval[plot]'" in outcome.err
+    assert list(tmp_path.iterdir()) == []

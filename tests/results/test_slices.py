@@ -1,0 +1,280 @@
+"""Slices: all of one matching, each equal in every bit to an evaluation of it alone; rows of
+images that add up."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import detmap
+from detmap.errors import DataError
+from detmap.results import slices as slicing
+from tests.support import builders as make
+from tests.support.drawing import CocoData, coco_data, voc_data
+from tests.support.drawn_tables import read_coco, voc_tables
+from tests.support.running import run
+from tests.support.tier import drawn
+
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+relaxed = settings(
+    deadline=None, max_examples=drawn(40), suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def assert_equal(a: detmap.Result, b: detmap.Result) -> None:
+    """In every bit of what a result tells."""
+    assert a.signature == b.signature
+    assert list(a.metrics) == list(b.metrics)
+    assert np.array_equal(list(a.metrics.values()), list(b.metrics.values()), equal_nan=True)
+    assert a.counts() == b.counts()
+    assert repr(a.per_class) == repr(b.per_class)
+
+
+def alone(
+    truth: detmap.Truth, found: detmap.Detections, images: Any, protocol: str
+) -> detmap.Result:
+    """The evaluation of tables that hold nothing else."""
+    places = np.flatnonzero(np.isin(truth.images.ids, images))
+    return detmap.evaluate(truth.on(places), found.on(places), protocol)
+
+
+def some(truth: detmap.Truth, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return truth.images.ids[rng.random(len(truth.images)) < 0.5]
+
+
+@relaxed
+@given(coco_data(), st.integers(0, 99), st.sampled_from(["coco-bbox", "voc2012", "lvis"]))
+def test_a_slice_is_what_evaluating_it_alone_gives(
+    data: CocoData, seed: int, protocol: str
+) -> None:
+    truth, found = read_coco(*data)
+    whole = detmap.evaluate(truth, found, protocol)
+    images = {"a": some(truth, seed), "b": some(truth, seed + 1), "none": truth.images.ids[:0]}
+    for name, result in whole.slices(images).items():
+        assert_equal(result, alone(truth, found, images[name], protocol))
+        assert_equal(
+            result, detmap.evaluate(truth, found, protocol, images=list(images[name].tolist()))
+        )
+    assert_equal(whole.select(truth.images.ids), whole)
+
+
+@relaxed
+@given(voc_data(), st.integers(0, 99))
+def test_a_slice_with_ties_in_input_order(data: tuple, seed: int) -> None:
+    truth, found = voc_tables(*data)
+    whole = detmap.evaluate(truth, found, "voc2007")
+    images = some(truth, seed)
+    assert_equal(whole.select(images), alone(truth, found, images, "voc2007"))
+
+
+@relaxed
+@given(coco_data(), st.integers(0, 99))
+def test_some_classes_alone_are_the_evaluation_of_them(data: CocoData, seed: int) -> None:
+    """As if the files had never held the others."""
+    instances, results = data
+    rng = np.random.default_rng(seed)
+    ids = [each["id"] for each in instances["categories"] if rng.random() < 0.6]
+    truth, found = read_coco(*data)
+    part = dict(instances)
+    part["categories"] = [each for each in instances["categories"] if each["id"] in ids]
+    part["annotations"] = [a for a in instances["annotations"] if a["category_id"] in ids]
+    rest = [each for each in results if each["category_id"] in ids]
+    cut = detmap.evaluate(truth, found, "coco-bbox", classes=ids)
+    assert_equal(cut, detmap.evaluate(*read_coco(part, rest), "coco-bbox"))
+    places = np.flatnonzero(np.isin(truth.categories.ids, ids))
+    matches = detmap.match(truth, found, detmap.load_protocol("coco-bbox"))
+    rows = detmap.summarize(matches.select_classes(places))
+    assert np.array_equal(list(rows.metrics.values()), list(cut.metrics.values()), equal_nan=True)
+
+
+@relaxed
+@given(coco_data(), st.sampled_from(["coco-bbox", "voc2012", "lvis"]), st.sampled_from([0.5, None]))
+def test_the_rows_of_images_add_up(data: CocoData, protocol: str, iou: float | None) -> None:
+    truth, found = read_coco(*data)
+    result = detmap.evaluate(truth, found, protocol)
+    rows, totals = result.per_image(iou), result.counts(iou)
+    assert [row["image"] for row in rows] == truth.images.ids.tolist()
+    for name in slicing.COUNTS:
+        assert sum(row[name] for row in rows) == totals[name]
+    for row in rows:  # each is what its image alone gives
+        single = result.select([row["image"]])
+        assert {name: row[name] for name in slicing.COUNTS} == {
+            name: single.counts(iou)[name] for name in slicing.COUNTS
+        }
+        matches = single.matches
+        bit = matches.tp.dtype.type(1 << result.protocol.axes().threshold(0.5))
+        a = result.protocol.subset()
+        false = [
+            score
+            for score, tp, ignored in zip(
+                matches.score, matches.tp[:, a], matches.ignored[:, a], strict=True
+            )
+            if not (tp | ignored) & bit
+        ]
+        assert repr(row["worst_score"]) == repr(float(max(false)) if false else float("nan"))
+
+
+# ---- files
+
+
+@pytest.fixture
+def truth() -> detmap.Truth:
+    return detmap.read_truth(COCO)
+
+
+def test_slices_are_read_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
+    file = make.write(tmp_path / "s.json", {"night": [3, 1], "day": ["000002"], "none": []})
+    found = detmap.read_slices(file, truth)
+    assert {name: ids.tolist() for name, ids in found.items()} == {
+        "night": [1, 3],
+        "day": [2],
+        "none": [],
+    }
+
+
+def test_slices_are_made_of_attributes(tmp_path: Path, truth: detmap.Truth) -> None:
+    text = "image,weather,hour\n000001,rain,day\n2,,night\n000003,sun,day\n".replace(
+        "\n2,", "\n000002,"
+    )
+    file = make.write(tmp_path / "a.csv", text)
+    found = detmap.read_slices(file, truth)
+    assert {name: ids.tolist() for name, ids in found.items()} == {
+        "weather=rain": [1],
+        "weather=sun": [3],
+        "hour=day": [1, 3],
+        "hour=night": [2],
+    }
+
+
+def test_more_slices_than_anybody_looks_at(tmp_path: Path) -> None:
+    file = tmp_path / "slices.json"
+    file.write_text(json.dumps({f"s{k}": [1] for k in range(2001)}))
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    with pytest.raises(DataError, match="2001 slices"):
+        detmap.read_slices(file, truth)
+
+
+BAD = {
+    "an unknown image": ("s.json", '{"a": [999999]}', "no image 999999"),
+    "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 is there twice"),
+    "a slice twice": ("s.json", '{"a": [1], "a": [2]}', "came before"),
+    "no list": ("s.json", '{"a": 1}', "is no list"),
+    "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
+    "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
+    "broken": ("s.json", '{"a": [1', "not JSON"),
+    "deep": ("s.json", '{"a": ' + "[" * 100_000, "not JSON"),
+    "a number": ("s.json", '{"a": [1e400]}', "not all images"),
+    "huge": ("s.json", f'{{"a": [{2**70}]}}', "not all images"),
+    "no attribute": ("a.csv", "image\n1\n", "names no attribute"),
+    "empty": ("a.csv", "", "names no attribute"),
+    "a row too short": ("a.csv", "image,x\n000001\n", "1 columns"),
+    "a row twice": ("a.csv", "image,x\n000001,a\n000001,b\n", "came before"),
+    "a column twice": ("a.csv", "image,x,x\n000001,a,b\n", "a column twice"),
+    "an unknown row": ("a.csv", "image,x\nnope,a\n", "no image 'nope'"),
+    "a quote": ("a.csv", 'image,x\n"000001"y,a\n', "not CSV"),
+    "measurements": (
+        "a.csv",
+        "image,x\n" + "".join(f"{i:06},{i / 7}\n" for i in range(1, 200)),
+        "199 values",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "what"), BAD.values(), ids=BAD)
+def test_slices_that_cannot_be(tmp_path: Path, name: str, text: str, what: str) -> None:
+    file = make.write(tmp_path / name, text)
+    outcome = run("eval", COCO, RESULTS, "--slices", file)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert what in outcome.err
+    assert outcome.err.startswith(f"detmap: error: {file}")
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"images": [999]}, "no images 999"),
+        ({"images": ["000001"]}, "the truth has 1"),
+        ({"classes": ["unicorn"]}, "no class 'unicorn'"),
+        ({"classes": "circle"}, "is no list"),
+        ({"classes": [77]}, "no class 77"),
+    ],
+)
+def test_parts_that_cannot_be(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(DataError, match=what):
+        detmap.evaluate(COCO, RESULTS, **options)
+
+
+# ---- the command
+
+
+def test_the_command_prints_every_slice(tmp_path: Path, truth: detmap.Truth) -> None:
+    pandas = pytest.importorskip("pandas")
+    slices = {"low": list(range(1, 21)), "high": list(range(21, 61))}
+    file = make.write(tmp_path / "s.json", slices)
+    result = detmap.evaluate(COCO, RESULTS)
+    content = json.loads(run("eval", COCO, RESULTS, "--slices", file, "--format", "json").out)
+    for name, each in result.slices(slices).items():
+        assert content["slices"][name]["metrics"] == each.metrics
+        assert content["slices"][name]["signature"] == each.signature
+        assert content["slices"][name]["counts"] == each.counts()
+    text = run("eval", COCO, RESULTS, "--slices", file, "--table", "slices", "--format", "csv").out
+    frame = pandas.read_csv(io.StringIO(text))
+    assert frame["slice"].tolist() == ["low", "high"]
+    assert frame["signature"].tolist() == [each["signature"] for each in content["slices"].values()]
+    assert frame["AP"].tolist() == [each["metrics"]["AP"] for each in content["slices"].values()]
+    plain = run("eval", COCO, RESULTS, "--slices", file)
+    assert max(map(len, plain.out.splitlines())) <= 80
+    assert plain.out.splitlines()[-1] == result.signature
+
+
+def test_the_command_takes_some_images_and_classes(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "list.txt", "000005\n000007\n000009\n")
+    words = ("eval", COCO, RESULTS, "--images", file, "--classes", "star,1", "--format", "json")
+    content = json.loads(run(*words).out)
+    expected = detmap.evaluate(COCO, RESULTS, images=[5, 7, 9], classes=["star", "circle"])
+    assert content["signature"] == expected.signature
+    assert content["metrics"] == {
+        name: None if np.isnan(value) else value for name, value in expected.metrics.items()
+    }
+    assert [row["name"] for row in content["per_class"]] == ["circle", "star"]
+    slices = make.write(tmp_path / "s.json", {"both": [5, 60], "none": [60]})
+    part = json.loads(run(*words, "--slices", slices).out)["slices"]
+    assert {name: each["counts"]["images"] for name, each in part.items()} == {"both": 1, "none": 0}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "data"])
+def test_the_file_of_images_adds_up(tmp_path: Path, suffix: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    file = tmp_path / f"images.{suffix}"
+    content = json.loads(run("eval", COCO, RESULTS, "--per-image", file, "--format", "json").out)
+    if suffix == "json":
+        frame = pandas.DataFrame(json.loads(file.read_text())["images"])
+    else:
+        frame = pandas.read_csv(file)
+    assert len(frame) == content["counts"]["images"]
+    for name in slicing.COUNTS:
+        assert frame[name].sum() == content["counts"][name]
+    assert "is an input" in run("eval", RESULTS, RESULTS, "--per-image", RESULTS).err
+    assert "asked for twice" in run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
+
+
+def test_a_slice_under_a_sort_of_the_whole_says_so() -> None:
+    data = make.instances(annotations=[make.annotation(), make.annotation(id=2, image_id=2)])
+    results = [make.detection(image_id=i) for i in (1, 1, 2)]
+    tables = read_coco(data, results)
+    for protocol, codes in (("tfod-ava", {"a"}), ("voc2012", set())):
+        slices = detmap.evaluate(*tables, protocol).slices({"a": [1], "b": [2]})
+        told = {
+            name
+            for name, result in slices.items()
+            if any(note.code == "order-of-whole" for note in result.notes)
+        }
+        assert told == codes

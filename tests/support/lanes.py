@@ -1,0 +1,94 @@
+"""Whether the fast lane of a format agrees with the reference lane on one file."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detmap.adapters.coco import instances as coco
+from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.in_memory.arrays import truth_from_arrays
+from detmap.adapters.voc import devkit as voc
+from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.tables import Categories, Images, Truth
+from tests.support.mutation import FILES, damaged
+
+COCO_TRUTH = truth_from_arrays(
+    [1], [1], [[0, 0, 1, 1]], images=[1, 2, 7], categories={1: "dog", 3: "cat"}
+)
+STEMS = ("000001", "000002", "2008_000007")
+VOC_TRUTH = Truth(
+    Images(np.array(STEMS), STEMS, np.full(3, np.nan), np.full(3, np.nan)),
+    Categories(np.array([1]), ("cat",)),
+    *(np.zeros(0, dtype=np.int32) for _ in range(2)),
+    np.zeros((0, 4)),
+    roles={},
+    attributes={"area": np.zeros(0)},
+    box_format="voc",
+    family="voc",
+)
+
+
+def always_scan(rng: random.Random) -> None:
+    """Let the fast lane take the smallest file, in pieces of some bytes."""
+    coco_scan.LEAST_SIZE, voc_scan.LEAST_FILES, voc_scan.LEAST_SIZE = 0, 0, 0
+    coco_scan.PIECE, coco_scan.OVERLAP = rng.choice([(60, 300), (150, 200), (1 << 20, 1 << 10)])
+
+
+def taken(kind: str, file: Path) -> bool:
+    """Whether the fast lane takes the file; an AssertionError where it reads what the reference
+    lane does not."""
+    fast, reference = LANES[kind]
+    found = fast(file)
+    if found is not None:
+        assert_same(found, reference(file))
+    return found is not None
+
+
+LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
+    "results": (
+        lambda f: coco.scan_results(f, COCO_TRUTH),
+        lambda f: coco.decode_results(f, COCO_TRUTH),
+    ),
+    "instances": (coco.scan_instances, coco.decode_instances),
+    "page": (
+        lambda f: voc.scan_pages(f.parent, [f, f]),
+        lambda f: voc.decode_pages(f.parent, [f, f]),
+    ),
+    "lines": (
+        lambda f: voc.scan_files(f.parent, [(f, 0)], VOC_TRUTH),
+        lambda f: voc.decode_files(f.parent, [(f, 0)], VOC_TRUTH),
+    ),
+}
+
+
+def assert_same(a: Any, b: Any) -> None:
+    """Equal in every bit, signs of zeros included, through tuples and dataclasses."""
+    if dataclasses.is_dataclass(a):
+        a, b = ([getattr(x, f.name) for f in dataclasses.fields(a)] for x in (a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        x, y = np.asarray(a), np.asarray(b)
+        assert x.shape == y.shape
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
+        if x.dtype.kind == "f":
+            assert (np.signbit(x) == np.signbit(y))[~np.isnan(x)].all()
+    elif isinstance(a, Mapping):
+        assert_same((list(a), list(a.values())), (list(b), list(b.values())))
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    else:
+        assert a == b
+
+
+def write_mutated(kind: str, seed: int, file: Path) -> None:
+    """The damaged file of a seed, and the settings of the fast lane that go with it."""
+    rng = random.Random(seed)
+    always_scan(rng)
+    file.write_bytes(damaged(rng, FILES[kind](rng)))
