@@ -37,13 +37,15 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     if row.kind == "AP" and scores.pooled is not None and not row.group:
         return _averaged(_at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol))
     cells, classes = _cells(scores, row, protocol), scores.judged
+    everyone = np.arange(len(categories))
+    members = classes_of(row.group, protocol, categories) if row.group else everyone
     if protocol.mean.undefined != "skip" or protocol.mean.undetected:
-        filled = _with_undefined(scores, row, protocol, cells)
+        filled = _with_undefined(scores, row, protocol, cells, members)
         if filled is None:
             return math.nan
-        cells, classes = filled, np.arange(len(categories))
-    if row.group:
-        wanted = np.isin(classes, classes_of(row.group, protocol, categories))
+        cells, classes = filled, members
+    elif row.group:
+        wanted = np.isin(classes, members)
         cells, classes = cells[..., wanted], classes[wanted]
     defined = ~np.isnan(cells)
     if protocol.mean.weights != "equal":
@@ -73,20 +75,26 @@ def under_integrators(
 
 
 def _with_undefined(
-    scores: Scores, row: MetricRow, protocol: Protocol, cells: NDArray[np.float64]
+    scores: Scores,
+    row: MetricRow,
+    protocol: Protocol,
+    cells: NDArray[np.float64],
+    members: NDArray[np.int64],
 ) -> NDArray[np.float64] | None:
-    """(..., K) with what the protocol gives to classes without objects to find, and to those
-    without detections; None where that leaves no mean.
+    """(..., n) of the classes that the row averages, with what the protocol gives to those without
+    objects to find, and to those without detections; None where that leaves no mean.
     """
-    seen = _seen(scores, protocol.subset(row.subset))
-    cells = _of_every_class(scores, cells, np.nan)
+    a = protocol.subset(row.subset)
+    seen = _seen(scores, a)[members]
+    cells = _of_every_class(scores, cells, np.nan)[..., members]
     rule = protocol.mean.undefined
     none = np.isnan(cells)
     if rule == "no_mean" and (none & seen).any():
         return None
     value = np.full(len(seen), {"one": 1.0, "skip": np.nan}.get(rule, 0.0))
-    if rule == "detected":
-        value[~seen] = np.nan
+    if rule == "detected":  # an ignored detection is no point of a curve: TIDE, ap.py, is_empty
+        listed = _at_threshold(scores.n_tp[a] + scores.n_fp[a], row, protocol).any(axis=0)
+        value[~listed[members]] = np.nan
     if protocol.mean.undetected and row.kind == "AP":
         value[~seen] = protocol.mean.undetected
     return np.where(none, value, cells)

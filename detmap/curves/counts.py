@@ -52,11 +52,16 @@ def in_classes(
 
 
 def n_images(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
-    """(K,) images with an object of the class, or their weight; objects are sorted by class, then
+    """(K,) images with an object of the class, or their weight."""
+    return in_classes(matches.obj_image, matches.obj_off, weight, first_of_image(matches))
+
+
+def first_of_image(matches: Matches) -> NDArray[np.bool_]:
+    """(G,) whether an object is the first of its image and class: objects are sorted by class, then
     by image.
     """
     first = np.ones(len(matches.obj_image), dtype=bool)
     first[1:] = matches.obj_image[1:] != matches.obj_image[:-1]
     begins = matches.obj_off[:-1]
     first[begins[begins < len(first)]] = True
-    return in_classes(matches.obj_image, matches.obj_off, weight, first)
+    return first

@@ -31,6 +31,8 @@ KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """What a detection is: right; in place but of another class; of the class but badly placed; both;
 the object was taken already; nothing there; beyond the limit. A number in `Diagnosis.kind` each."""
 TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
+KNOWN = ("iou.absorb", "mean.undefined")
+"""Keys of tools whose values a diagnosis follows as an evaluation does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +178,7 @@ def diagnose(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
-    rules.require_stock("a diagnosis")
+    rules.require_stock("a diagnosis", besides=KNOWN)
     if rules.iou.of != "boxes":
         what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
         raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")

@@ -20,7 +20,6 @@ from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.ranked_lists import Ranked, in_order_of_ties, ranked
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
-from detmap.protocol import load
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
@@ -78,65 +77,51 @@ def tidecv(
     mean: str = "occurring",
     threads: int | None = None,
 ) -> Tide:
-    """The numbers of tidecv 1.0.1, by its names; its matching and its curve are those of
-    `configs/tools/tide.toml`.
+    """The numbers of tidecv 1.0.1, by its names and under its protocol, `configs/tools/tide.toml`.
 
-    Boxes are compared as COCO does, also where the truth is VOC's; difficult objects are crowds.
+    Errors rank before true positives of the same score once something is fixed. Ignored detections
+    count as errors, though not in AP. Boxes are compared as COCO does, also where the truth is
+    VOC's; difficult objects are crowds.
 
     Parameters
     ----------
     pos_threshold : the overlap that is a match
     background_threshold : the overlap up to which a detection is on nothing
     max_dets : detections of an image that are looked at, over all classes
-    mean : of `MEANS`, as in `tide`
+    mean : of `MEANS`. ``occurring``: over the classes with an object or a detection that is not
+        ignored, which is 0 for a class without objects; a class that a fix empties is left out of
+        the mean then, as tidecv does. ``objects``: over the classes with an object
 
     Raises
     ------
-    DataError : as of `diagnose` and `tide`; a limit that is no whole number from 1
+    DataError : as of `diagnose`; an unknown mean; a limit that is not a whole number from 1
     """
     whole = isinstance(max_dets, int | np.integer) and not isinstance(max_dets, bool)
     if not whole or max_dets < 1:
         raise DataError("tidecv: max_dets", repr(max_dets), "give a whole number from 1")
-    rules = load("tide")
+    if mean not in MEANS:
+        raise DataError("tidecv: mean", repr(mean), f"choose one of {', '.join(MEANS)}")
     found = diagnose(
         truth,
         detections,
-        "coco-bbox",
+        "tide",
         iou=pos_threshold,
         background=background_threshold,
-        settings={
-            "matching.equal": rules.matching.equal,
-            "limits.scope": rules.limits.scope,
-            "limits.max_dets": [int(max_dets)],
-        },
+        settings={"limits.max_dets": [int(max_dets)]},
         threads=threads,
     )
-    return tide(found, rule="tidecv", mean=mean)
+    return _Mending(found, True, mean).all()
 
 
-def tide(diagnosis: Diagnosis, *, rule: str = "protocol", mean: str = "occurring") -> Tide:
-    """What each kind of error costs.
+def tide(diagnosis: Diagnosis) -> Tide:
+    """What each kind of error costs by the protocol of the diagnosis.
 
-    Parameters
-    ----------
-    rule : ``protocol``: AP, its mean and its order of ties are the protocol's, ignored detections
-        are no errors; a class that mending leaves without an object is out of the mean as any
-        other. ``tidecv``: 101 points, errors rank before true positives of the same score
-        once something is mended, and ignored detections count as errors though not in AP.
-    mean : of ``tidecv``. ``occurring``: over the classes with an object or a detection, which is 0
-        for a class without objects; a class that mending empties is out of the mean then, as
-        tidecv has it. ``objects``: over the classes with an object
-
-    Raises
-    ------
-    DataError : an unknown rule, an unknown mean
+    AP, its mean and its order of ties are the protocol's; ignored detections are not errors. A
+    class that a fix leaves without an object is left out of the mean, or counted, as any other.
 
     Source: quantify.py, main_errors.py, error.py and ap.py of tidecv 1.0.1.
     """
-    for name, value, known in (("rule", rule, RULES), ("mean", mean, MEANS)):
-        if value not in known:
-            raise DataError(f"tide: {name}", repr(value), f"choose one of {', '.join(known)}")
-    return _Mending(diagnosis, rule == "tidecv", mean).all()
+    return _Mending(diagnosis, False, "").all()
 
 
 def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, Ranked]]:
@@ -163,7 +148,7 @@ class _Mending:
             self.rows = np.concatenate([self.rows[wrong], self.rows[~wrong]])
             self.first = ranked(diagnosis, self.rows)
         self.fixer = diagnosis.fixer(ignored=as_tidecv)
-        self.ap = load("tide").ap if as_tidecv else diagnosis.protocol.ap
+        self.ap = diagnosis.protocol.ap
         self.points = self.ap.points()
 
     def all(self) -> Tide:
@@ -232,8 +217,11 @@ class _Mending:
                 some |= np.diff(left.off) > 0
             return float(np.nan_to_num(ap[some]).mean()) if some.any() else float("nan")
         rules = self.diagnosis.protocol.mean
-        undefined = {"skip": np.nan, "zero": 0.0, "one": 1.0}[rules.undefined]
-        ap = np.where(np.isnan(ap), undefined, ap)
+        if rules.undefined == "no_mean" and np.isnan(ap[np.diff(self.plain.off) > 0]).any():
+            return float("nan")
+        detected = np.where(np.diff(ranks.off) > 0, 0.0, np.nan)
+        values = {"skip": np.nan, "zero": 0.0, "one": 1.0, "no_mean": 0.0, "detected": detected}
+        ap = np.where(np.isnan(ap), values[rules.undefined], ap)
         some = ~np.isnan(ap)
         weight = ranks.n_images() if rules.weights == "images" else np.ones(len(ap))
         total = float(weight[some].sum())

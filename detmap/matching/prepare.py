@@ -61,11 +61,12 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
             text = f"detections that score {floor:g} or less take no part"
             notes.append(Note("below-floor", text, int((~keep).sum())))
     if protocol.boxes.empty == "detections":
-        sides = boxes_as(detections.boxes, detections.box_format, truth.box_format)
-        if truth.box_format == "voc":
-            flat = (sides[:, :2] >= sides[:, 2:]).any(axis=1)
-        else:
-            flat = (sides[:, 2:] <= 0).any(axis=1)
+        boxes = boxes_as(detections.boxes, detections.box_format, truth.box_format)
+        first, last = boxes[:, :2], boxes[:, 2:]
+        if truth.box_format != "voc":
+            last = first + last
+        number = np.float32 if protocol.boxes.precision == "float32" else np.float64
+        flat = (first.astype(number) >= last.astype(number)).any(axis=1)
         if flat.any():
             text = "detections without a width or a height take no part"
             notes.append(Note("box-flat", text, int(flat.sum())))

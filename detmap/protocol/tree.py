@@ -1,7 +1,7 @@
 """The tree of a protocol, and how the rest of detmap reads it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any
 
@@ -208,8 +208,8 @@ class Protocol(Immutable):
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
 
-    def require_stock(self, what: str) -> None:
-        """Refuse what knows the rules of benchmarks alone.
+    def require_stock(self, what: str, besides: Container[str] = ()) -> None:
+        """Refuse what knows the rules of benchmarks alone, and the keys `besides`.
 
         Raises
         ------
@@ -225,6 +225,7 @@ class Protocol(Immutable):
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
         other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]
+        other = [key for key in other if key not in besides]
         if other:
             raise ProtocolError(
                 f"protocol {self.name}",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from detmap.base import memory
 from detmap.base.parallel import in_order
+from detmap.curves import counts as counting
 from detmap.curves import scores as curves
 from detmap.errors import DataError, ProtocolError
 from detmap.kernels import curves as curve_kernels
@@ -172,7 +173,8 @@ def _grid(plan: Plan) -> kernels.Grid | None:
 
 def _lanes(plan: Plan) -> Batch:
     """The batch of any lanes' weights."""
-    matches, first = plan.matches, _first_of_image(plan)
+    matches = plan.matches
+    first = counting.first_of_image(matches)[:, None].astype(np.float64)
     n_classes, n_areas = plan.positives.shape
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -220,16 +222,6 @@ def _values(
         values,
     )
     return values
-
-
-def _first_of_image(plan: Plan) -> NDArray[np.float64]:
-    """(G, 1) 1.0 at the first object of each image and class."""
-    matches = plan.matches
-    first = np.ones((len(matches.obj_image), 1))
-    first[1:, 0] = matches.obj_image[1:] != matches.obj_image[:-1]
-    begins = matches.obj_off[:-1]
-    first[begins[begins < len(first)], 0] = 1.0
-    return first
 
 
 def _one_by_one(plan: Plan) -> Batch:
