@@ -16,7 +16,7 @@ from detmap.base import memory
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
 from detmap.diagnosis.merged_tables import concatenated
-from detmap.errors import DataError, MergeError
+from detmap.errors import DataError, MergeError, ProtocolError
 from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
@@ -179,6 +179,9 @@ def diagnose(
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
     rules.require_stock("a diagnosis", besides=KNOWN)
+    if rules.ap.recall_over != "counted":
+        what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
+        raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
     if rules.iou.of != "boxes":
         what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
         raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
