@@ -6,9 +6,12 @@ import argparse
 
 from detmap.adapters import read_detections
 from detmap.cli import options, streams
+from detmap.errors import DataError, counted
 from detmap.evaluate import read_truth_and_protocol
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
+
+NO_OBJECT = "check that this is the annotated split, and where its annotations or labels lie"
 
 
 def add(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -29,16 +32,23 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
     options.add_unknown(command)
 
 
-def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
-    """Read what was named, and say so meanwhile."""
-    truth, rules = read_truth_of(arguments)
+def read(
+    arguments: argparse.Namespace, *, empty: bool = False
+) -> tuple[Truth, Detections, Protocol]:
+    """Read what was named, and say so meanwhile; as `read_truth_of`."""
+    truth, rules = read_truth_of(arguments, empty=empty)
     return truth, read_detections_of(arguments, arguments.detections, truth), rules
 
 
-def read_truth_of(arguments: argparse.Namespace) -> tuple[Truth, Protocol]:
-    """The truth, and the rules, which decide what is read of it."""
+def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tuple[Truth, Protocol]:
+    """Read the ground truth, and the rules, which decide what is read of it.
+
+    Raises
+    ------
+    DataError : it has no object, and is not allowed to be `empty`
+    """
     streams.progress(f"reading {arguments.truth}")
-    return read_truth_and_protocol(
+    truth, rules = read_truth_and_protocol(
         arguments.truth,
         arguments.protocol,
         options.settings(arguments.set),
@@ -47,6 +57,12 @@ def read_truth_of(arguments: argparse.Namespace) -> tuple[Truth, Protocol]:
         box_format=arguments.truth_box_format,
         image_sizes=arguments.image_sizes,
     )
+    if not (empty or len(truth)):
+        where = arguments.truth if isinstance(arguments.truth, str) else truth.source
+        read = f"{counted(len(truth.images), 'image')}, {counted(len(truth.categories), 'class')}"
+        seen = "; ".join([f"read {read}, 0 objects", *map(str, truth.notes)])
+        raise DataError(where, f"the ground truth has no object: {seen}", NO_OBJECT)
+    return truth, rules
 
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:

@@ -321,8 +321,8 @@ class Mean:
         str,
         Key(
             "what a class without objects to find adds to the mean: nothing (`skip`), 0 (`zero`), "
-            "1 (`one`), 0 where it has detections that are not ignored (`detected`), or NaN where it "
-            "has detections, so that there is no mean, else 0 (`no_mean`)",
+            "1 (`one`), 0 where it has detections that are not ignored (`detected`), or NaN where "
+            "it has detections, so that there is no mean, else 0 (`no_mean`)",
             choice("skip", "zero", "one", "no_mean", "detected"),
             "skip: cocoeval.py, summarize; zero: DOTA; no_mean: voc_eval.py, np.mean; detected: "
             "TIDE ap.py",

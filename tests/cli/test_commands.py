@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -212,21 +213,29 @@ def test_what_is_undefined_is_null(tmp_path: Path) -> None:
     [{"annotations": []}, {"annotations": [], "categories": []}],
     ids=["objects", "classes"],
 )
-def test_json_without_objects_or_classes_is_all_null(
-    tmp_path: Path, groups: dict[str, Any]
+@pytest.mark.parametrize("command", ["eval", "diagnose", "compare", "report", "tools", "merge"])
+def test_a_ground_truth_without_objects_is_an_error(
+    tmp_path: Path, command: str, groups: dict[str, Any]
 ) -> None:
-    outcome = run(
-        "eval",
-        *small(tmp_path, make.instances(**groups)),
-        "--unknown",
-        "drop",
-        "--format",
-        "json",
-        "--integrators",
-    )
-    content = json.loads(outcome.out)
-    assert set(content["metrics"].values()) == {None}
-    assert len(content["per_class"]) == len(groups.get("categories", [1]))
+    instances, results = small(tmp_path, make.instances(**groups))
+    more = {"compare": [results], "report": ["-o", tmp_path / "page.html"]}.get(command, [])
+    inputs = [instances, results, *more]
+    if command == "merge":  # a part may be without
+        inputs = [tmp_path / "part.npz"]
+        done = run("match", instances, results, "--unknown", "drop", "-o", *inputs)
+        assert done.code == 0
+    outcome = run(command, *inputs)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no object" in outcome.err
+    assert instances.name in outcome.err or command == "merge"
+
+
+def test_in_python_nothing_is_defined_without_objects(tmp_path: Path) -> None:
+    for groups in ({"annotations": []}, {"annotations": [], "categories": []}):
+        files = small(tmp_path, make.instances(**groups))
+        found = detmap.evaluate(*files, unknown="drop")
+        assert all(map(math.isnan, found.metrics.values()))
+        assert len(found.per_class) == len(groups.get("categories", [1]))
 
 
 def test_the_integrators_are_in_the_json_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap import protocol
 from detmap.matching import unstable_sorts as orders
 from tests.protocol.test_keys import FAR, PLAIN, TWO, A, B, Boxes, Data, data
+from tests.support import builders as make
 
 f32 = np.float32
 VOC = {"boxes.extent": "as_written"}
@@ -400,6 +403,19 @@ def test_nan_leaves_no_mean_where_such_a_class_has_detections() -> None:
     assert np.isnan(ap(data([A], [A, FAR], label=[1, 2], **TWO), rules))
 
 
+@pytest.mark.parametrize("rule", ["no_mean", "detected", "zero", "one"])
+def test_the_mean_of_a_group_is_that_of_its_classes_alone(rule: str) -> None:
+    """A dog is detected, and there is none; the cats' mean does not depend on it."""
+    group = {"metrics": ["AP50", "AP50-cats"], "groups": {"cats": ["cat"]}, "mean.undefined": rule}
+    for given in (data([A], [A, FAR], label=[1, 2], **TWO), data([A], [A], **TWO)):
+        found = result(given, group).metrics
+        assert found["AP50-cats"] == pytest.approx(1.0)
+    nothing = data([B], [A, FAR], label=[1, 2], object_class=[2], **TWO)
+    found = result(nothing, group).metrics
+    expected = {"no_mean": np.nan, "one": 1.0}.get(rule, 0.0)
+    assert found["AP50-cats"] == pytest.approx(expected, nan_ok=True)
+
+
 def test_where_the_reference_stops_a_note_says_so() -> None:
     tables = data([A, B], [A], object_class=[1, 2], **TWO)
     neutral = data([A, B], [A], roles={"crowd": [True, False]})
@@ -578,3 +594,19 @@ def test_parts_under_an_unstable_sort_are_not_merged() -> None:
     stable = result(tables, {"detections.score_precision": "float32"})
     halves = [stable.matches.select([i]) for i in (1, 2)]
     assert detmap.summarize(halves[1].merge(halves[0])).metrics == stable.metrics
+
+
+def test_every_tool_has_a_source_for_what_becomes_of_empty_boxes() -> None:
+    for name in protocol.tools():
+        text = (make.ROOT / "configs" / "tools" / f"{name}.toml").read_text()
+        (value,) = re.findall(r'^empty = "(\w+)" +# .+$', text, re.MULTILINE)
+        assert detmap.load_protocol(name).boxes.empty == value
+
+
+@pytest.mark.parametrize("name", [name for name in protocol.tools() if "tfod" in name])
+def test_tensorflows_evaluators_leave_out_boxes_without_area(name: str) -> None:
+    """In the numbers that they compare: in float32 a width of 1e-9 at 1000 is none."""
+    for flat in ((0, 0, 0, 10), (0, 0, 10, 0), (1000, 0, 1e-9, 10)):
+        found = detmap.evaluate(*data([A], [flat, A], [0.9, 0.8]), name)
+        assert next(iter(found.metrics.values())) == 1.0
+        assert "box-flat" in [note.code for note in found.notes]

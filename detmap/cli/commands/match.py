@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.class_names,
     )
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, rules = reading.read_truth_of(arguments)
+    truth, rules = reading.read_truth_of(arguments, empty=True)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     detections = reading.read_detections_of(arguments, arguments.detections, truth)

@@ -7,9 +7,11 @@ from __future__ import annotations
 import argparse
 
 from detmap.cli import command_output as output
+from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.cli import result_views as views
 from detmap.cli import uncertainty_tables as uncertainty
+from detmap.errors import DataError
 from detmap.evaluate import summarize
 from detmap.streaming.merging import merge_files
 
@@ -43,4 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, arguments.parts)
     streams.progress(f"merging {len(arguments.parts)} parts")
-    return output.write_result(summarize(merge_files(arguments.parts)), arguments)
+    whole = merge_files(arguments.parts)
+    if not len(whole.obj_image):
+        raise DataError("merge", "the ground truth of all parts has no object", reading.NO_OBJECT)
+    return output.write_result(summarize(whole), arguments)

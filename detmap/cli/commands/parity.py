@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     rules = [parity.rules_of(peer, arguments.protocol, changes) for peer in peers]
     arguments.protocol = arguments.protocol or rules[0].name
     begin = time.perf_counter()
-    truth, detections, _ = reading.read(arguments)
+    truth, detections, _ = reading.read(arguments, empty=True)
     seconds = time.perf_counter() - begin
     told = any(getattr(arguments, name) is not None for name in WRITTEN_IN)
     files = None if told else (arguments.truth, arguments.detections)
