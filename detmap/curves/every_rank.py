@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.curves.integrators import Curve
 from detmap.matching.matches import Matches
 from detmap.matching.unstable_sorts import ranked_number, sort_lists
 from detmap.protocol import AveragePrecision, Protocol
@@ -147,60 +148,7 @@ def integrate(
     ranked = true + false + number(ap.epsilon)
     with np.errstate(invalid="ignore"):  # before any weight
         precision = np.where(ranked > 0, true / ranked, number(0))
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    rule = ap.rule.name
-    if rule == "trapezoid":
-        return _trapezoid(recall, precision, points, ap.tail)
-    if rule == "left_envelope":
-        return _left_envelope(recall, envelope)
-    if rule == "eleven_point":
-        highest = _at(recall, envelope, points)
-        if number is np.float64:
-            return float(sum((highest / len(points)).tolist()))
-        total = np.float32(0)
-        for each in highest:
-            total = total + each
-        return float(total / np.float32(len(points)))
-    if rule == "grid_envelope":
-        return _at(recall, envelope, points).astype(np.float64)
-    ends = np.concatenate([[0.0], recall])
-    steps = np.flatnonzero(np.diff(ends))
-    heights = envelope if rule == "all_points" else precision
-    parts = (ends[steps + 1] - ends[steps]) * heights[steps]
-    return float(np.sum(parts) if ap.sum == "pairwise" else sum(parts.tolist()))
-
-
-def _at(recall: Floats, envelope: NDArray[Any], points: Floats) -> NDArray[Any]:
-    """The envelope where recall reaches each point, 0 where it never does."""
-    first = np.searchsorted(recall, points, side="left")
-    return np.append(envelope, envelope.dtype.type(0))[first]
-
-
-def _trapezoid(recall: Floats, precision: Floats, points: Floats, tail: str) -> float:
-    """Area under straight lines between samples of the curve, itself drawn with straight lines.
-
-    Source: yolov5 utils/metrics.py, compute_ap (``ramp``); Ultralytics 8.4, the same (``drop``).
-    """
-    if tail == "ramp":
-        x, y = np.concatenate([[0.0], recall, [1.0]]), np.concatenate([[1.0], precision, [0.0]])
-    else:
-        x = np.concatenate([[0.0], recall, [recall[-1]], [1.0]])
-        y = np.concatenate([[1.0], precision, [0.0], [0.0]])
-    y = np.maximum.accumulate(y[::-1])[::-1]
-    read = np.interp(points, x, y)
-    return float((np.diff(points) * (read[1:] + read[:-1]) / 2.0).sum())
-
-
-def _left_envelope(recall: Floats, envelope: Floats) -> float:
-    """Area under the envelope, each step of recall as high as the envelope is one rank before it.
-
-    Source: darknet detector.c, validate_detector_map (map_points 0).
-    """
-    last, area = recall[-1], 0.0
-    for rank in range(len(recall) - 2, -1, -1):
-        area += (last - recall[rank]) * envelope[rank]
-        last = recall[rank]
-    return float(area + last * envelope[0])
+    return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail))
 
 
 def kept(

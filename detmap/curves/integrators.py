@@ -1,5 +1,7 @@
-"""From a precision-recall curve to its average precision: four rules, each a pure function, and the
-table of them.
+"""From a precision-recall curve to its average precision: the rules, and the table of them.
+
+A rule is a row of `INTEGRATORS`, and its function of a `Curve` at every rank. For speed it may have
+a compiled function of a curve at its true positives, in `detmap.kernels.integrate`.
 
 A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It
 may be given at every rank or only where recall rises; the result is the same. Without points the
@@ -8,16 +10,50 @@ AP is 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.base.grids import Grid
+from detmap.errors import ProtocolError
 
 VOC_POINTS = Grid("arange 0:0.1:1")
 COCO_POINTS = Grid("0:0.01:1")
+
+
+class Curve(NamedTuple):
+    """A curve at every rank, best score first, with at least one rank.
+
+    recall : (n,) float64, never falling
+    precision : (n,) in the numbers of ``ap.arithmetic``
+    points : (R,) recall points of the rule
+    sum, tail : as of ``[ap]``
+    """
+
+    recall: NDArray[np.float64]
+    precision: NDArray[Any]
+    points: NDArray[np.float64]
+    sum: str = "running"
+    tail: str = "ramp"
+
+    def envelope(self) -> NDArray[Any]:
+        """(n,) the highest precision at each rank or later."""
+        return np.asarray(np.maximum.accumulate(self.precision[::-1])[::-1])
+
+    def at_points(self) -> NDArray[Any]:
+        """(R,) the envelope where recall reaches each point, 0 where it never does."""
+        first = np.searchsorted(self.recall, self.points, side="left")
+        return np.append(self.envelope(), self.precision.dtype.type(0))[first]
+
+    def area(self, heights: NDArray[Any]) -> float:
+        """The sum of each step of recall times its height."""
+        ends = np.concatenate([[0.0], self.recall])
+        steps = np.flatnonzero(np.diff(ends))
+        parts = (ends[steps + 1] - ends[steps]) * heights[steps]
+        return float(np.sum(parts) if self.sum == "pairwise" else sum(parts.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +64,9 @@ class Integrator:
     ----------
     name : the value of ``ap.integrator``
     title : for people
-    kernel : its number in `detmap.kernels.integrate`; -1 for a rule that reads the curve at every
-        rank, in `detmap.curves.every_rank`
+    at_ranks : the function of a curve at every rank; it gives AP, or the terms of AP
+    kernel : the number of the function of a curve at its true positives, the place of the name in
+        `detmap.kernels.integrate.RULES`; -1 for a rule that needs every rank
     points : the key of ``[ap]`` that holds its recall points; "" for a rule without points
     samples : whether its terms are one a recall point (COCO averages them over classes point by
         point) and not the AP itself
@@ -37,26 +74,96 @@ class Integrator:
 
     name: str
     title: str
-    kernel: int
+    at_ranks: Callable[[Curve], NDArray[np.float64] | float]
+    kernel: int = -1
     points: Literal["", "grid", "eleven"] = ""
     samples: bool = False
 
+    def code(self) -> int:
+        """The number of its compiled function.
+
+        Raises
+        ------
+        ProtocolError : it has none under that number
+        """
+        from detmap.kernels.integrate import RULES
+
+        if self.kernel < 0 or self.name not in RULES[self.kernel : self.kernel + 1]:
+            what = f"{self.name} has no compiled function of a curve at its true positives"
+            raise ProtocolError("ap.integrator", what, "choose another integrator")
+        return self.kernel
+
+
+def _eleven_at_ranks(curve: Curve) -> float:
+    highest = curve.at_points()
+    if highest.dtype == np.float64:
+        return float(sum((highest / len(highest)).tolist()))
+    total = np.float32(0)
+    for each in highest:
+        total = total + each
+    return float(total / np.float32(len(highest)))
+
+
+def _trapezoid_at_ranks(curve: Curve) -> float:
+    """Area under straight lines between samples of the curve, itself drawn with straight lines.
+
+    Source: yolov5 utils/metrics.py, compute_ap (``ramp``); Ultralytics 8.4, the same (``drop``).
+    """
+    recall, precision = curve.recall, curve.precision
+    if curve.tail == "ramp":
+        x, y = np.concatenate([[0.0], recall, [1.0]]), np.concatenate([[1.0], precision, [0.0]])
+    else:
+        x = np.concatenate([[0.0], recall, [recall[-1]], [1.0]])
+        y = np.concatenate([[1.0], precision, [0.0], [0.0]])
+    y = np.maximum.accumulate(y[::-1])[::-1]
+    read = np.interp(curve.points, x, y)
+    return float((np.diff(curve.points) * (read[1:] + read[:-1]) / 2.0).sum())
+
+
+def _left_at_ranks(curve: Curve) -> float:
+    """Area under the envelope, each step of recall as high as the envelope is one rank before it.
+
+    Source: darknet detector.c, validate_detector_map (map_points 0).
+    """
+    recall, envelope = curve.recall, curve.envelope()
+    last, area = recall[-1], 0.0
+    for rank in range(len(recall) - 2, -1, -1):
+        area += (last - recall[rank]) * envelope[rank]
+        last = recall[rank]
+    return float(area + last * envelope[0])
+
 
 INTEGRATORS = (
-    Integrator("eleven_point", "11-point", kernel=0, points="eleven"),
-    Integrator("all_points", "all-point", kernel=1),
-    Integrator("grid_envelope", "101-point", kernel=2, points="grid", samples=True),
-    Integrator("step", "step", kernel=3),
-    Integrator("trapezoid", "trapezoid", kernel=-1, points="grid"),
-    Integrator("left_envelope", "left envelope", kernel=-1),
+    Integrator("eleven_point", "11-point", _eleven_at_ranks, kernel=0, points="eleven"),
+    Integrator("all_points", "all-point", lambda curve: curve.area(curve.envelope()), kernel=1),
+    Integrator(
+        "grid_envelope",
+        "101-point",
+        lambda curve: curve.at_points().astype(np.float64),
+        kernel=2,
+        points="grid",
+        samples=True,
+    ),
+    Integrator("step", "step", lambda curve: curve.area(curve.precision), kernel=3),
+    Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid"),
+    Integrator("left_envelope", "left envelope", _left_at_ranks),
 )
 AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
 """The rules that need a curve at its true positives only."""
 
 
 def integrator(name: str) -> Integrator:
-    """The row of that name."""
-    return next(row for row in INTEGRATORS if row.name == name)
+    """The row of that name.
+
+    Raises
+    ------
+    ProtocolError : there is none
+    """
+    for row in INTEGRATORS:
+        if row.name == name:
+            return row
+    known = ", ".join(row.name for row in INTEGRATORS)
+    raise ProtocolError("ap.integrator", f"no integrator {name!r}", f"the integrators are {known}")
 
 
 def eleven_point(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
@@ -136,7 +243,7 @@ def terms_of_curves(
     from detmap.kernels.integrate import integrate_lists
 
     terms = np.empty((len(off) - 1, len(points) if rule.samples else 1))
-    integrate_lists(rule.kernel, recall, precision.copy(), off, points, terms)
+    integrate_lists(rule.code(), recall, precision.copy(), off, points, terms)
     return terms
 
 

@@ -219,7 +219,7 @@ def scores(
     if rows is not None:
         matches.protocol.require_stock("another order of equal scores")
     whole = whole_curves.needed(matches.protocol, ap)
-    code = integrator("step").kernel if whole else ap.rule.kernel
+    code = integrator("step").code() if whole else ap.rule.code()
     rule = kernels.Integrator(code, points, ap.epsilon)
     most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
 
@@ -357,7 +357,7 @@ def sample(
     )
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     ap = matches.protocol.ap
-    rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
+    rule = kernels.Integrator(ap.rule.code(), points, ap.epsilon)
     sizes = np.diff(matches.off)
     most = np.minimum(sizes, np.diff(matches.obj_off))  # no object is found twice
 

@@ -81,7 +81,7 @@ class Setting:
     def __init__(self, matches: Matches, scores: Scores) -> None:
         ap = matches.protocol.ap
         self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-        self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+        self.rule = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon)
         self.positives = counting.positives(matches)
         self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
         self.place = np.full(len(self.positives), -1)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from detmap.kernels import kernel
 
-ELEVEN_POINT, ALL_POINTS, GRID_ENVELOPE, STEP = range(4)
+RULES = ("eleven_point", "all_points", "grid_envelope", "step")
+ELEVEN_POINT, ALL_POINTS, GRID_ENVELOPE, STEP = range(len(RULES))
 
 
 @kernel
@@ -87,8 +90,10 @@ def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -
         terms[0] = all_points(recall, precision)
     elif code == GRID_ENVELOPE:
         grid_envelope(recall, precision, points, terms)
-    else:
+    elif code == STEP:
         terms[0] = step(recall, precision)
+    else:
+        terms[:] = np.nan
 
 
 @kernel

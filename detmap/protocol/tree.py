@@ -220,8 +220,10 @@ class Protocol(Immutable):
         tree = self.as_dict()
         own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
         other = [key for key, default in LATER.items() if own[key] != default]
-        new = {"ap.integrator": ("trapezoid", "left_envelope"), "mean.weights": ("objects",)}
-        new |= {"mean.undefined": ("no_mean", "detected"), "boxes.empty": ("detections",)}
+        if self.ap.rule.kernel < 0:
+            other.append("ap.integrator")
+        new = {"mean.undefined": ("no_mean", "detected"), "mean.weights": ("objects",)}
+        new |= {"boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
         other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]

@@ -51,7 +51,7 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
     ranked, image_of = plan.ranked, plan.image
     limit = plan.protocol.max_dets()[-1]
     ap = plan.protocol.ap
-    rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
+    rule = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon)
     most = np.minimum(np.diff(ranked.off), np.diff(matches.obj_off))
 
     n_readings, n_objects = len(readings.area), np.diff(matches.obj_off)

@@ -215,7 +215,7 @@ def _values(
         plan.image,
         weights,
         positives,
-        curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon),
+        curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon),
         _grid(plan),
         plan.readings,
         kernels.empty_lanes(n_areas, n_thresholds),

@@ -1,15 +1,23 @@
-"""The four integrators against their definitions, and the invariances that follow from them."""
+"""The integrators against their definitions, and the invariances that follow from them."""
 
 from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import detmap
 from detmap.curves import integrators
 from detmap.kernels import integrate as kernels
 from tests.reference import curves, voc
+from tests.support import builders as make
 
 POINTS = integrators.VOC_POINTS.values()
 GRID = integrators.COCO_POINTS.values()
@@ -87,7 +95,7 @@ def test_a_shuffled_table_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch
             row.name: integrators.terms_of_curves(
                 recall, precision, off, integrators.integrator(row.name), points
             ).tolist()
-            for row in integrators.INTEGRATORS
+            for row in integrators.AT_TRUE_POSITIVES
         }
 
     before = numbers()
@@ -97,9 +105,121 @@ def test_a_shuffled_table_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch
     assert before["all_points"] == [[integrators.all_points(recall, precision)]]
 
 
-def test_each_row_of_the_table_carries_the_number_of_its_kernel() -> None:
+@given(ranked())
+def test_at_true_positives_as_at_every_rank(curve: tuple[np.ndarray, np.ndarray]) -> None:
+    recall, precision = curve
+    rises = np.diff(recall, prepend=0) > 0
+    off = np.array([0, rises.sum()])
     for row in integrators.AT_TRUE_POSITIVES:
-        assert getattr(kernels, row.name.upper()) == row.kernel
-    numbers = {row.kernel for row in integrators.AT_TRUE_POSITIVES}
-    assert len(numbers) == len(integrators.AT_TRUE_POSITIVES)
-    assert all(row.kernel in (-1, *numbers) for row in integrators.INTEGRATORS)
+        points = POINTS if row.points == "eleven" else GRID
+        terms = integrators.terms_of_curves(recall[rises], precision[rises], off, row, points)
+        expected = row.at_ranks(integrators.Curve(recall, precision, points))
+        assert terms[0] == pytest.approx(expected, abs=1e-15)
+
+
+def test_each_row_of_the_table_carries_the_number_of_its_kernel() -> None:
+    compiled = integrators.AT_TRUE_POSITIVES
+    assert [kernels.RULES[row.code()] for row in compiled] == [row.name for row in compiled]
+    assert len(compiled) == len(kernels.RULES)
+
+
+def test_what_is_not_there_is_refused_by_name() -> None:
+    known = integrators.integrator("trapezoid")
+    strange = integrators.Integrator("simpson", "Simpson", known.at_ranks, kernel=9)
+    another = integrators.Integrator("simpson", "Simpson", known.at_ranks, kernel=3)
+    for row in (known, strange, another):
+        with pytest.raises(detmap.ProtocolError, match=f"{row.name} has no compiled function"):
+            integrators.terms_of_curves(GRID, GRID, np.array([0, 101]), row, GRID)
+    with pytest.raises(detmap.ProtocolError, match="no integrator 'simpson'"):
+        integrators.integrator("simpson")
+    terms = np.zeros(1)
+    kernels.integrate(9, GRID.copy(), GRID.copy(), GRID, terms)
+    assert np.isnan(terms).all()
+
+
+# ---- the recipe of docs/CONTRIBUTING.md: a row, and a compiled function if it is to be fast
+
+PATHS: list[dict[str, object]] = [
+    {},
+    {"ap.arithmetic": "float32"},
+    {"ap.sum": "pairwise"},
+    {"ap.pool": "all"},
+    {"ranking.equal": "true_first"},
+    {"ranking.ties": "input"},
+    {"ap.recall_over": "all"},
+    {"mean.undefined": "zero"},
+]
+ROW = """
+INTEGRATORS += (Integrator("best_f1", "best F1", lambda curve: _best_f1(curve)KERNEL),)
+AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
+
+
+def _best_f1(curve):
+    both = curve.recall + curve.precision
+    return float(np.max(2 * curve.recall * curve.precision / np.where(both > 0, both, 1)))
+"""
+LOOP = """
+@kernel
+def best_f1(recall: Any, precision: Any) -> float:
+    best = 0.0
+    for i in range(recall.size):
+        best = max(best, 2 * recall[i] * precision[i] / (recall[i] + precision[i]))
+    return best
+
+
+@kernel
+def integrate("""
+BRANCH = """    elif code == BEST_F1:
+        terms[0] = best_f1(recall, precision)
+    else:
+        terms[:]"""
+COMPILED = (
+    ('"grid_envelope", "step")', '"grid_envelope", "step", "best_f1")'),
+    ("GRID_ENVELOPE, STEP = ", "GRID_ENVELOPE, STEP, BEST_F1 = "),
+    ("    else:\n        terms[:]", BRANCH),
+    ("\n@kernel\ndef integrate(", LOOP),
+)
+RUN = f"""
+import detmap, numpy as np
+from detmap import curves
+box = np.array([[20 * i, 0, 10, 10] for i in range(4)], float)
+truth = detmap.truth_from_arrays([1] * 4, [1] * 4, box)
+away = np.array([[500, 0, 9, 9]], float)
+found = detmap.detections_from_arrays(
+    truth, [1] * 5, [1] * 5, np.concatenate([box[:2], away, box[2:3], away]), [.9, .8, .7, .6, .5])
+for settings in {PATHS}:
+    rules = {{"ap.integrator": "best_f1", "metrics": ["AP50"]}} | settings
+    result = detmap.evaluate(truth, found, "coco-bbox", settings=rules)
+    weighted = detmap.summarize(result.matches, weights=[2.0])
+    for each in (result, weighted):
+        (value,) = each.metrics.values()
+        assert abs(value - .75) < 1e-6, (settings, value)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
+    """Best F1 at three of four objects in four rows: P and R 3/4."""
+    package = tmp_path / "detmap"
+    shutil.copytree(make.ROOT / "detmap", package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("configs", "datasets"):
+        (tmp_path / folder).symlink_to(make.ROOT / folder)
+    table, loops = package / "integrators.py", package / "kernels" / "integrate.py"
+    with table.open("a") as file:
+        file.write(ROW.replace("KERNEL", ", kernel=4" if compiled else ""))
+    text = loops.read_text()
+    for old, new in COMPILED if compiled else ():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    loops.write_text(text)
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
