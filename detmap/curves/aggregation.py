@@ -93,7 +93,8 @@ def _with_undefined(
         return None
     value = np.full(len(seen), {"one": 1.0, "skip": np.nan}.get(rule, 0.0))
     if rule == "detected":  # an ignored detection is no point of a curve: TIDE, ap.py, is_empty
-        listed = _at_threshold(scores.n_tp[a] + scores.n_fp[a], row, protocol).any(axis=0)
+        counts = _at_threshold(scores.n_tp[a] + scores.n_fp[a], row, protocol)
+        listed = np.asarray(counts.any(axis=0))
         value[~listed[members]] = np.nan
     if protocol.mean.undetected and row.kind == "AP":
         value[~seen] = protocol.mean.undetected

@@ -22,6 +22,8 @@ DIGITS = 4  # that a table prints
 def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
     """A remark where the order of equal scores changes a printed digit of a metric."""
     protocol = matches.protocol
+    if protocol.ap.rule.kernel < 0:  # only compiled rules are evaluated in both orders
+        return []
     low, high = extremes(matches, scores, threads)
     metrics = []
     for row in protocol.rows()[0]:

@@ -219,9 +219,10 @@ class _Mending:
         rules = self.diagnosis.protocol.mean
         if rules.undefined == "no_mean" and np.isnan(ap[np.diff(self.plain.off) > 0]).any():
             return float("nan")
-        detected = np.where(np.diff(ranks.off) > 0, 0.0, np.nan)
-        values = {"skip": np.nan, "zero": 0.0, "one": 1.0, "no_mean": 0.0, "detected": detected}
-        ap = np.where(np.isnan(ap), values[rules.undefined], ap)
+        value = np.full(len(ap), {"skip": np.nan, "one": 1.0}.get(rules.undefined, 0.0))
+        if rules.undefined == "detected":
+            value[np.diff(ranks.off) == 0] = np.nan
+        ap = np.where(np.isnan(ap), value, ap)
         some = ~np.isnan(ap)
         weight = ranks.n_images() if rules.weights == "images" else np.ones(len(ap))
         total = float(weight[some].sum())
