@@ -84,8 +84,8 @@ def circles(folder: Path, radius: int, *, boxes: bool) -> tuple[Path, Path]:
 @pytest.mark.slow
 def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     """Overlaps of radii 17: 1 and 1 - 4/34 = 0.88, which 8 of 10 thresholds allow; the third object
-    is alone. So AP is 67 of 101 points there and 34 else. The circle is smaller than 32 x 32 pixels,
-    the square around it is larger.
+    is alone. So AP is 67 of 101 points there and 34 else. The circle is smaller than 32 x 32
+    pixels, the square around it is larger.
     """
     folder = extended("add-an-overlap.md", tmp_path)
     rules = ("-p", "coco-bbox", "--set", "iou.of=circles")
