@@ -2,8 +2,9 @@
 changes.
 
 A row of weight w is w equal rows in its place, an object of weight w is w objects. A file that
-repeats an image ranks whole copies of it instead: where scores of a class are equal inside an image,
-its order of equal scores is another one (docs/statistics.md). Inside a run of w true positives precision rises, so a rule that reads the envelope needs its end only.
+repeats an image ranks whole copies of it instead: where scores of a class are equal inside an
+image, its order of equal scores is another one (docs/statistics.md). Inside a run of w true
+positives precision rises, so a rule that reads the envelope needs its end only.
 """
 
 from __future__ import annotations
