@@ -354,8 +354,7 @@ def reversed_boxes(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray
     """(n,) boxes with a negative width or height; the last pixel of a VOC box is inside."""
     first, last = boxes[:, :2], boxes[:, 2:]
     sides = last if box_format == "xywh" else last - first + 1
-    bad: NDArray[np.bool_] = (sides < 0).any(axis=1)
-    return bad
+    return np.asarray((sides < 0).any(axis=1))
 
 
 def boxes_as(

@@ -278,7 +278,7 @@ def test_a_role_of_the_protocol_is_a_column_of_a_sheet(
         else:
             table = detmap.truth_from_arrays(frame, roles=["group_of"])
             result = detmap.evaluate(table, detmap.read_detections(found, table), rules)
-    assert list(result.metrics.values())[0] == 1.0
+    assert next(iter(result.metrics.values())) == 1.0
     assert "role-missing" not in {note.code for note in result.notes}
 
 
@@ -288,7 +288,8 @@ def test_the_advice_of_the_note_is_one_that_the_reader_takes(tmp_path: Path) -> 
     table = detmap.read_truth(truth)
     result = detmap.evaluate(table, detmap.read_detections(found, table), "tfod-oidv2")
     (note,) = (note for note in result.notes if note.code == "role-missing")
-    assert "CSV" in note.text and "roles=['group_of']" in note.text
+    assert "CSV" in note.text
+    assert "roles=['group_of']" in note.text
     assert detmap.read_truth(truth, roles=["group_of"]).role("group_of").tolist() == [True, False]
 
 

@@ -73,6 +73,7 @@ def test_objects_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
         detmap.read_truth(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", TURNED)
 def test_the_doctor_counts_and_repairs_them(tmp_path: Path, way: str) -> None:
     turned = written(tmp_path / "turned", TURNED[way])

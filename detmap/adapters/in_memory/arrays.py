@@ -63,8 +63,7 @@ def truth_from_arrays(
     """
     where = "truth arrays"
     if sheets.is_table(image_id):
-        named = {"roles": roles or (), "attributes": attributes or ()}
-        columns = [each for each in named.values() if isinstance(each, Mapping | str)]
+        columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
         return tables.read_truth(
             sheets.from_table(image_id, "truth table"),
@@ -73,7 +72,8 @@ def truth_from_arrays(
             if images is not None
             else (),
             categories=_category_names(where, categories),
-            **{name: tuple(each) for name, each in named.items()},
+            roles=tuple(roles or ()),
+            attributes=tuple(attributes or ()),
         )
     category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
