@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from detmap import overlaps
+from detmap.adapters.coco import shapes as coco_shapes
 from tests.support import builders as make
 
 FENCE = re.compile(r"^```(py|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -56,32 +60,79 @@ def evaluated(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
-def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
-    """Distances 0 and 4 of radii 10 and 10: overlaps 1 and 0.8; the third is alone. So AP is 1 up
-    to recall 2/3, and 1/3 from 0.85 on: 67 of 101 points, at 7 and at 3 thresholds.
+def circles(folder: Path, radius: int, *, boxes: bool) -> tuple[Path, Path]:
+    """Objects and detections as circles of a radius: two that meet at distances 0 and 4, and an
+    object without detection. With `boxes`, the squares around them are given too.
     """
-    folder = extended("add-an-overlap.md", tmp_path)
+
+    def record(of: dict[str, Any], x: int) -> dict[str, Any]:
+        square = [x - radius, 20 - radius, 2 * radius, 2 * radius]
+        whole = {**of, "circle": [x, 20, radius], "bbox": square}
+        return whole if boxes else make.without(whole, "bbox")
+
     objects = [
-        make.without(make.annotation(id=i, circle=[x, 20, 10]), "bbox", "area")
+        record(make.without(make.annotation(id=i), "area"), x)
         for i, x in enumerate((20, 60, 90), start=1)
     ]
-    found = [
-        make.without(make.detection(circle=[x, 20, 10], score=s), "bbox")
-        for x, s in ((20, 0.9), (64, 0.8))
-    ]
-    truth = make.write(folder / "gt.json", make.instances(annotations=objects))
-    results = make.write(folder / "dt.json", found)
-    circles = ("-p", "coco-bbox", "--set", "iou.of=circles")
-    done = evaluated(folder, truth, results, *circles)
-    assert done.returncode == 0, done.stderr
-    metrics = json.loads(done.stdout)["metrics"]
-    assert metrics["AP50"] == pytest.approx(67 / 101)
-    assert metrics["AP"] == pytest.approx((7 * 67 + 3 * 34) / 1010)
-    results.write_text(results.read_text().replace("[64, 20, 10]", '"round"'))
-    done = evaluated(folder, truth, results, *circles)
+    found = [record(make.detection(score=s), x) for x, s in ((20, 0.9), (64, 0.8))]
+    return (
+        make.write(folder / "gt.json", make.instances(annotations=objects)),
+        make.write(folder / "dt.json", found),
+    )
+
+
+@pytest.mark.slow
+def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
+    """Overlaps of radii 17: 1 and 1 - 4/34 = 0.88, which 8 of 10 thresholds allow; the third object
+    is alone. So AP is 67 of 101 points there and 34 else. The circle is smaller than 32 x 32
+    pixels, the square around it is larger.
+    """
+    folder = extended("add-an-overlap.md", tmp_path)
+    rules = ("-p", "coco-bbox", "--set", "iou.of=circles")
+    for boxes in (False, True):
+        truth, results = circles(folder, 17, boxes=boxes)
+        done = evaluated(folder, truth, results, *rules)
+        assert done.returncode == 0, done.stderr
+        metrics = json.loads(done.stdout)["metrics"]
+        assert metrics["AP50"] == pytest.approx(67 / 101)
+        assert metrics["AP"] == pytest.approx((8 * 67 + 2 * 34) / 1010)
+        assert metrics["APs"] == metrics["AP"]
+        assert metrics["APm"] is metrics["APl"] is None
+    results.write_text(results.read_text().replace("[64, 20, 17]", '"round"'))
+    done = evaluated(folder, truth, results, *rules)
     assert done.returncode == 2
     assert "dt.json[1].circle" in done.stderr
+
+
+@pytest.mark.parametrize("boxes", [False, True])
+def test_a_shape_gives_its_own_area_to_objects_and_detections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boxes: bool
+) -> None:
+    """Whatever else the records have; an object whose file says its area keeps that."""
+    source = next(
+        text
+        for kind, _, text in FENCE.findall((make.ROOT / "docs/add-an-overlap.md").read_text())
+        if kind == "py"
+    )
+    module = types.ModuleType("circles")
+    monkeypatch.setitem(sys.modules, "circles", module)
+    exec(source, vars(module))
+    kind = overlaps.Kind("circles", module.producer, module.CircleReader())
+    for place in (overlaps, coco_shapes):
+        monkeypatch.setattr(place, "KINDS", (*overlaps.KINDS, kind))
+    paths = circles(tmp_path, 17, boxes=boxes)
+    own = [pytest.approx(math.pi * 17**2)]
+    truth = coco_shapes.read_truth(paths[0], "circles")
+    assert truth.area.tolist() == 3 * own
+    assert [note.text for note in truth.notes if note.code == "area-missing"] == [
+        "annotations give no area: that of their circle is used"
+    ]
+    detections = coco_shapes.read_detections(paths[1], truth)
+    assert detections.shapes.area.tolist() == 2 * own  # type: ignore[union-attr]
+    given = json.loads(paths[0].read_text())
+    given["annotations"][0]["area"] = 5
+    make.write(paths[0], given)
+    assert coco_shapes.read_truth(paths[0], "circles").area.tolist() == [5, *(2 * own)]
 
 
 @pytest.mark.slow

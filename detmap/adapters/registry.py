@@ -146,7 +146,7 @@ FORMATS: tuple[Format, ...] = (
             _file_with(*endings),
             _late(f"tabular/column_tables.read_{name}_truth"),
             _late(f"tabular/column_tables.read_{name}_detections"),
-            options=("box_format", "image_sizes"),
+            options=("box_format", "image_sizes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
         )

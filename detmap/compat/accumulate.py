@@ -100,6 +100,7 @@ def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, ND
     """
     shape = len(chosen.classes), len(chosen.areas), len(chosen.limits)
     k, a, m = (slice(n) for n in shape)
+    dims = {"precision": counts, "recall": [counts[0], *counts[2:]], "scores": counts}
     whole: dict[str, NDArray[np.float64]] = {}
     for part in parts:
         sampled = sample(part.matches, chosen.points, np.array(chosen.limits, dtype=np.int64))
@@ -111,6 +112,5 @@ def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, ND
                 for axis, places in ((-3, chosen.classes), (-2, chosen.areas)):
                     if places != list(range(cells.shape[axis])):
                         cells = cells.take(places, axis)
-            dims = counts if name != "recall" else [counts[0], *counts[2:]]
-            whole.setdefault(name, np.full(dims, -1.0))[part.where, ..., k, a, m] = cells
-    return whole
+            whole.setdefault(name, np.full(dims[name], -1.0))[part.where, ..., k, a, m] = cells
+    return whole or {name: np.full(dims[name], -1.0) for name in dims}  # of no threshold

@@ -92,7 +92,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
 
     def createIndex(self) -> None:
         """Take up what was done to `dataset`."""
-        if self._waits_for("dataset"):
+        if self._waits_for("dataset") and self._shared is None:
             self._wait_for(*EVERYTHING)
             print("creating index...")
             print("index created!")

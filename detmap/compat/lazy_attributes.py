@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 
 class _WithDict:
@@ -18,10 +18,12 @@ class Lazy(_WithDict):
     """An object some of whose attributes wait to be made.
 
     Reading one by its name makes it, ``vars()`` makes all of them; assigning or deleting one is
-    final. Copies and pickles take along what is there and wait for the rest.
+    final. Copies and pickles take along what is there and wait for the rest. A shallow copy and its
+    original share what either makes, as they share what is there.
     """
 
     _waiting: frozenset[str] = frozenset()
+    _shared: dict[str, Any] | None = None  # what was made since there are shallow copies
 
     def _make(self, name: str) -> None:
         """`_fill` in this attribute, and any others that come with it."""
@@ -32,16 +34,18 @@ class Lazy(_WithDict):
         for name in names:
             own_dict(self).pop(name, None)
         self._waiting = self._waiting | set(names)
+        self._shared = None
 
     def _waits_for(self, *names: str) -> bool:
         """Whether all of these are still to be made."""
-        there = own_dict(self)
+        there = own_dict(self).keys() | (self._shared or {}).keys()
         return all(name in self._waiting and name not in there for name in names)
 
     def _fill(self, values: Mapping[str, Any]) -> None:
         """Set those of the attributes that wait."""
         for name, value in values.items():
-            if self._waits_for(name):
+            value = value if self._shared is None else self._shared.setdefault(name, value)
+            if name in self._waiting and name not in own_dict(self):
                 setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -49,13 +53,23 @@ class Lazy(_WithDict):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
             )
-        self._make(name)
+        if self._shared and name in self._shared:
+            setattr(self, name, self._shared[name])
+        else:
+            self._make(name)
         return own_dict(self)[name]
 
     def __delattr__(self, name: str) -> None:
-        if not self._waits_for(name):
+        if name in own_dict(self) or name not in self._waiting:
             super().__delattr__(name)
         self._waiting = self._waiting - {name}
+
+    def __copy__(self) -> Self:
+        if self._shared is None:
+            self._shared = {}
+        other = object.__new__(type(self))
+        own_dict(other).update(own_dict(self))
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return own_dict(self)

@@ -175,8 +175,8 @@ def scores(
     matches : of one protocol
     ap : another integrator than the protocol's own
     weights : (I,) how often each image counts, whole numbers or not, from 0 on; once when left
-        out. Whole weights give what a file gives in which images are repeated, without one; the
-        counts of objects and verdicts are float64 then
+        out. Whole weights give what a file gives in which images are repeated, up to the order of
+        equal scores inside an image (docs/statistics.md); counts are float64 then
     rows : `kernels.curves.Ranked`, the verdicts with rows of equal score in another order
     threads : how many to use; all processors when left out
 

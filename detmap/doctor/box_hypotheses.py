@@ -13,7 +13,7 @@ from detmap.doctor.findings import Repair
 from detmap.doctor.quick_checks import FRACTION, SHARE
 from detmap.doctor.raw_rows import Raw
 from detmap.doctor.trial import Sample
-from detmap.tables import Truth, boxes_as
+from detmap.tables import Truth, boxes_as, reversed_boxes
 
 REFINED = 2  # of the frames
 EXACT = 0.26  # pixels
@@ -151,6 +151,28 @@ def reread(
         if layout in ("xyxy", "yxyx"):
             boxes[:, 2:] += 1  # the last pixel belongs to the box
     return replace(raw, boxes=np.ascontiguousarray(boxes), box_format="xywh")
+
+
+# --- corners the wrong way round ------------------------------------------------------------------
+
+
+def turned(raw: Raw) -> Iterator[Repair]:
+    """Corners of VOC's text in the other order, where some boxes have them the wrong way round."""
+    bad = reversed_boxes(raw.boxes, raw.box_format) & (raw.box_format == "voc")
+    if bad.any():
+        text = f"{bad.sum():,} of {len(raw):,} boxes have their last pixel before the first: they "
+        yield Repair("boxes-reversed", f"{text}overlap nothing", _turned, 1, True)
+
+
+def _turned(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    first, last = raw.boxes[:, :2], raw.boxes[:, 2:]
+    boxes = np.where(
+        reversed_boxes(raw.boxes, "voc")[:, None],
+        np.hstack([np.minimum(first, last), np.maximum(first, last)]),
+        raw.boxes,
+    )
+    return replace(raw, boxes=boxes)
 
 
 # --- a pixel --------------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
         findings += [_found(repair, now, after) for repair in repairs]
         now = after
     part = sample(trial, raw)
-    for repair in (*boxes.pixels(part), *scores.repairs(part)):  # what AP50 hardly shows
+    hardly_shown = (*boxes.turned(raw), *boxes.pixels(part), *scores.repairs(part))  # by AP50
+    for repair in hardly_shown:
         if repair.sure and not any(repair.name == each.name for each in findings):
             raw = repair.apply(raw, trial.truth)
             findings.append(_found(repair, now, trial.outcome(raw)))
@@ -110,6 +111,7 @@ def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[
     if "boxes" in groups:
         yield from boxes.repairs(part)
         yield from boxes.pixels(part)
+        yield from boxes.turned(part.raw)
     if "classes" in groups:
         yield from classes.repairs(part)
     if "scores" in groups:

@@ -43,6 +43,8 @@ HYPOTHESES = (
         boxes_one_based="pixels counted from 1 where the truth counts from 0",
         boxes_off_by_one="width and height one pixel too small",
         boxes_too_wide_by_one="width and height one pixel too large",
+        boxes_reversed="the last pixel before the first: right and left, or bottom and top in each "
+        "other's place in some boxes (VOC's text)",
         classes_zero_based="class ids one too low",
         classes_one_based="class ids one too high",
         classes_contiguous="classes numbered through, from 0 or 1, where the truth's ids have gaps "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters.joining import join as joining
 from detmap.errors import DataError
-from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth
+from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
 
 Key = int | str
 
@@ -68,9 +68,9 @@ class Raw:
 def readable(raw: Raw) -> NDArray[np.bool_]:
     """(D,) whether a row's box and score are what a table holds."""
     boxes = raw.boxes
-    sides = boxes[:, 2:] - boxes[:, :2] + 1 if raw.box_format == "voc" else boxes[:, 2:]
-    good = (np.abs(boxes) <= MAX_PIXEL).all(axis=1) & (sides >= 0).all(axis=1)
-    good &= np.isfinite(raw.score)
+    good = (np.abs(boxes) <= MAX_PIXEL).all(axis=1) & np.isfinite(raw.score)
+    if raw.box_format == "xywh":  # VOC's readers accept corners the wrong way round
+        good &= ~reversed_boxes(boxes, "xywh")
     return np.asarray(good)
 
 

@@ -62,7 +62,7 @@ SWITCHES = (
             *("matching.outside", "ap.recall_over"),
         ),
     ),
-    Switch("flat", "boxes without an area", ("boxes.empty",)),
+    Switch("flat", "boxes without an area", ("boxes.empty", "boxes.reversed")),
     Switch("floor", "the least score", ("detections.above",)),
     Switch("limit", "how many detections", ("limits.max_dets", "limits.scope", "limits.order")),
     Switch(

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.errors import DataError, few
 from detmap.matching.scope import look, objects_that_take_part
 from detmap.matching.subsets import detection_words, object_words
 from detmap.protocol import Protocol
-from detmap.tables import FLAGS, Detections, Note, Truth
+from detmap.tables import FLAGS, Detections, Note, Truth, reversed_boxes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +60,11 @@ def read_roles(
 
     Raises
     ------
-    DataError : an attribute that a subset asks for and the truth lacks
+    DataError : an attribute that a subset asks for and the truth lacks; a reversed box where the
+        protocol refuses it
     """
+    if protocol.boxes.reversed == "refuse":
+        _refuse_reversed(detections, protocol)
     objects = objects_that_take_part(truth, protocol)
     looked = look(truth, objects, detections, protocol, threads, rank)
     of_objects = object_words(truth, protocol)
@@ -81,6 +85,17 @@ def read_roles(
     )
 
 
+def _refuse_reversed(detections: Detections, protocol: Protocol) -> None:
+    rows = np.flatnonzero(reversed_boxes(detections.boxes, detections.box_format))
+    if len(rows):
+        raise DataError(
+            detections.source,
+            f"{len(rows)} boxes end before they begin, the first is "
+            f"{few(detections.boxes[rows[0]].tolist())}; {protocol.name} refuses such boxes",
+            "exchange their corners (--fix boxes-reversed), or set boxes.reversed=no_overlap",
+        )
+
+
 def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
     """A note of each role that the protocol gives a meaning and the truth lacks altogether.
 
@@ -97,6 +112,7 @@ def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
             continue
         text = f"objects are without the role {role!r}, which {protocol.name} gives a meaning"
         if role not in FLAGS:
-            text += f"; where the truth has it under that name, read it with roles=[{role!r}]"
+            text += "; where the truth has it under that name (COCO JSON, CSV, Parquet, a frame), "
+            text += f"read it with roles=[{role!r}]"
         notes.append(Note("role-missing", text, len(truth), truth.source))
     return notes

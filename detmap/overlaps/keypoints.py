@@ -141,6 +141,7 @@ class KeypointReader(ShapeReader):
     kind = Keypoints
     field = "keypoints"
     more = ("num_keypoints",)
+    box_gives_area = True
 
     def read(
         self,

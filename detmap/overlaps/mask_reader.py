@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.overlaps.masks import Masks, read
 from detmap.overlaps.shape_records import Place, ShapeReader
-from detmap.tables import Columns, Shapes, Truth
+from detmap.tables import Shapes
 
 
 class MaskReader(ShapeReader):
@@ -19,6 +18,7 @@ class MaskReader(ShapeReader):
 
     kind = Masks
     field = "segmentation"
+    box_gives_area = True
 
     def read(
         self,
@@ -38,17 +38,3 @@ class MaskReader(ShapeReader):
         """The mask of a result that has a box alone. Source: COCO.loadRes."""
         left, top, right, bottom = box[0], box[1], box[0] + box[2], box[1] + box[3]
         return [[left, top, left, bottom, right, bottom, right, top]]
-
-    def complete(
-        self, truth: Truth, shapes: Masks, given: Mapping[str, Sequence[Any]], place: Place
-    ) -> Truth:
-        """The truth with its masks; an area that is missing is their pixels."""
-        missing = np.array([area is None for area in given["area"]], dtype=bool)
-        area = np.where(missing, shapes.area, truth.area)
-        text = "annotations give no area: the number of pixels of their mask is used"
-        notes = tuple(
-            replace(note, text=text) if note.code == "area-missing" else note
-            for note in truth.notes
-        )
-        attributes = Columns({**truth.attributes, "area": area})
-        return replace(truth, attributes=attributes, shapes=shapes, notes=notes)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.tables import Shapes, Truth
+from detmap.tables import Columns, Shapes, Truth
 
 Place = Callable[[int], str]
 """Where row i is, for messages."""
@@ -24,11 +24,14 @@ class ShapeReader(ABC):
     kind : the class of the shapes
     field : the key of a record that holds one (COCO JSON)
     more : other keys of an object's record that `complete` looks at
+    box_gives_area : whether the area of a result with a box is that of the box, as pycocotools'
+        `COCO.loadRes` has it; else it is that of the shape
     """
 
     kind: ClassVar[type]
     field: ClassVar[str]
     more: ClassVar[tuple[str, ...]] = ()
+    box_gives_area: ClassVar[bool] = False
 
     @abstractmethod
     def read(
@@ -66,10 +69,19 @@ class ShapeReader(ABC):
     def complete(
         self, truth: Truth, shapes: Any, given: Mapping[str, Sequence[Any]], place: Place
     ) -> Truth:
-        """The truth with its shapes, and what follows from them.
+        """The truth with its shapes, and what follows from them: an area that is missing is that
+        of the shape, as it is for detections.
 
         Parameters
         ----------
         given : of each object its ``area``, and the values of `more`; None where missing
         """
-        return replace(truth, shapes=shapes)
+        missing = np.array([area is None for area in given["area"]], dtype=bool)
+        area = np.where(missing, shapes.area, truth.area)
+        text = f"annotations give no area: that of their {self.field} is used"
+        notes = tuple(
+            replace(note, text=text) if note.code == "area-missing" else note
+            for note in truth.notes
+        )
+        attributes = Columns({**truth.attributes, "area": area})
+        return replace(truth, attributes=attributes, shapes=shapes, notes=notes)

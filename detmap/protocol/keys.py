@@ -62,6 +62,7 @@ _LATER = (
     "boxes.form",
     "boxes.object_shift",
     "boxes.precision",
+    "boxes.reversed",
     "detections.above",
     "detections.box_decimals",
     "detections.score_decimals",

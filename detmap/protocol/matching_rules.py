@@ -49,6 +49,19 @@ class Boxes:
             "keep",
         ),
     ]
+    reversed: Annotated[
+        str,
+        Key(
+            "what becomes of detections whose right edge is left of the left one, or the lower one "
+            "above the upper, as text with corners may have them: they overlap nothing "
+            "(`no_overlap`), so they are false positives where no range of sizes excludes them; or "
+            "the evaluation stops with an error (`refuse`)",
+            choice("no_overlap", "refuse"),
+            "no_overlap: VOCevaldet.m (iw>0 & ih>0), bbIou in maskApi.c; refuse: podm box.py and "
+            "globox boundingbox.py (assert), rafaelpadilla Evaluator.py (assert iou >= 0)",
+            "no_overlap",
+        ),
+    ]
     clip: Annotated[
         str,
         Key(

@@ -350,6 +350,13 @@ def _rows_on(image: NDArray[np.int32], images: NDArray[Any]) -> NDArray[np.int64
     return np.flatnonzero(np.isin(image, images))
 
 
+def reversed_boxes(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray[np.bool_]:
+    """(n,) boxes with a negative width or height; the last pixel of a VOC box is inside."""
+    first, last = boxes[:, :2], boxes[:, 2:]
+    sides = last if box_format == "xywh" else last - first + 1
+    return np.asarray((sides < 0).any(axis=1))
+
+
 def boxes_as(
     boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat
 ) -> NDArray[np.float64]:

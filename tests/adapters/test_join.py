@@ -366,18 +366,14 @@ def test_drawn_data_give_the_same_numbers_in_both_families(
     )
 
 
-@pytest.mark.parametrize("box_format, box", [("xywh", [5, 5, -3, 4]), ("voc", [9, 9, 12, 7])])
-def test_a_negative_side_is_refused_with_its_record(box_format: Any, box: list[float]) -> None:
+def test_a_negative_side_is_refused_with_its_record() -> None:
     truth = detmap.truth_from_arrays([1], [1], [[1, 1, 2, 2]])
     row, score = np.zeros(2, dtype=np.int32), np.array([0.5, 0.4])
     origin = joining.Origin("found.txt", lambda i: f"found.txt: line {i + 1}")
-    boxes = np.array([[1.0, 1, 2, 2], box])
+    boxes = np.array([[1.0, 1, 2, 2], [5, 5, -3, 4]])
     with pytest.raises(
         DataError, match=r"found.txt: line 2: box .* has a negative width or height"
     ):
-        joining.joined(truth, row, row, boxes, score, box_format=box_format, origin=origin)
-    boxes[1] = (5, 5, 0, 4) if box_format == "xywh" else (5, 5, 4, 9)
-    assert (
-        len(joining.joined(truth, row, row, boxes, score, box_format=box_format, origin=origin))
-        == 2
-    )
+        joining.joined(truth, row, row, boxes, score, box_format="xywh", origin=origin)
+    boxes[1] = (5, 5, 0, 4)
+    assert len(joining.joined(truth, row, row, boxes, score, box_format="xywh", origin=origin)) == 2

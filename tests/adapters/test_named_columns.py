@@ -10,7 +10,9 @@ import pytest
 
 import detmap
 from detmap import DataError, Evaluator, Result
+from detmap.adapters.tabular import csv_parquet as sheets
 from tests.support import builders as make
+from tests.support.running import run
 
 RULES = {
     "matching.neutral.occluded": "ignore",
@@ -246,3 +248,60 @@ def test_the_targets_of_a_stream_need_no_such_flag() -> None:
     target = {"boxes": box, "labels": np.array([0])}
     stream.update([target | {"scores": np.array([0.9])}], [target])
     assert stream.compute().metrics["mAP"] == 1
+
+
+GROUPS = "image,class,x1,y1,x2,y2,{}\na,cat,0,0,50,50,1\na,cat,60,0,90,30,0\n"
+INSIDE = "image,class,score,x1,y1,x2,y2\na,cat,.9,60,0,90,30\na,cat,.8,5,5,25,25\n"
+
+
+@pytest.mark.parametrize("column", ["group_of", "IsGroupOf", "Group Of"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_a_role_of_the_protocol_is_a_column_of_a_sheet(
+    tmp_path: Path, column: str, kind: str
+) -> None:
+    """A group is a region: what lies in it is no false positive (tfod-oidv2), in files unasked."""
+    truth = make.write(tmp_path / "gt.csv", GROUPS.format(column))
+    found = make.write(tmp_path / "dt.csv", INSIDE)
+    rules = detmap.load_protocol("tfod-oidv2")
+    if kind == "csv":
+        result = detmap.evaluate(truth, found, rules)
+        assert run("eval", truth, found, "-p", "tfod-oidv2").out.count("1.0000")
+    else:
+        columns = {n: np.array(sheet) for n, sheet in sheets.read_csv(truth).columns.items()}
+        numbers = {n: columns[n].astype(float) for n in ("x1", "y1", "x2", "y2")}
+        frame = columns | numbers | {column: columns[column] == "1"}
+        if kind == "parquet":
+            pyarrow = pytest.importorskip("pyarrow")
+            path = tmp_path / "gt.parquet"
+            pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(frame), path)
+            result = detmap.evaluate(path, found, rules)
+        else:
+            table = detmap.truth_from_arrays(frame, roles=["group_of"])
+            result = detmap.evaluate(table, detmap.read_detections(found, table), rules)
+    assert next(iter(result.metrics.values())) == 1.0
+    assert "role-missing" not in {note.code for note in result.notes}
+
+
+def test_the_advice_of_the_note_is_one_that_the_reader_takes(tmp_path: Path) -> None:
+    truth = make.write(tmp_path / "gt.csv", GROUPS.format("group_of"))
+    found = make.write(tmp_path / "dt.csv", INSIDE)
+    table = detmap.read_truth(truth)
+    result = detmap.evaluate(table, detmap.read_detections(found, table), "tfod-oidv2")
+    (note,) = (note for note in result.notes if note.code == "role-missing")
+    assert "CSV" in note.text
+    assert "roles=['group_of']" in note.text
+    assert detmap.read_truth(truth, roles=["group_of"]).role("group_of").tolist() == [True, False]
+
+
+def test_attributes_of_a_sheet_and_flags_that_are_none(tmp_path: Path) -> None:
+    truth = make.write(tmp_path / "gt.csv", GROUPS.format("visibility").replace("50,1\n", "50,\n"))
+    read = detmap.read_truth(truth, attributes=["visibility", "depth"])
+    assert np.array_equal(read.attributes["visibility"], [np.nan, 0], equal_nan=True)
+    assert "depth" not in read.attributes
+    bad = make.write(tmp_path / "bad.csv", GROUPS.format("group_of").replace("50,1\n", "50,7\n"))
+    with pytest.raises(DataError, match=r"column group_of.*is no flag"):
+        detmap.read_truth(bad, roles=["group_of"])
+    columns = {"image": ["a"], "class": ["cat"], "x1": [0], "y1": [0], "x2": [5], "y2": [5]}
+    for wrong in ("group_of", {"group_of": [True]}):
+        with pytest.raises(DataError, match="a table and further columns"):
+            detmap.truth_from_arrays(columns, roles=wrong)

@@ -17,6 +17,7 @@ import pytest
 
 from detmap.compat import COCO
 from detmap.compat import annotation_sources as sources
+from detmap.compat.coco_api import EVERYTHING
 from detmap.compat.lazy_attributes import own_dict
 from detmap.errors import DataError
 from tests.compat.both import (
@@ -378,7 +379,9 @@ def test_no_file_stays_open(folder: Path) -> None:
     assert made[1].columns(scored=True) is not None
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda coco: pickle.loads(pickle.dumps(coco))])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda coco: pickle.loads(pickle.dumps(coco))]
+)
 @pytest.mark.parametrize("touched", [False, True])
 def test_copies_are_evaluated_as_by_pycocotools(again: Any, touched: bool, folder: Path) -> None:
     def script(classes: Classes) -> Any:
@@ -392,6 +395,57 @@ def test_copies_are_evaluated_as_by_pycocotools(again: Any, touched: bool, folde
     expected, found = run_both(script)
     assert_same(expected[0], found[0])
     assert same(list(expected[1:]), list(found[1:]))
+
+
+@pytest.mark.parametrize("before", ["", "imgs", "anns", "dataset"])
+@pytest.mark.parametrize("name", ["dataset", "anns", "imgToAnns"])
+@pytest.mark.parametrize("edits_copy", [False, True])
+def test_a_shallow_copy_shares_the_annotations(
+    before: str, name: str, edits_copy: bool, folder: Path
+) -> None:
+    """Who edits one edits the other, whichever was asked first, and before or after the copy."""
+
+    def moved(coco: Any) -> None:
+        rows = getattr(coco, name)
+        rows = rows["annotations"] if name == "dataset" else rows.values()
+        for row in rows:
+            for annotation in row if isinstance(row, list) else [row]:
+                annotation["bbox"] = [0, 0, 50, 50]
+
+    def script(classes: Classes) -> Any:
+        pairs = []
+        for coco in pair(classes, folder):
+            getattr(coco, before, None)
+            pairs.append((coco, copy.copy(coco)))
+        kept = []
+        for one, two in pairs:
+            edited, other = (two, one) if edits_copy else (one, two)
+            moved(edited)
+            assert all(getattr(one, each) is getattr(two, each) for each in EVERYTHING)
+            kept.append(other)
+        return finish(evaluation(classes, (kept[0], kept[1]), {}))
+
+    assert_same(*run_both(script))
+
+
+def test_a_shallow_copy_has_indexes_of_its_own(folder: Path) -> None:
+    """After createIndex; and a dataset of its own, where it is given one."""
+
+    def script(classes: Classes) -> Any:
+        one = pair(classes, folder)[0]
+        two, three = copy.copy(one), copy.copy(one)
+        two.createIndex()
+        three.dataset = {**one.dataset, "annotations": one.dataset["annotations"][:3]}
+        three.createIndex()
+        two.anns.clear()
+        del one.imgToAnns
+        return (
+            *(len(each.anns) for each in (one, two, three)),
+            one.dataset is two.dataset,
+            len(two.imgToAnns) == len(three.imgs),
+        )
+
+    assert len(set(run_both(script))) == 1
 
 
 def without_marks(dataset: dict[str, Any]) -> dict[str, Any]:

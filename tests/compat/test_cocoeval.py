@@ -7,6 +7,7 @@ import json
 import pickle
 import warnings
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from detmap.compat import PycocotoolsQuirk, quirks
 from detmap.compat import annotation_sources as sources
-from detmap.compat.cocoeval import COCOeval
+from detmap.compat.cocoeval import LATER, COCOeval
 from tests.compat.both import (
     OFFICIAL,
     OURS,
@@ -155,6 +156,31 @@ def test_chosen_parameters_give_the_arrays_of_pycocotools(
 def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> None:
     native = bool(params.keys() & {"recThrs", "imgIds"}) and params != {"imgIds": []}
     check(draw_coco(np.random.default_rng(5)), native=native, **params)
+
+
+LISTS = ("iouThrs", "maxDets", "catIds", "imgIds", "recThrs", "areaRng")
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("empty", [np.array([]), []], ids=["array", "list"])
+@pytest.mark.parametrize("names", [*combinations(LISTS, 1), *combinations(LISTS, 2)])
+def test_empty_parameters_leave_the_arrays_of_pycocotools(
+    names: tuple[str, ...], empty: Any, late: bool
+) -> None:
+    """Whatever ``summarize``, which fails on some of them, would say."""
+    values = dict.fromkeys(names, empty)
+
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {} if late else values)
+        for name in names if late else ():
+            setattr(made.params, name, copy.copy(empty))
+        made.accumulate()
+        return made
+
+    expected, found = run_both(script)
+    if expected is not None:
+        assert_same_arrays(expected, found)
+        assert same(expected.evalImgs, found.evalImgs)
 
 
 @pytest.mark.slow
@@ -549,7 +575,9 @@ def test_a_subclass_that_hides_annotations() -> None:
     assert_same(*run_both(script))
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))]
+)
 @pytest.mark.parametrize("n_steps", range(4))
 def test_copies_go_on_where_the_original_stood(again: Any, n_steps: int) -> None:
     def script(classes: Classes) -> Any:
@@ -562,6 +590,28 @@ def test_copies_go_on_where_the_original_stood(again: Any, n_steps: int) -> None
         return made
 
     assert_same(*run_both(script))
+
+
+@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("edits_copy", [False, True])
+def test_a_shallow_copy_shares_what_is_made_later(name: str, edits_copy: bool) -> None:
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        other = copy.copy(made)
+        edited, kept = (other, made) if edits_copy else (made, other)
+        value = getattr(edited, name)
+        if isinstance(value, list):
+            value[:] = [None] * len(value)
+        else:
+            value.clear()
+        assert getattr(kept, name) is value
+        kept.accumulate()
+        edited.evaluate()
+        assert getattr(kept, name) is value is not getattr(edited, name)
+        return kept.eval["precision"], kept.eval["scores"]
+
+    expected, found = run_both(script)
+    assert same(list(expected), list(found))
 
 
 def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:

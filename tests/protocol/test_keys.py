@@ -260,6 +260,7 @@ def test_no_key_is_left_out() -> None:
     from tests.protocol.test_tool_keys import KEYS
 
     elsewhere = KEYS | {"iou.of", "iou.sigmas"}  # test_shapes.py
+    elsewhere |= {"boxes.reversed"}  # adapters/test_voc_reversed.py
     elsewhere |= {"boxes.extent", "groups", "metrics", "name", "version", "summary", "source"}
     assert set(protocol.keys()) == {*VERDICTS, *NUMBERS, *elsewhere}
 

@@ -81,6 +81,7 @@ CHANGES = {
     "boxes.first_pixel": "zero",
     "boxes.form": "center",
     "boxes.precision": "float32",
+    "boxes.reversed": "refuse",
     "boxes.object_shift": -1,
     "iou.least_union": 1e-6,
     "iou.absorb": ">",

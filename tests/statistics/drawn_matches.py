@@ -57,9 +57,12 @@ def objects_of_cell(matches: Matches, k: int, a: int) -> list[int]:
     return [int(i) for i in matches.obj_image[mine][matches.counted[mine, a]]]
 
 
-def tables(seed: int, copies: Sequence[int] | None = None) -> tuple[detmap.Truth, Any]:
-    """Boxes of 12 images and two classes without equal scores; with images repeated, copies are
-    adjacent."""
+def tables(
+    seed: int, copies: Sequence[int] | None = None, equal: str = ""
+) -> tuple[detmap.Truth, Any]:
+    """Boxes of 12 images and two classes; with images repeated, copies are adjacent. No two scores
+    are equal, or only such of different images (``between``), or also of one image (``inside``).
+    """
     rng = np.random.default_rng(seed)
     times = np.ones(12, int) if copies is None else np.asarray(copies)
     truth: list[Any] = []
@@ -69,6 +72,8 @@ def tables(seed: int, copies: Sequence[int] | None = None) -> tuple[detmap.Truth
         moved = np.abs(boxes[[0, 1, 2, 3, 0, 1]] + rng.normal(0, 6, (6, 4)))
         classes, other = rng.integers(0, 2, 4), rng.integers(0, 2, 6)
         scores = rng.random(6)
+        if equal:
+            scores = (rng.permutation(8)[:6] if equal == "between" else rng.integers(0, 2, 6)) / 8
         for copy in range(times[image]):
             name = 100 * image + copy
             truth += [(name, int(k), box) for k, box in zip(classes, boxes, strict=True)]

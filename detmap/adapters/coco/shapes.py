@@ -130,15 +130,15 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     shapes = reader.read(values, size, records.place(reader.field), truth.shapes)
     if only_boxes:
         return _around(nowhere, reader, shapes)
-    if with_boxes:
-        shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
-    else:
+    if not with_boxes:
         boxes = reader.around(shapes)
+    elif reader.box_gives_area:
+        shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
     notes += joining.outside(truth.images, nowhere.image, boxes, origin.source)
     if with_boxes and with_shapes:
         what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
-        what += "the bbox gave the area"
+        what += f"the {'bbox' if reader.box_gives_area else reader.field} gave the area"
         notes += (Note("shape-and-box", what, len(values), origin.source),)
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 

@@ -33,8 +33,8 @@ def truth_from_arrays(
     crowd: ArrayLike | None = None,
     images: ArrayLike | None = None,
     categories: dict[int, str] | None = None,
-    roles: Mapping[str, ArrayLike] | None = None,
-    attributes: Mapping[str, ArrayLike] | None = None,
+    roles: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+    attributes: Mapping[str, ArrayLike] | Sequence[str] | None = None,
 ) -> Truth:
     """Ground truth from arrays, boxes as COCO's x, y, width, height; or from a table.
 
@@ -42,7 +42,8 @@ def truth_from_arrays(
     ----------
     image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict,
         whose columns are named as those of a CSV file (docs/formats.md), and then only
-        `box_format`, `images` and `categories` may be given besides
+        `box_format`, `images`, `categories`, and the names of columns in `roles` and `attributes`
+        may be given besides
     box_format : what the numbers of a table's boxes are, where the names of its columns do not say
     category_id : (G,) integers
     boxes : (G, 4) pixels: x, y, width, height
@@ -62,8 +63,8 @@ def truth_from_arrays(
     """
     where = "truth arrays"
     if sheets.is_table(image_id):
-        more = (category_id, boxes, area, crowd, roles, attributes)
-        _refuse_beside_table(where, more)
+        columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
+        _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
         return tables.read_truth(
             sheets.from_table(image_id, "truth table"),
             box_format,
@@ -71,6 +72,8 @@ def truth_from_arrays(
             if images is not None
             else (),
             categories=_category_names(where, categories),
+            roles=tuple(roles or ()),
+            attributes=tuple(attributes or ()),
         )
     category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
@@ -240,7 +243,9 @@ def _category_names(where: str, categories: Any) -> dict[int, str] | None:
 
 
 def _named(
-    where: str, columns: Mapping[str, ArrayLike] | None, read: Callable[[str, ArrayLike], Any]
+    where: str,
+    columns: Mapping[str, ArrayLike] | Sequence[str] | None,
+    read: Callable[[str, ArrayLike], Any],
 ) -> dict[str, NDArray[Any]]:
     """Further columns by their names."""
     if not isinstance(columns, Mapping | None) or not all(

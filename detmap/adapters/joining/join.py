@@ -28,7 +28,7 @@ from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import of_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
-from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as
+from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as, reversed_boxes
 from detmap.tables.grouping import positions
 
 
@@ -75,15 +75,22 @@ def joined(
 
     Raises
     ------
-    DataError : images or classes that the truth lacks, a box with a negative side
+    DataError : images or classes that the truth lacks, a negative width or height; corners the
+        wrong way round are counted in a note (`boxes.reversed`)
     """
-    _require_sides(boxes, box_format, origin)
+    if box_format == "xywh":
+        _require_sides(boxes, origin)
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     notes += dropped
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
+    if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
+        text = (
+            "boxes have their last pixel before the first: they overlap nothing, as in the devkit"
+        )
+        notes += (Note("box-reversed", text, count, origin.source),)
     return Detections(
         truth.images,
         truth.categories,
@@ -110,12 +117,11 @@ def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
     return (Note("score-vast", text, n_shared, source),)
 
 
-def _require_sides(boxes: NDArray[np.float64], box_format: BoxFormat, origin: Origin) -> None:
-    """An error on the first box with a negative side; the last pixel of a VOC box is inside."""
-    if not boxes.size or (box_format == "xywh" and boxes.min() >= 0):
+def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
+    """An error on the first box with a negative width or height."""
+    if not boxes.size or boxes.min() >= 0:
         return
-    first, last = boxes[:, :2], boxes[:, 2:]
-    bad = ((last < 0) if box_format == "xywh" else (last - first < -1)).any(axis=1)
+    bad = reversed_boxes(boxes, "xywh")
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(

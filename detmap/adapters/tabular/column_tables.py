@@ -8,7 +8,7 @@ is said by the names of their columns; whether they are fractions, or count pixe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ def read_truth(
     *,
     images_too: Sequence[str] = (),
     categories: Mapping[int, str] | None = None,
+    roles: Sequence[str] = (),
+    attributes: Sequence[str] = (),
 ) -> Truth:
     """The truth that a sheet holds.
 
@@ -50,6 +52,7 @@ def read_truth(
     sizes_file : CSV file of the images' sizes; it may list images without objects
     images_too : further images, without objects
     categories : id to name; made of the columns when left out
+    roles, attributes : further columns of flags and of numbers, where the sheet has them
 
     Class ids are those of a column of whole numbers; names without ids are numbered from 1 in
     alphabetical order.
@@ -74,14 +77,13 @@ def read_truth(
     )
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
-    roles = {
+    flags = {
         role: given.flags(f"{objects.source}: column {column}", objects.numbers(column))
-        for role, names in (
-            ("difficult", ("difficult", "isdifficult")),
-            ("crowd", ("iscrowd", "crowd")),
-            ("ignore", ("ignore",)),
-        )
-        if (column := objects.named(names)) is not None
+        for role, column in _named(objects, ("difficult", "crowd", "ignore", *roles)).items()
+    }
+    numbers = {
+        name: objects.numbers(column, blank=True)
+        for name, column in _named(objects, attributes).items()
     }
     areas = geometry.areas(written, table_format)
     if area is not None:
@@ -96,8 +98,8 @@ def read_truth(
         rows,
         label,
         written,
-        roles=roles,
-        attributes={"area": areas},
+        roles=flags,
+        attributes=numbers | {"area": areas},
         box_format=table_format,
         family="coco",
         source=sheet.source,
@@ -144,6 +146,14 @@ def read_detections(
         policy=policy,
         notes=notes,
     )
+
+
+def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
+    """The columns of names, of those that have one: ``group_of`` is group_of or IsGroupOf."""
+    columns = {
+        name: sheet.named((f"is{sheets.spelled(name)}", sheets.spelled(name))) for name in names
+    }
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -329,10 +339,10 @@ def _found_classes(
 
 
 def read_csv_truth(
-    path: Path, box_format: str | None = None, image_sizes: Path | None = None
+    path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
     """A CSV file of truth; see `read_truth`."""
-    return read_truth(sheets.read_csv(path), box_format, image_sizes)
+    return read_truth(sheets.read_csv(path), box_format, image_sizes, **named)
 
 
 def read_csv_detections(
@@ -343,10 +353,10 @@ def read_csv_detections(
 
 
 def read_parquet_truth(
-    path: Path, box_format: str | None = None, image_sizes: Path | None = None
+    path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
     """A Parquet file of truth; see `read_truth`."""
-    return read_truth(sheets.read_parquet(path), box_format, image_sizes)
+    return read_truth(sheets.read_parquet(path), box_format, image_sizes, **named)
 
 
 def read_parquet_detections(

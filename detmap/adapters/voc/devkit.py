@@ -214,14 +214,6 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
     numbers = np.array(table, dtype=np.float64).reshape(-1, 5)
     if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
         raise _not_a_number(file, rows)
-    negative = (numbers[:, 3:] - numbers[:, 1:3] + 1 < 0).any(axis=1)
-    if negative.any():
-        line, words = rows[int(np.argmax(negative))]
-        raise DataError(
-            f"{file}: line {line}",
-            f"box {' '.join(words[2:])} has a negative width or height",
-            "boxes are x1 y1 x2 y2, the last pixel not before the first",
-        )
     return [line for line, _ in rows], [words[0] for _, words in rows], numbers
 
 

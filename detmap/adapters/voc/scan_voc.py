@@ -19,6 +19,7 @@ from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.adapters.voc import annotation_xml as voc_xml
 from detmap.base import open_files as opening
 from detmap.base.parallel import in_order
+from detmap.tables import reversed_boxes
 
 LEAST_FILES = 64  # fewer annotation files are not worth it
 LEAST_SIZE = 1 << 16  # of a text file
@@ -74,7 +75,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
         np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
     )
     n = scan.scan_pages(text, off, pages, open_tags)
-    if n < 0 or not _good(pages.box[:n]):
+    if n < 0 or not _good(pages.box[:n]) or reversed_boxes(pages.box[:n], "voc").any():
         return None
     name = [data[begin:end].decode("ascii") for begin, end in pages.name[:n].tolist()]
     return Objects(pages.size, pages.page[:n], name, pages.box[:n], pages.difficult[:n])
@@ -119,9 +120,8 @@ def scan_lines(
 
 
 def _good(boxes: NDArray[np.float64]) -> bool:
-    """Whether every box is legal."""
-    sized = (boxes[:, 2:] - boxes[:, :2] + 1 >= 0).all()
-    return bool(sized and (np.abs(boxes) <= MAX_PIXEL).all())
+    """Whether every number is one of pixels."""
+    return bool((np.abs(boxes) <= MAX_PIXEL).all())
 
 
 def _read_all(files: Sequence[Path]) -> list[bytes]:

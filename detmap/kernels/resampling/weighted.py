@@ -1,8 +1,10 @@
 """Weighted curves: each image counts as often as its weight says, whole or not, and no verdict
 changes.
 
-A row of weight w stands for w equal rows in its place, an object of weight w for w objects. Inside
-a run of w true positives precision rises, so a rule that reads the envelope needs its end only.
+A row of weight w is w equal rows in its place, an object of weight w is w objects. A file that
+repeats an image ranks whole copies of it instead: where scores of a class are equal inside an
+image, its order of equal scores is another one (docs/statistics.md). Inside a run of w true
+positives precision rises, so a rule that reads the envelope needs its end only.
 """
 
 from __future__ import annotations
