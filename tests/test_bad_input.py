@@ -1050,6 +1050,8 @@ OWN = {
         "not TOML: ",
         "detmap show coco-bbox",
     ),
+    "a deep key": (".".join(["a"] * 20_000) + "=1", "own.toml", "line 1: a key with more", "show"),
+    "too large": ("#" * 300_000, "own.toml", "has 300000 bytes", "a shipped protocol"),
     "not UTF-8": (
         b"name = '\xff'",
         "own.toml",
