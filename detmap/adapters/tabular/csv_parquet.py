@@ -226,12 +226,7 @@ def read_parquet(path: Path) -> Sheet:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, len(data), shown(path))
-        texts = [
-            metadata.schema.column(i).path
-            for i in range(metadata.num_columns)
-            if metadata.schema.column(i).physical_type == "BYTE_ARRAY"
-        ]
-        table = parquet.ParquetFile(buffer, read_dictionary=texts).read()
+        table = parquet.ParquetFile(buffer).read()
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -251,9 +246,8 @@ def _require(metadata: Any, size: int, where: str) -> None:
     """
     _refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    cells = max(sum(chunk.num_values for chunk in chunks), metadata.num_rows * metadata.num_columns)
-    needed = CELL * cells + sum(chunk.total_uncompressed_size for chunk in chunks)
+    cells = metadata.num_rows * max(metadata.num_columns, 1)
+    needed = CELL * cells + sum(group.total_byte_size for group in groups)
     if needed > max(PLENTY, opening.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
         raise DataError(where, what, "check what it holds; write large tables as CSV")
