@@ -289,6 +289,7 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
             f"{table}.KEY" for table in dict.fromkeys(k.split(".")[0] for k in legal if "." in k)
         ]
         legal.append("metrics, groups; `detmap show --keys` lists them all")
+    where = where if len(where) <= 4 * LONG else f"{where[: 4 * LONG]}…"
     return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")
 
 
