@@ -1050,6 +1050,8 @@ OWN = {
         "not TOML: ",
         "detmap show coco-bbox",
     ),
+    "a deep key": (".".join(["a"] * 20_000) + "=1", "own.toml", "line 1: a key with more", "show"),
+    "too large": ("#" * 300_000, "own.toml", "has 300000 bytes", "a shipped protocol"),
     "not UTF-8": (
         b"name = '\xff'",
         "own.toml",
@@ -1452,3 +1454,11 @@ def test_notes_and_errors_name_five_classes_and_count_the_rest() -> None:
     assert "class 6 and 1,994 more" in str(result)
     with pytest.raises(DetmapError, match="class 5 and 1,995 more"):
         result.curve("class 0", 0.5)
+
+
+@pytest.mark.parametrize("depth", [500, 900, 5000, 100_000])
+def test_deep_slices_are_refused_by_file(depth: int) -> None:
+    make.write(Path("deep.json"), '{"a": ' + '{"b": ' * depth + "1" + "}" * (depth + 1))
+    outcome = run("eval", "gt.json", "dt.json", "--slices", "deep.json")
+    assert outcome.code == 2
+    assert "deep.json" in outcome.err

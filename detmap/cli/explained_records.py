@@ -12,7 +12,7 @@ from typing import Any
 from detmap.base.open_files import read_bytes
 from detmap.cli import command_output as output
 from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import options, replay, streams
 from detmap.cli import receipt_files as receipts
 from detmap.errors import DataError, DetmapError
 from detmap.explaining import record_changes as records
@@ -135,10 +135,8 @@ def _is_intact(path: str, digest: dict[str, Any]) -> bool:
 
 def _station(title: str, detail: str, known: Receipt, paths: dict[str, Any]) -> list[Station]:
     """The tables of paths, read as a receipt says; none where they cannot be."""
-    from detmap.cli.commands import eval as command
-
     try:
-        truth, detections, *_ = command.evaluated(receipts.again(known, paths))
+        truth, detections, _ = replay.evaluated(known, paths)
     except (DetmapError, argparse.ArgumentError, TypeError):
         return []
     return [Station(title, detail, truth, detections)]
@@ -180,7 +178,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
         return records.of_signature(word), None
     data = read_bytes(word, most=receipt.MOST_BYTES)
     try:
-        tree = json.loads(data)
+        tree = json.loads(data, object_pairs_hook=receipt.unique)
     except (ValueError, RecursionError):
         tree = {"receipt": None}  # whose reader says what is wrong
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from detmap.base.open_files import read_bytes
-from detmap.cli import options
-from detmap.errors import DataError
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
@@ -68,30 +65,6 @@ def place_of(known: Receipt, role: str) -> str | None:
         except (OSError, ValueError, RuntimeError):  # no path, a circle of links
             continue
     return None
-
-
-def again(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Namespace:
-    """The arguments of the evaluation that a receipt is of, on these inputs.
-
-    Raises
-    ------
-    DataError : an option in it that no evaluation has
-    """
-    from detmap.cli.commands import eval as command
-
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    command.add(parser)
-    arguments = parser.parse_args([str(paths["truth"]), str(paths["detections"])])
-    options.settle_outputs(arguments)
-    for name, value in known.content["options"].items():
-        if name not in HOW:
-            raise DataError("receipt: options", f"{name!r:.40} is none", "write the receipt anew")
-        default = getattr(arguments, name)
-        setattr(arguments, name, default if value is None else value)
-    for name in FILES:
-        setattr(arguments, name, None if paths[name] is None else Path(str(paths[name])))
-    arguments.protocol, arguments.set = known.protocol, []
-    return arguments
 
 
 def _plain(value: Any) -> Any:

@@ -21,6 +21,8 @@ from detmap.results.signature import protocol_digest
 
 ITSELF = "itself: "
 """Begins the name of a part that a receipt says in two ways."""
+EDITED_LIST = "their lists of files are the same: one was changed"
+EDITED_FILE = "the same file: one of the two was changed after it was written"
 OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")
 """Notes on where files are, or on pictures, which the next reader may not have."""
 
@@ -107,9 +109,6 @@ class Part:
             "remark": self.remark,
             **({"members": members} if any(members.values()) else {}),
         }
-
-
-# --- records --------------------------------------------------------------------------------------
 
 
 def of_receipt(receipt: Receipt, name: str) -> Record:
@@ -203,9 +202,6 @@ def _rules(parts: Mapping[str, str]) -> Protocol | None:
     return rules if protocol_digest(rules) == parts["proto"] else None
 
 
-# --- their parts ----------------------------------------------------------------------------------
-
-
 def compared(one: Record, other: Record) -> tuple[Part, ...]:
     """Everything that both records know, and whether it is the same: rules key by key, data, files,
     options, numbers, notes, versions.
@@ -264,14 +260,15 @@ def _of_file(role: str, one: Any, other: Any) -> Part:
     """A file or folder, by its digest."""
     option = role not in ("truth", "detections")
     name = f"--{role.replace('_', '-')} file" if option else f"{role} file"
-    x, y = (f"sha256 {each['sha256'][:12]}" if each else "none" for each in (one, other))
+    digests = _abbreviated(*(each["sha256"] if each else "" for each in (one, other)))
+    x, y = (f"sha256 {digest}" if digest else "none" for digest in digests)
     remark, members = "", Members()
     if one and other and x != y:
         remark = f"{one['name']} and {other['name']}"
         lists = [each.get("members") for each in (one, other)]
         if lists[0] is not None and lists[1] is not None:
             members = _members(lists[0], lists[1])
-            remark = str(members) or "their lists of files are the same: one was changed"
+            remark = str(members) or EDITED_LIST
         elif any(each.get("files", 1) != 1 for each in (one, other)):
             counts = [f"{each.get('files', 1)} files" for each in (one, other)]
             remark = f"{' and '.join(counts)}, of which not both are listed"
@@ -279,10 +276,13 @@ def _of_file(role: str, one: Any, other: Any) -> Part:
         told = [(one[key], other[key]) for key in one.keys() & other.keys() - {"name"}]
         if any(a != b for a, b in told):
             x, y = (f"{x} as {_whole(each)}" for each in (one, other))
-            return Part(
-                name, x, y, "the same file: one of the two was changed after it was written"
-            )
-    return Part(name, x, y, remark, decides=False, members=members)
+            return Part(name, x, y, EDITED_FILE)
+    return Part(name, x, y, remark, decides=remark == EDITED_LIST, members=members)
+
+
+def _abbreviated(one: str, other: str) -> tuple[str, str]:
+    """The first digits of two digests; all of them where the first ones do not differ."""
+    return (one[:12], other[:12]) if one[:12] != other[:12] else (one, other)
 
 
 def _whole(digest: Any) -> str:
@@ -308,7 +308,7 @@ def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
                 if x != y:  # "detections" alone is the digest of their content
                     yield Part(name if kind == "metrics" else f"number of {name}", x, y)
     if "per_class" in a and "per_class" in b and a["per_class"] != b["per_class"]:
-        x, y = (each["per_class"][:12] for each in (a, b))
+        x, y = _abbreviated(a["per_class"], b["per_class"])
         yield Part("per class", x, y, "the table of classes has other numbers")
     if "short" in a and "short" in b:
         for name in ("signature", "short"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 from detmap.base import open_files as opening
 from detmap.base.resources import folder
 from detmap.errors import DataError, ProtocolError
+from detmap.protocol import toml
 from detmap.protocol.key_checks import Key
 from detmap.protocol.keys import declared, keys
 from detmap.protocol.tree import Protocol, spelled
@@ -92,7 +92,7 @@ def load(name_or_path: str | Path) -> Protocol:
 def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
     """The plain values of a protocol's file, over those of the one that it is `based_on`."""
     try:
-        text = opening.read_bytes(path).decode("utf-8-sig")
+        text = opening.read_bytes(path, most=toml.MOST_BYTES).decode("utf-8-sig")
     except (DataError, UnicodeDecodeError) as error:
         what = error.what if isinstance(error, DataError) else str(error)
         what = what.removeprefix("cannot be read: ")
@@ -100,7 +100,7 @@ def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
             str(path), f"cannot be read: {what}", "name a shipped protocol or a TOML file"
         ) from None
     try:
-        tree = tomllib.loads(text)
+        tree = toml.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: not TOML, or 5,000 digits
         raise ProtocolError(
             str(path), f"not TOML: {error}", "see `detmap show coco-bbox` for an example"
@@ -289,6 +289,7 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
             f"{table}.KEY" for table in dict.fromkeys(k.split(".")[0] for k in legal if "." in k)
         ]
         legal.append("metrics, groups; `detmap show --keys` lists them all")
+    where = where if len(where) <= 4 * LONG else f"{where[: 4 * LONG]}…"
     return ProtocolError(where, "unknown key", f"{hint}legal: {', '.join(legal)}")
 
 
@@ -315,7 +316,7 @@ def _from_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        tree = tomllib.loads(f"value = {value}")
+        tree = toml.loads(f"value = {value}")
         return tree["value"] if len(tree) == 1 else value  # a line end may begin another key
     except (ValueError, RecursionError):  # ValueError: not TOML, or an integer of 5,000 digits
         return value

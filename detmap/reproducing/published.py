@@ -19,8 +19,8 @@ FIX = "see docs/reproduce.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """A number as it was printed: under which rules, which metric, the text."""
+class Number:
+    """A published number: under which rules, which metric, its digits."""
 
     protocol: str
     metric: str
@@ -37,7 +37,8 @@ class Published:
     title : what was published; who, where : by whom and in which place
     split : of the data
     files : how to obtain truth and detections; "" where nobody has the detections
-    numbers : as printed
+    numbers : as published
+    number_source : where the numbers come from: a printed table, a mean of committed files
     truth, detections : digests of their content; "" where there are no files
     verified : when, and by which command; "" for never
     remarks : what a reader should know
@@ -49,7 +50,8 @@ class Published:
     where: str
     split: str
     files: str
-    numbers: tuple[Printed, ...]
+    numbers: tuple[Number, ...]
+    number_source: str
     truth: str
     detections: str
     verified: str
@@ -62,7 +64,7 @@ class Check:
 
     Parameters
     ----------
-    rows : protocol, metric, printed text, value in the unit of the text, and whether it prints so
+    rows : protocol, metric, published text, value in the unit of the text, and whether it prints so
     other : what is not the data of the entry, in words
     """
 
@@ -89,22 +91,30 @@ def read(path: Path) -> Published:
     DataError : it is none; the message names the key
     """
     tree = tomllib.loads(path.read_text("utf-8"))
-    texts = ("title", "who", "where", "split", "files", "truth", "detections", "verified")
+    texts = [
+        "title",
+        "who",
+        "where",
+        "split",
+        "files",
+        "number_source",
+        "truth",
+        "detections",
+        "verified",
+    ]
     for key in texts:
         if not isinstance(tree.get(key), str):
             raise DataError(f"{path.name}: {key}", "is no text", FIX)
     numbers = tree.get("numbers")
     if not isinstance(numbers, list) or not numbers:
         raise DataError(f"{path.name}: numbers", "is no list of tables", FIX)
-    printed = tuple(_printed(path, each) for each in numbers)
+    found = tuple(_number(path, each) for each in numbers)
     values = {key: tree[key] for key in texts}
-    return Published(
-        name=path.stem, numbers=printed, remarks=str(tree.get("remarks", "")), **values
-    )
+    return Published(name=path.stem, numbers=found, remarks=str(tree.get("remarks", "")), **values)
 
 
 def check(entry: Published, truth: Truth, detections: Detections) -> Check:
-    """Evaluate under the entry's protocols, and compare as printed.
+    """Evaluate under the entry's protocols, and compare with the published digits.
 
     Raises
     ------
@@ -129,9 +139,9 @@ def check(entry: Published, truth: Truth, detections: Detections) -> Check:
     return Check(tuple(rows), other)
 
 
-def _printed(path: Path, tree: Any) -> Printed:
-    keys = ("protocol", "metric", "printed")
+def _number(path: Path, tree: Any) -> Number:
+    keys = ("protocol", "metric", "number")
     if not isinstance(tree, Mapping) or not all(isinstance(tree.get(key), str) for key in keys):
         raise DataError(f"{path.name}: numbers", f"without {', '.join(keys)} as texts", FIX)
-    parse(tree["printed"])
-    return Printed(*(tree[key] for key in keys))
+    parse(tree["number"])
+    return Number(*(tree[key] for key in keys))

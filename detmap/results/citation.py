@@ -47,8 +47,8 @@ DETMAP = """@software{{detmap,
 }}"""
 
 
-def sentence(receipt: Receipt) -> str:
-    """What was measured, in one sentence."""
+def sentence(receipt: Receipt, *, verified: bool = True) -> str:
+    """What was measured, in one sentence, which says so where the number was not verified."""
     name, value = _headline(receipt)
     counts, rules = receipt.content["counts"], receipt.protocol
     under = rules.title if rules.changes else rules.name
@@ -59,7 +59,7 @@ def sentence(receipt: Receipt) -> str:
     )
     return (
         f"{name} is {shown} on {images} with {objects} of {classes}, under the protocol {under}, "
-        f"as computed by detmap {_version(receipt)}."
+        f"as computed by detmap {_version(receipt)}{'' if verified else ' (not verified)'}."
     )
 
 

@@ -1,6 +1,7 @@
 """Receipts: a result with everything that is needed to check it later.
 
 A receipt is JSON of one spelling, keys in order, all digits: runs that agree give the same bytes.
+Its `digest` is computed over all its other parts, so that an edit of any of them is found.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +54,18 @@ WHOLE = {
 }
 
 
-LATER: Mapping[str, Any] = {"contents": {}}
-"""Parts that the first receipts do not have, and what stands for them."""
+LATER: Mapping[str, Any] = {"contents": {}, "digest": ""}
+"""Parts that the first receipts do not have, and their default values."""
+FIRST = "0.0."
+"""Begins the versions of detmap whose receipts may lack them."""
 ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
 OF_INPUT = ("name", "files", "bytes", "sha256", "members")
 """What there are inputs for, and what is told of one."""
+
+
+def _is_digest(value: Any, digits: int) -> bool:
+    """Whether a value is a digest of exactly this many hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is not None
 
 
 def _is_input(value: Any) -> bool:
@@ -64,10 +73,16 @@ def _is_input(value: Any) -> bool:
         return False
     members = value.get("members", {})
     return (
-        {str} == {type(value.get(key)) for key in ("name", "sha256")}
+        isinstance(value.get("name"), str)
+        and _is_digest(value.get("sha256"), 64)
+        and all(_is_count(value.get(key, 0)) for key in ("files", "bytes"))
         and isinstance(members, dict)
-        and all(isinstance(each, str) for each in members.values())
+        and all(_is_digest(each, MEMBER_DIGITS) for each in members.values())
     )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MOST_NUMBER
 
 
 def _is_number(value: Any) -> bool:
@@ -83,15 +98,17 @@ PARTS: Mapping[str, Callable[[Any], bool]] = {
     "inputs": lambda value: _is_input(value),
     "options": lambda value: value is None or isinstance(value, str) or _is_texts(value),
     "metrics": lambda value: value is None or _is_number(value),
-    "counts": lambda value: type(value) is int and _is_number(value),
+    "counts": _is_count,
     "environment": lambda value: isinstance(value, str),
-    "contents": lambda value: isinstance(value, str),
+    "contents": lambda value: _is_digest(value, 12),
     "changes": lambda value: _is_texts(value) and len(value) == 2,
     "notes": lambda value: (
         isinstance(value, list) and [type(each) for each in value] == [str, str, int]
     ),
 }
 """What each value of a part has to be."""
+DIGITS = {"data": 12, "per_class": 64}
+"""Of the parts that are digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +162,14 @@ def make(
         "notes": [[note.code, note.text, note.count] for note in result.notes],
         "environment": environment(),
     }
-    return Receipt(json.loads(json.dumps(content)), rules)
+    return Receipt(sealed(json.loads(json.dumps(content))), rules)
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a receipt with the SHA-256 over all its other parts as `digest`."""
+    rest = {name: value for name, value in content.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True)
+    return {**content, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def numbers(result: Result) -> dict[str, Any]:
@@ -165,13 +189,14 @@ def parse(data: bytes, where: str) -> Receipt:
 
     Raises
     ------
-    DataError : it is none, or of a later format; the message names the part
+    DataError : it is none, or of a later format, a key occurs twice, a digest is malformed; the
+        message names the part
     """
     fix = "give a file that `detmap eval --receipt` wrote"
     try:
-        content = json.loads(data, parse_constant=_refuse)
+        content = json.loads(data, parse_constant=_refuse, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        raise DataError(where, f"no JSON: {str(error)[:80]}", fix) from None
+        raise DataError(where, f"not a receipt: {str(error)[:80]}", fix) from None
     if not isinstance(content, dict) or "receipt" not in content:
         raise DataError(where, "no receipt", fix)
     if content["receipt"] != FORMAT:
@@ -186,6 +211,9 @@ def parse(data: bytes, where: str) -> Receipt:
         values = content[name].values() if isinstance(content[name], dict) else content[name]
         if not all(map(is_good, values)):
             raise DataError(f"{where}: {name}", "malformed", fix)
+    for name, digits in DIGITS.items():
+        if not _is_digest(content[name], digits):
+            raise DataError(f"{where}: {name}", f"not {digits} hexadecimal digits", fix)
     lacking = [name for name in ("images", "objects", "classes") if name not in content["counts"]]
     if lacking:
         raise DataError(f"{where}: counts", f"no {', '.join(lacking)}", fix)
@@ -220,6 +248,8 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
         found = [("signature", content["signature"], whole)]
     if len(said) >= len(parts):
         found.append(("short", content["short"], short(content["signature"])))
+    if content["digest"] or not version.startswith(FIRST):
+        found.append(("digest", content["digest"], sealed(content)["digest"]))
     changes = [list(each) for each in rules.changes]
     found.append(("changes", str(content["changes"]), str(changes)))
     if rules.stock and version == __version__:  # others may have said it in other words
@@ -237,6 +267,16 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which every key occurs once; else ValueError."""
+    tree: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in tree:
+            raise ValueError(f"the key {name!r:.40} occurs twice")
+        tree[name] = value
+    return tree
 
 
 def digest_of(path: str | Path) -> dict[str, Any]:

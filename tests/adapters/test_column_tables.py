@@ -202,6 +202,23 @@ def test_a_small_parquet_of_many_rows_is_measured_first(
         detmap.read_truth(file, box_format="xywh")
 
 
+def test_a_parquet_far_larger_in_memory_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({name: [1.0] * 100_000 for name in ("image", "class", *"xywh")})
+    table = pyarrow.concat_tables([table] * 10)
+    pytest.importorskip("pyarrow.parquet").write_table(table, file)
+    assert file.stat().st_size < 100_000
+    with pytest.raises(DataError, match="hold 6000000 cells, "):
+        detmap.read_truth(file, box_format="xywh")
+
+
+def test_a_csv_with_many_columns_is_refused(tmp_path: Path) -> None:
+    text = ",".join(f"c{i}" for i in range(1001)) + "\n"
+    with pytest.raises(DataError, match="line 1: 1001 columns, where 1000 are plenty"):
+        read_truth(make.write(tmp_path / "t.csv", text))
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(99) + b"PAR1", b"image,class"])
 def test_parquet_that_is_none(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("pyarrow")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import shutil
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import detmap
 from detmap.results import receipt
 from tests.support import builders as make
 from tests.support.running import run
@@ -28,6 +32,117 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verify(file: Path, truth: Path = COCO, detections: Path = FIRST, *more: object) -> Any:
     return run("verify", file, "--truth", truth, "--detections", detections, *more)
+
+
+def cite(file: Path, truth: Path = COCO, detections: Path = FIRST, *more: object) -> Any:
+    return run("cite", file, "--truth", truth, "--detections", detections, *more)
+
+
+def leaves(tree: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each value of a tree is that holds no others."""
+    if isinstance(tree, dict | list) and tree:
+        for key, inner in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(inner, (*place, key))
+    else:
+        yield place
+
+
+def changed(value: Any) -> list[Any]:
+    """A value in other ways."""
+    if isinstance(value, str):
+        last = "0" if value[-1:] != "0" else "1"
+        return [f"{value}0", value[:-1], value[:-1] + last, value[:12] + "0" * (len(value) - 12)]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return [None if value else True, not value, "x"]
+    return [value + 1, -value - 1, math.nextafter(value, 9e9), str(value), None]
+
+
+def test_every_changed_value_is_found(known: Path, tmp_path: Path) -> None:
+    """Each value of a receipt, in several ways; and each value and part, left out."""
+    whole = json.loads(known.read_text())
+    before = receipt.parse(known.read_bytes(), "x")
+    assert receipt.contradictions(before) == []
+    places = list(leaves(whole))
+    assert len(places) > 100
+    for place in [*places, *((name,) for name in whole)]:
+        for change in (*changed(_at(whole, place)), KeyError):
+            content = copy.deepcopy(whole)
+            inner = _at(content, place[:-1])
+            if change is KeyError:
+                del inner[place[-1]]
+            elif inner[place[-1]] == change and type(inner[place[-1]]) is type(change):
+                continue
+            else:
+                inner[place[-1]] = change
+            try:
+                odd = receipt.contradictions(receipt.parse(json.dumps(content).encode(), "x"))
+            except detmap.DetmapError:
+                continue
+            assert odd, (place, change)
+
+
+def _at(tree: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        tree = tree[key]
+    return tree
+
+
+EVALUATED = ("metrics", "counts", "data", "per_class", "contents", "signature", "short", "notes")
+"""Parts that the inputs decide, so that an edit with a digest that fits is found too."""
+
+
+@pytest.mark.slow
+def test_every_changed_number_is_found_although_the_digest_fits(
+    known: Path, tmp_path: Path
+) -> None:
+    whole = json.loads(known.read_text())
+    rules = ("protocol", "iou"), ("protocol", "ap"), ("options",)
+    file = tmp_path / "run.json"
+    chosen = [
+        place
+        for place in leaves(whole)
+        if place[0] in EVALUATED or place[:2] in rules or place[:1] in rules
+        if place[0] != "notes" or place[-1] != 1  # texts may be in other words
+    ]
+    for k, place in enumerate(chosen):
+        content = copy.deepcopy(whole)
+        ways = [way for way in changed(_at(whole, place)) if way != _at(whole, place)]
+        if place[0] == "options":  # these were not given
+            ways = ["x"]
+        _at(content, place[:-1])[place[-1]] = ways[k % len(ways)]
+        file.write_text(json.dumps(receipt.sealed(content)))
+        assert verify(file).code in (1, 2), (place, ways[k % len(ways)])
+
+
+@pytest.mark.parametrize(
+    "place", [("metrics", "AP"), ("inputs", "detections", "sha256"), ("per_class",), ("command", 0)]
+)
+def test_an_edit_is_reported_and_not_cited(known: Path, tmp_path: Path, place: Any) -> None:
+    content = json.loads(known.read_text())
+    value = _at(content, place)
+    _at(content, place[:-1])[place[-1]] = (
+        0.6 if isinstance(value, float) else value[:-1] + ("0" if value[-1] != "0" else "1")
+    )
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(content))
+    outcome = verify(file)
+    assert outcome.code == 1
+    assert f"{file}: digest: " in outcome.out
+    assert (cite(file).code, cite(file).out) == (2, "")
+
+
+def test_a_key_that_occurs_twice_is_refused(known: Path, tmp_path: Path) -> None:
+    file, text = tmp_path / "run.json", known.read_text()
+    for doubled in (
+        text.replace("{", '{"metrics":{"AP":0.99,"AP50":0.999},', 1),
+        text.replace('"metrics": {', '"metrics": {"AP": 0.99,'),
+        text.replace('"signature"', '"signature": "forged", "signature"'),
+    ):
+        assert doubled != text
+        file.write_text(doubled)
+        for outcome in (verify(file), cite(file), run("explain", COCO, FIRST, "--receipt", file)):
+            assert outcome.code == 2
+            assert "occurs twice" in outcome.err
 
 
 def test_the_same_bits_are_found_again(known: Path) -> None:
@@ -79,7 +194,7 @@ def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
     truth, found, file = tmp_path / COCO.name, tmp_path / FIRST.name, tmp_path / "run.json"
     content = json.loads(known.read_text())
     content["command"] = ["detmap", "eval", str(truth), str(found)]
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     assert run("verify", file).code == 0
     found.unlink()
     outcome = run("verify", file)
@@ -91,7 +206,7 @@ def test_a_forged_number_is_found(known: Path, tmp_path: Path) -> None:
     content = json.loads(known.read_text())
     content["metrics"]["AP"] += 1e-16 + 1e-12
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     outcome = verify(file)
     assert outcome.code == 1
     assert "AP: " in outcome.out
@@ -104,7 +219,7 @@ def test_a_forged_signature_is_found_and_harms_no_terminal(
     content = json.loads(known.read_text())
     content[name] = "\x1b]0;x\x07" + content[name].replace("coco-bbox", "voc2007")
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     outcome = verify(file)
     assert outcome.code == 1
     assert f"{name}: " in outcome.out
@@ -116,7 +231,7 @@ def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
     content = json.loads(known.read_text())
     del content["counts"]["images"]
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     outcome = run("cite", file)
     assert outcome.code == 2
     assert "counts: no images" in outcome.err
@@ -127,6 +242,11 @@ def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
     [
         lambda content: content.pop("metrics"),
         lambda content: content.update(receipt=2),
+        lambda content: content.update(per_class=content["per_class"][:12]),
+        lambda content: content.update(data=content["data"] + "0"),
+        lambda content: content["contents"].update(truth=""),
+        lambda content: content["inputs"]["truth"].update(sha256=""),
+        lambda content: content["inputs"]["truth"].update(bytes=-1),
         lambda content: content.update(receipt=[]),
         lambda content: content.update(protocol={}),
         lambda content: content["protocol"].update(iou=[1]),
@@ -148,7 +268,7 @@ def test_a_forged_receipt_is_refused_in_words(known: Path, tmp_path: Path, chang
     content = json.loads(known.read_text())
     change(content)
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     for outcome in (verify(file), run("verify", file)):
         assert outcome.code == 2
         assert "detmap's fault" not in outcome.err
@@ -176,7 +296,7 @@ def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
         "proto": lambda content: content["protocol"]["iou"].update(cap=0.5),
         "state": lambda content: content.update(stock=False),
         "extra": lambda content: content.update(extra="LVIS's winner"),
-        "inputs.extra": lambda content: content["inputs"].update(extra={"name": "", "sha256": ""}),
+        "inputs.extra": lambda content: content["inputs"].update(extra=content["inputs"]["truth"]),
         "inputs.truth.extra": lambda content: content["inputs"]["truth"].update(extra=1),
         "short": lambda content: content.update(short="lvis.2 000000/000000"),
         "signature": lambda content: content.update(signature="x"),
@@ -189,7 +309,7 @@ def test_a_receipt_that_contradicts_itself(
     content = json.loads(known.read_text())
     change(content)
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     outcome = verify(file)
     assert outcome.code in (1, 2)
     assert f"{part}: {part}:" not in outcome.out
@@ -197,7 +317,7 @@ def test_a_receipt_that_contradicts_itself(
     if outcome.code == 1:
         assert f"{file}: {part}: " in outcome.out
         assert "a receipt that contradicts itself in " in outcome.out
-    cited = run("cite", file)
+    cited = cite(file)
     assert (cited.code, cited.out) == (2, "")
     assert "contradicts itself in " in cited.err
     assert part in cited.err
@@ -210,20 +330,40 @@ def test_a_signature_with_another_digest_of_data(known: Path, tmp_path: Path) ->
         f"data:{content['data']}", "data:0123456789ab"
     )
     file = tmp_path / "run.json"
-    file.write_text(json.dumps(content))
+    file.write_text(json.dumps(receipt.sealed(content)))
     outcome = verify(file)
     assert outcome.code == 1
     assert "the same rows; a digest was changed" in outcome.out
     assert "another order" not in outcome.out
 
 
+def test_what_the_inputs_do_not_give_is_not_cited(known: Path, tmp_path: Path) -> None:
+    content = json.loads(known.read_text())
+    content["metrics"]["AP"] = 0.6
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(receipt.sealed(content)))
+    outcome = cite(file)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "its inputs give another result: an edit" in outcome.err
+    assert "another truth" not in cite(known, COCO, OTHER).err
+    assert "its inputs give another result: other detections" in cite(known, COCO, OTHER).err
+    gone = cite(known, COCO, tmp_path / "absent.json")
+    assert (gone.code, gone.out) == (2, "")
+    assert "--unverified" in gone.err
+    told = cite(file, COCO, FIRST, "--unverified")
+    assert told.code == 0
+    assert told.out.startswith("AP is 60.00 on 60 images")
+    assert "(not verified)" in told.out.split("\n")[0]
+
+
 def test_words_for_a_paper(known: Path, tmp_path: Path) -> None:
-    outcome = run("cite", known)
+    outcome = cite(known)
     assert outcome.code == 0
     assert outcome.out.startswith("AP is 44.78 on 60 images with 299 objects of 6 classes")
     assert "coco-bbox.2 " in outcome.out
     assert [text.count(kind) for text in [outcome.out] for kind in ("@inpro", "@soft")] == [1, 1]
     assert run("cite", known, "-o", known).code == 2
+    assert cite(known, COCO, FIRST, "-o", known).code == 2
 
 
 @pytest.mark.slow
@@ -233,7 +373,7 @@ def test_a_changed_rule_takes_the_place_of_the_summary(tmp_path: Path) -> None:
     for change in ("iou.thresholds=[0.6]", "ap.integrator=all_points"):
         changed = ("-p", "voc2007", "--set", change)
         told = run("eval", VOC, TEXT, *changed, "--receipt", file)
-        cited = run("cite", file).out
+        cited = cite(file, VOC, TEXT).out
         assert run("report", VOC, TEXT, *changed, "-o", page).code == 0
         lead = page.read_text().split('class="lead">')[1].split("</p>")[0]
         shown = change if "[" in change else 'ap.integrator="all_points"'
@@ -247,10 +387,9 @@ def test_a_changed_rule_takes_the_place_of_the_summary(tmp_path: Path) -> None:
 def test_a_tool_is_cited_by_its_source(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     assert run("eval", VOC, TEXT, "-p", "ultralytics-8.4", "--receipt", file).code == 0
-    outcome = run("cite", file)
+    outcome = cite(file, VOC, TEXT)
     assert "@misc{ultralytics-8.4," in outcome.out
     assert "ultralytics/ultralytics engine/validator.py" in outcome.out
-    assert "`detmap verify` holds them to the files" in outcome.err
 
 
 def test_a_short_signature() -> None:

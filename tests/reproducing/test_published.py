@@ -11,7 +11,7 @@ import pytest
 import detmap
 from detmap.errors import DataError
 from detmap.reproducing import published
-from detmap.reproducing.published import Printed
+from detmap.reproducing.published import Number
 from tests.real.conftest import data as data
 from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
@@ -27,6 +27,7 @@ def test_an_entry_is_whole(name: str) -> None:
     entry = ENTRIES[name]
     assert entry.title
     assert entry.files
+    assert entry.number_source
     assert bool(entry.detections) == bool(entry.verified)
     for number in entry.numbers:
         detmap.load_protocol(number.protocol)
@@ -64,7 +65,10 @@ def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path) -> None:
 
 def test_the_list_and_an_entry(tmp_path: Path) -> None:
     assert "yolov2-voc" in run("published").out
-    assert "pytorch-yolo2" in run("published", "yolov2-voc").out
+    told = run("published", "yolov2-voc").out
+    assert "pytorch-yolo2" in told
+    assert "mean of 20 committed files" in told
+    assert "printed" not in told
     assert run("published", "-o", tmp_path / "list.json").code == 0
     assert json.loads((tmp_path / "list.json").read_text())
 
@@ -85,7 +89,8 @@ def test_an_entry_without_files_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     folder.mkdir()
     entry = 'title = "T"\nwho = "W"\nwhere = "a paper"\nsplit = "VOC2007 test"\n'
     entry += 'files = "nobody has the detections"\ntruth = ""\ndetections = ""\nverified = ""\n'
-    entry += '[[numbers]]\nprotocol = "voc2007"\nmetric = "mAP"\nprinted = "70.0"\n'
+    entry += 'number_source = "printed in Table 3"\n'
+    entry += '[[numbers]]\nprotocol = "voc2007"\nmetric = "mAP"\nnumber = "70.0"\n'
     (folder / "paper.toml").write_text(entry)
     monkeypatch.setattr(published, "folder", lambda name: tmp_path)
     assert "never" in run("published").out
@@ -99,7 +104,7 @@ def test_what_cannot_be_checked() -> None:
     assert run("published", "shapes-contours", "--detections", FOUND).code == 2
     outcome = run("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--split", "a")
     assert outcome.code == 2
-    entry = replace(ENTRIES["shapes-contours"], numbers=(Printed("coco-bbox", "mAP", "1.0"),))
+    entry = replace(ENTRIES["shapes-contours"], numbers=(Number("coco-bbox", "mAP", "1.0"),))
     truth = detmap.read_truth(SAMPLE[1])
     with pytest.raises(DataError, match="no metric mAP"):
         published.check(entry, truth, detmap.read_detections(FOUND, truth))

@@ -32,6 +32,8 @@ _IGNORED = re.compile(r"[\s_.\-]+")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 CELL = 100  # bytes of memory that a cell takes while it is read, as a Python object
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
+PLENTY = 1 << 28  # bytes of memory that any Parquet file may take
+MOST_COLUMNS = 1000
 
 Column = Sequence[str] | NDArray[Any]
 
@@ -191,6 +193,7 @@ def read_csv(path: Path) -> Sheet:
         what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
         fix = "the first line names the columns, each once: image, class, xmin, ..."
         raise DataError(f"{shown(path)}: line 1", what, fix)
+    _refuse_many(len(names), f"{shown(path)}: line 1")
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
             raise DataError(
@@ -220,10 +223,10 @@ def read_parquet(path: Path) -> Sheet:
         ) from None
     data = opening.read_bytes(path, times=IN_MEMORY)
     try:
-        file = parquet.ParquetFile(pyarrow.BufferReader(data))
-        size = file.metadata.num_rows * max(file.metadata.num_columns, 1)
-        memory.require(CELL * size, shown(path), f"{size} cells")  # a small file may hold them
-        table = file.read()
+        buffer = pyarrow.BufferReader(data)
+        metadata = parquet.read_metadata(buffer)
+        _require(metadata, len(data), shown(path))
+        table = parquet.ParquetFile(buffer).read()
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -232,6 +235,29 @@ def read_parquet(path: Path) -> Sheet:
             shown(path), f"not Parquet: {what}", "write the table anew, or as CSV"
         ) from None
     return from_table(table, shown(path))
+
+
+def _require(metadata: Any, size: int, where: str) -> None:
+    """Refuse a Parquet file that is far larger in memory than its size lets expect.
+
+    Raises
+    ------
+    DataError : too many columns or cells, more than the memory that is free
+    """
+    _refuse_many(metadata.num_columns, where)
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    cells = metadata.num_rows * max(metadata.num_columns, 1)
+    needed = CELL * cells + sum(group.total_byte_size for group in groups)
+    if needed > max(PLENTY, opening.MOST_TIMES * size):
+        what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
+        raise DataError(where, what, "check what it holds; write large tables as CSV")
+    memory.require(needed, where, f"{cells} cells")
+
+
+def _refuse_many(columns: int, where: str) -> None:
+    if columns > MOST_COLUMNS:
+        what = f"{columns} columns, where {MOST_COLUMNS} are plenty"
+        raise DataError(where, what, "leave out columns that are no part of a box")
 
 
 def is_table(value: Any) -> bool:

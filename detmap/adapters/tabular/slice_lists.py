@@ -77,8 +77,10 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
 def _of_json(path: Path, content: str) -> Named:
     try:
         pairs = json.loads(content, object_pairs_hook=list)
+        json.dumps(pairs)  # what is nested too deeply for this is for messages too
     except (ValueError, RecursionError) as error:
-        raise DataError(shown(path), f"not JSON: {error}", "write a JSON object") from None
+        what = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+        raise DataError(shown(path), what, "write a JSON object of lists of images") from None
     slices: Named = {}
     for name, images in pairs:
         where = f"{shown(path)}: {name}"

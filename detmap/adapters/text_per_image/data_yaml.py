@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from detmap.adapters import plain_yaml
 from detmap.adapters import text_fields as text
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files
-from detmap.base import open_files as opening
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note
@@ -25,9 +25,8 @@ from detmap.tables import Note
 SUFFIXES = (".yaml", ".yml")
 NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
 SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
-MOST_BYTES = 1 << 22  # of a YAML file
 MOST_CLASSES = 100_000
-MOST_VALUES = 2_000_000  # as many as such a file can hold without an alias
+NULL = ("", "~", "null", "Null", "NULL")
 IMAGES, LABELS = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
 
 
@@ -65,9 +64,8 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
         if inside is None:
             return _from_labels(path, split, image_sizes)
         path = inside
-    data = _load(path)
-    names = _names(path, data)
-    given = {key: value for key, value in data.items() if isinstance(key, str)}
+    given = {key: value for key, value in plain_yaml.load(path).items() if value not in NULL}
+    names = _names(path, given)
     chosen = split or next((name for name in SPLITS if given.get(name)), None)
     if not chosen or not given.get(chosen):
         there = [name for name in ("train", *SPLITS) if given.get(name)]
@@ -114,65 +112,17 @@ def _yaml_in(folder: Path) -> Path | None:
     return chosen[0] if chosen else None
 
 
-def _load(path: Path) -> dict[Any, Any]:
-    """The mapping of a YAML file; nothing in it is run."""
-    try:
-        import yaml
-    except ImportError:
-        raise DataError(
-            shown(path),
-            "YAML is read by PyYAML, which is not installed",
-            "pip install 'detmap-eval[yolo]', or give the folder of the labels",
-        ) from None
-    data = opening.read_bytes(path, most=MOST_BYTES)
-    try:
-        # Python's own loader: that of libyaml recurses without a limit
-        content = yaml.load(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-    except Exception as error:  # of YAML, of numbers too long, of nesting too deep
-        what = " ".join(str(error).split())[:200] or type(error).__name__
-        mark = getattr(error, "problem_mark", None)
-        line = f": line {mark.line + 1}" if mark is not None else ""
-        raise DataError(
-            f"{shown(path)}{line}", f"not plain YAML: {what}", "write the keys val and names"
-        ) from None
-    if not _is_small(content):
-        raise DataError(
-            shown(path),
-            "lists or numbers that are endless: aliases of aliases, or thousands of digits",
-            "write the keys val and names without aliases",
-        )
-    if not isinstance(content, dict):
-        raise DataError(
-            shown(path), f"a {type(content).__name__}, not keys", "write the keys val and names"
-        )
-    return content
-
-
-def _is_small(value: Any) -> bool:
-    """Whether everything in a value, followed through its aliases, can be written out."""
-    left, waiting = MOST_VALUES, [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, int) and each.bit_length() > 256:
-            return False
-        if isinstance(each, dict | list | tuple | set):
-            left -= len(each) + 1
-            if left < 0:
-                return False
-            waiting += [*each, *each.values()] if isinstance(each, dict) else each
-    return True
-
-
-def _names(path: Path, data: dict[Any, Any]) -> tuple[str, ...]:
-    """Class names, from a list, from a dict by class, or made of nc."""
-    names, nc = data.get("names"), data.get("nc")
+def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
+    """Class names as they are written, from a list, from a dict by class, or made of nc."""
+    names, nc = data.get("names"), _whole(data.get("nc"))
     where = f"{shown(path)}: names"
-    if nc is not None and (not isinstance(nc, int) or not 1 <= nc <= MOST_CLASSES):
-        raise DataError(f"{shown(path)}: nc", f"{nc!r:.40}", "write the number of classes")
+    if "nc" in data and not 1 <= (nc or 0) <= MOST_CLASSES:
+        what = f"{text.short(str(data['nc']))}"
+        raise DataError(f"{shown(path)}: nc", what, "write the number of classes")
     if names is None and nc is not None:
         return tuple(f"class_{i}" for i in range(nc))
     if isinstance(names, dict):
-        keys = [int(key) if _is_index(key) else -1 for key in names]
+        keys = [-1 if (number := _whole(key)) is None else number for key in names]
         if sorted(keys) != list(range(len(names))):
             what = f"classes {few(map(repr, names))}"
             raise DataError(where, what, "number the classes 0, 1, 2, ... without a gap")
@@ -181,33 +131,29 @@ def _names(path: Path, data: dict[Any, Any]) -> tuple[str, ...]:
         listed = names
     else:
         raise DataError(
-            where, "missing" if names is None else f"{names!r:.60}", "give a list of class names"
+            where, "missing" if names is None else text.short(names), "give a list of class names"
         )
-    if not all(isinstance(name, str | int | float) and str(name).strip() for name in listed):
+    if not all(isinstance(name, str) and name.strip() for name in listed):
         raise DataError(where, "a name that is no text", "write a name a class")
     if not listed or len(listed) > MOST_CLASSES or (nc is not None and nc != len(listed)):
         raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name a class")
-    return tuple(str(name) for name in listed)
+    return tuple(listed)
 
 
-def _is_index(key: Any) -> bool:
-    return (type(key) is int and key >= 0) or (
-        isinstance(key, str) and re.fullmatch(r"[0-9]{1,6}", key) is not None
-    )
+def _whole(value: Any) -> int | None:
+    """A whole number of few digits from its text; None for anything else."""
+    is_one = isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value) is not None
+    return int(value) if is_one else None
 
 
 def _keypoints(path: Path, data: dict[str, Any]) -> tuple[int, int] | None:
     shape = data.get("kpt_shape")
     if shape is None:
         return None
-    if (
-        not isinstance(shape, list)
-        or len(shape) != 2
-        or not all(type(n) is int for n in shape)
-        or not (1 <= shape[0] <= 10_000 and shape[1] in (2, 3))
-    ):
+    n, values = map(_whole, shape) if isinstance(shape, list) and len(shape) == 2 else (None, None)
+    if n is None or not 1 <= n <= 10_000 or values not in (2, 3):
         raise DataError(f"{shown(path)}: kpt_shape", f"{shape!r:.60}", "write it as [17, 3]")
-    return shape[0], shape[1]
+    return n, values
 
 
 def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]:
@@ -245,7 +191,7 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
         if images or image_sizes is None:
             return images
     if place.is_file():
-        return [_listed(place, root, name) for name in _paths_in(place)]
+        return [_listed(place, root, name) for name in _image_paths(place)]
     labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
     if image_sizes is not None and labels.is_dir() and labels != place:
         return [place / name for name in _sized(image_sizes)]
@@ -273,6 +219,15 @@ def _paths_in(file: Path) -> list[str]:
     if any("\0" in line for line in lines):
         raise DataError(shown(file), "not a list of images", "write one path a line")
     return [line for line in lines if line]
+
+
+def _image_paths(file: Path) -> list[str]:
+    """The paths of a list of images; what another file holds is not shown."""
+    names = _paths_in(file)
+    if not all(map(image_names.is_image, names)):
+        what = "not a list of images: a line that is no path of an image"
+        raise DataError(shown(file), what, "write one path of an image (.jpg, .png, ...) per line")
+    return names
 
 
 def _listed(file: Path, root: Path, name: str) -> Path:

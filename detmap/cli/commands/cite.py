@@ -1,5 +1,6 @@
-"""Words for a paper, from a receipt: a sentence, a table's caption with the signature, and the
-references of the benchmark and of detmap as BibTeX.
+"""Print words for a paper from a receipt: a sentence, a table's caption with the signature, and
+BibTeX references of the benchmark and of detmap. First the receipt is verified, as by `detmap
+verify`; one that fails is refused with exit code 2.
 """
 
 from __future__ import annotations
@@ -7,38 +8,63 @@ from __future__ import annotations
 import argparse
 
 from detmap.base.printable import shown
-from detmap.cli import options, streams
+from detmap.cli import options, replay, streams
 from detmap.cli import receipt_files as receipts
 from detmap.errors import DataError, few
+from detmap.explaining import record_changes as records
 from detmap.results import citation as citing
 from detmap.results import receipt
+from detmap.results.receipt import Receipt
 
 EXAMPLES = (
     "detmap cite run.json",
-    "detmap cite run.json -o citation.txt",
-    "detmap cite receipts/voc2007.json -o voc2007.txt",
+    "detmap cite run.json --truth instances.json --detections results.json -o citation.txt",
+    "detmap cite receipts/voc2007.json --unverified",
 )
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    replay.add(command)
     command.add_argument(
-        "receipt", metavar="RECEIPT", type=options.place, help="what `eval --receipt` wrote"
+        "--unverified",
+        action="store_true",
+        help="print the receipt's numbers without evaluating again; the sentence says so",
     )
     options.add_output(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, print."""
-    options.refuse_to_overwrite(arguments.output, [arguments.receipt])
+    """Read, verify, print."""
+    inputs = [arguments.receipt, *(getattr(arguments, name) for name in replay.INPUTS)]
+    options.refuse_to_overwrite(arguments.output, inputs)
     known = receipts.read(arguments.receipt)
+    if not arguments.unverified:
+        _verify(known, arguments)
+    sentence = citing.sentence(known, verified=not arguments.unverified)
+    text = "\n\n".join([sentence, citing.caption(known), *citing.bibtex(known)])
+    streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)
+    return 0
+
+
+def _verify(known: Receipt, arguments: argparse.Namespace) -> None:
+    """Refuse a receipt that contradicts itself, or whose numbers its inputs do not give.
+
+    Raises
+    ------
+    DataError : such a receipt, or inputs that are not found
+    """
     odd = [name for name, *_ in receipt.contradictions(known)]
     if odd:
         what = f"contradicts itself in {few(odd)}: it was changed after it was written"
         fix = "`detmap verify` says what each was; write the receipt anew"
         raise DataError(arguments.receipt, what, fix)
-    streams.say("note: the numbers are the receipt's: `detmap verify` holds them to the files\n")
-    parts = [citing.sentence(known), citing.caption(known), *citing.bibtex(known)]
-    text = "\n\n".join(parts)
-    streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)
-    return 0
+    try:
+        _, parts = replay.compared(known, arguments)
+    except DataError as error:
+        raise DataError(error.where, error.what, f"{error.fix}; or cite --unverified") from None
+    cause = records.cause(parts)
+    if cause:
+        what = f"its inputs give another result: {cause}"
+        fix = "`detmap verify` lists the differences; --unverified cites the receipt as it is"
+        raise DataError(arguments.receipt, what, fix)

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             for each in known.values()
             for number in each.numbers
         )
-        columns = ("name", "printed", "metric", "rules", "split", "verified")
+        columns = ("name", "published", "metric", "rules", "split", "verified")
         output.write_tables([Table("published results", columns, rows, name="list")], arguments)
         return 0
     if arguments.name not in known:
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         truth, detections = slicing.part(truth, detections, ids, None)
     found = published.check(entry, truth, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
-    header = ("rules", "metric", "printed", "value", "the same")
+    header = ("rules", "metric", "published", "value", "the same")
     output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
     for line in found.other:
         streams.say(f"note: {line}\n")
@@ -97,6 +97,7 @@ def _told(entry: Published) -> tuple[tuple[str, str], ...]:
         ("where", entry.where),
         ("split", entry.split),
         ("files", entry.files),
+        ("number source", entry.number_source),
         ("content of the truth", entry.truth),
         ("content of the detections", entry.detections),
         ("verified", entry.verified or "never: nobody has the detections"),

@@ -1,0 +1,129 @@
+"""YAML as plain texts, lists and dicts of texts, with limits that hold while the file is parsed.
+
+Scalars stay as they are written: ``yes`` is the text "yes", ``1:30`` the text "1:30". No tag is
+applied and nothing in a file is run. Only the parser's events are used: PyYAML's constructors
+recurse, expand merge keys and convert numbers without a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from detmap.base import open_files as opening
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+
+MOST_BYTES = 1 << 22
+MOST_DEPTH = 32
+MOST_NODES = 100_000
+"""Scalars, lists and dicts, those behind aliases counted at each alias. Some 2 s of parsing."""
+PLAIN = ("str", "int", "float", "bool", "null", "seq", "map")
+TAGS = (None, "!", *(f"tag:yaml.org,2002:{name}" for name in PLAIN))
+FIX = "write the keys val and names"
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value and how many nodes it has; of a collection that is being read, also its anchor, and
+    the key that waits for its value.
+    """
+
+    value: Any
+    size: int = 1
+    anchor: str | None = None
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The collections that are open, and the nodes that have an anchor."""
+
+    open: list[_Node] = field(default_factory=list)
+    anchors: dict[str, _Node] = field(default_factory=dict)
+    root: Any = None
+
+    def begin(self, node: _Node) -> None:
+        if len(self.open) >= MOST_DEPTH:
+            raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        self.open.append(node)
+
+    def end(self, node: _Node) -> None:
+        """Put a node that is complete into its parent."""
+        if node.anchor is not None:
+            self.anchors[node.anchor] = node
+        if not self.open:
+            self.root = node.value
+            return
+        parent = self.open[-1]
+        parent.size += node.size
+        if sum(each.size for each in self.open) > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES:,} values, aliases of aliases included")
+        if isinstance(parent.value, list):
+            parent.value.append(node.value)
+        elif parent.key is not None:
+            parent.value[parent.key] = node.value
+            parent.key = None
+        elif not isinstance(node.value, str):
+            raise ValueError("a key that is a list or a dict")
+        elif node.value in parent.value:
+            raise ValueError(f"the key {node.value!r:.60} occurs twice")
+        elif node.value == "<<":
+            raise ValueError("a merge key (<<), which is not supported")
+        else:
+            parent.key = node.value
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The mapping of a YAML file.
+
+    Raises
+    ------
+    DataError : not YAML, larger or deeper than the limits, a tag, a merge key, a key twice, an
+        alias of a list that contains it; no PyYAML
+    """
+    try:
+        import yaml
+    except ImportError:
+        raise DataError(
+            shown(path),
+            "YAML is read by PyYAML, which is not installed",
+            "pip install 'detmap-eval[yolo]', or give the folder of the labels",
+        ) from None
+    data = opening.read_bytes(path, most=MOST_BYTES)
+    reader, line = _Reader(), 0
+    try:
+        # Python's own parser: that of libyaml is not in every build
+        for event in yaml.parse(data.decode("utf-8-sig"), Loader=yaml.SafeLoader):
+            line = event.start_mark.line if event.start_mark else line
+            _take(yaml, reader, event)
+    except Exception as error:  # of YAML, of text
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line if mark is not None else line
+        what = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{shown(path)}: line {line + 1}", f"not plain YAML: {what}", FIX) from None
+    if not isinstance(reader.root, dict):
+        raise DataError(shown(path), "a list or a text, not keys", FIX)
+    return reader.root
+
+
+def _take(yaml: Any, reader: _Reader, event: Any) -> None:
+    """Add what an event stands for."""
+    if isinstance(event, yaml.AliasEvent):
+        known = reader.anchors.get(event.anchor)
+        if known is None:
+            raise ValueError(f"the alias {event.anchor!r:.60} has no complete value before it")
+        reader.end(_Node(known.value, known.size))
+    elif isinstance(event, yaml.NodeEvent):
+        if event.tag not in TAGS:
+            raise ValueError(f"the tag {event.tag!r:.60}, which is not supported")
+        if isinstance(event, yaml.ScalarEvent):
+            reader.end(_Node(event.value, anchor=event.anchor))
+        else:
+            empty: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
+            reader.begin(_Node(empty, anchor=event.anchor))
+    elif isinstance(event, yaml.CollectionEndEvent):
+        reader.end(reader.open.pop())
+    elif isinstance(event, yaml.DocumentStartEvent) and reader.root is not None:
+        raise ValueError("a second document")

@@ -1,0 +1,33 @@
+"""TOML of bounded size and depth. Python's parser keeps every beginning of a dotted key: a key of
+n parts takes n * n / 2 places of memory.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+MOST_BYTES = 1 << 18
+"""Of a file; a protocol with 10,000 classes in groups has fewer."""
+MOST_PARTS = 16  # of a dotted key
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_\\-])(?:{_PART}){{{MOST_PARTS}}}")
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The tree of a TOML text.
+
+    Raises
+    ------
+    ValueError : not TOML, too large, a key with too many parts
+    RecursionError : lists or tables that are nested too deeply
+    """
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"{len(text)} characters, where {MOST_BYTES} are plenty")
+    deep = _DEEP.search(text)
+    if deep is not None:
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ValueError(f"line {line}: a key with more than {MOST_PARTS} parts")
+    return tomllib.loads(text)

@@ -1,0 +1,38 @@
+"""A receipt of which bytes are changed: refused, or it contradicts itself, or says the same."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import detmap
+from detmap.base.resources import folder
+from detmap.results import receipt
+from tools.fuzzing import _bounds
+
+PIECES = [b"0", b"1", b'"', b",", b"{", b"[", b"e9", b"null", b'"digest": "",', b'"AP": 0.9,']
+WHOLE: list[receipt.Receipt] = []
+
+
+def prepare() -> None:
+    """The receipt of the sample."""
+    place = folder("datasets") / "shapes"
+    paths = {
+        "truth": place / "instances_test.json",
+        "detections": place / "detections/contours.json",
+    }
+    result = detmap.evaluate(paths["truth"], paths["detections"])
+    WHOLE.append(receipt.make(result, ("0" * 12, "1" * 12), paths, {}, ["detmap"]))
+
+
+def case(seed: int) -> str | None:
+    """What is wrong with one changed receipt."""
+    known = WHOLE[0]
+    data = _bounds.mutated(random.Random(seed), known.to_bytes(), PIECES)
+    try:
+        found = receipt.parse(data, "mutated")
+    except detmap.DetmapError:
+        return None
+    if json.dumps(found.content, sort_keys=True) == json.dumps(known.content, sort_keys=True):
+        return None
+    return None if receipt.contradictions(found) else "a changed receipt was believed"
