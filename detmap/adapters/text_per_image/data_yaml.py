@@ -88,9 +88,6 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     if not images:
         raise DataError(f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path")
     labels = list(map(label_of, images))
-    if not any(label.exists() for label in labels):
-        text = "images have a label file: all are taken for images without objects"
-        notes.append(Note("labels-missing", f"of {len(labels)} {text}", 0, shown(path)))
     return Split(images, labels, names, _keypoints(path, given), chosen, notes)
 
 
