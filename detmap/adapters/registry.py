@@ -184,10 +184,8 @@ def as_path(path: Any) -> Path:
     """
     if not isinstance(path, str | os.PathLike):
         if isinstance(path, list | tuple | dict):
-            what, fix = f"a {type(path).__name__} where a path is needed", IN_MEMORY
-        else:
-            what, fix = f"{path!r:.60} is not a path", "give a string or a pathlib.Path"
-        raise DataError("path", what, fix)
+            raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
+        raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")
     place = Path(path)
     try:
         os.stat(place)
