@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
+from detmap.adapters.registry import as_path
 from detmap.curves import scores as curves
 from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
@@ -159,7 +160,7 @@ def _judged(
     for each, own in zip(given, ready, strict=True):
         if own is None:
             if not isinstance(each, Detections):
-                each = read_detections(check_file(each), table)
+                each = read_detections(check_file(as_path(each)), table)
             own = match(table, each, rules, threads=threads)
         judged.append(own)
     return judged

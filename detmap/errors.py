@@ -13,6 +13,10 @@ MOST_NAMED = 5
 """Things that a message names; of more it says how many."""
 
 
+MOST_CHARACTERS = 600
+"""Of each of the three parts of a message, about."""
+
+
 class DetmapError(Exception):
     """Base of every error that a user can mend.
 
@@ -24,12 +28,22 @@ class DetmapError(Exception):
     """
 
     def __init__(self, where: str, what: str, fix: str = "") -> None:
+        where, what, fix = map(clipped, (where, what, fix))
         super().__init__(where, what, fix)
         self.where, self.what, self.fix = where, what, fix
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}"
         return f"{text} ({self.fix})" if self.fix else text
+
+
+def clipped(text: str) -> str:
+    """A part of a message; its middle is left out where it is too long to be read."""
+    text = str(text)
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    half = MOST_CHARACTERS // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 class DataError(DetmapError):

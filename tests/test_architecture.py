@@ -21,7 +21,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 LAYERS = (
     ("errors", "version", "resources", "immutable", "locks", "outlines", "peers"),
     ("memory", "files", "printed"),
-    ("opening", "grids", "metrics"),
+    ("opening", "grids", "metrics", "terms"),
     ("parallel", "kernels", "report"),
     ("rows", "checks", "integrators"),
     ("given",),
@@ -39,7 +39,7 @@ LAYERS = (
     ("saved",),
     ("matches",),
     ("regions",),
-    ("ordered", "parts", "counting", "whole_curves", "at_score"),
+    ("ordered", "parts", "counting", "whole_curves", "at_score", "class_curves"),
     ("matching",),
     ("curves",),
     ("aggregation",),

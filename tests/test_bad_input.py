@@ -953,7 +953,7 @@ PATHS = {
     "no such detections": (["gt.json", "nope"], "nope", "no such file or folder", "check the path"),
     "a path that is too long": (
         [LONG, "dt.json"],
-        LONG,
+        f"{LONG[:300]} ... {LONG[:300]}",
         "cannot be read: File name too long",
         "check the path",
     ),

@@ -180,3 +180,32 @@ def test_any_value_gives_a_result_or_an_error_of_ours(
                 CALLS[call](value)
         except Exception as error:
             raise AssertionError(f"{call} of {name}") from error
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}] * 4000,
+        {"images": [{"id": i} for i in range(4000)]},
+        object(),
+        np.zeros(99_999),
+    ],
+)
+def test_records_in_memory_are_refused_in_a_short_message(records: object) -> None:
+    truth = make.SHAPES / "instances_test.json"
+    for call in (
+        lambda: detmap.evaluate(truth, records),  # type: ignore[arg-type]
+        lambda: detmap.evaluate(records, truth),  # type: ignore[arg-type]
+        lambda: detmap.compare(truth, records, records),  # type: ignore[arg-type]
+        lambda: detmap.compare(records, truth, truth),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(detmap.DetmapError) as caught:
+            call()
+        assert len(str(caught.value)) < 300
+
+
+def test_no_part_of_a_message_is_longer_than_can_be_read() -> None:
+    error = detmap.DataError("w" * 9999, "begin" + "x" * 9999 + "end", "f" * 9999)
+    assert len(str(error)) < 2000
+    assert error.what.startswith("begin")
+    assert error.what.endswith("end")

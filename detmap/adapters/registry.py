@@ -169,6 +169,12 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+IN_MEMORY = (
+    "write the records with json.dump and give the path, or give arrays to "
+    "`detmap.truth_from_arrays` and `detmap.detections_from_arrays`"
+)
+
+
 def as_path(path: Any) -> Path:
     """What a caller gave as a path, which exists.
 
@@ -177,7 +183,9 @@ def as_path(path: Any) -> Path:
     DataError : not a path, or nothing is there
     """
     if not isinstance(path, str | os.PathLike):
-        raise DataError("path", f"{path!r} is not a path", "give a string or a pathlib.Path")
+        if isinstance(path, list | tuple | dict):
+            raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
+        raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")
     place = Path(path)
     try:
         os.stat(place)

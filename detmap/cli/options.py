@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -276,7 +277,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
     if arguments.format is None:
         suffix = arguments.output.suffix.lower() if arguments.output is not None else ""
         arguments.format = SUFFIXES.get(suffix, "table")
-    arguments.style = Style(arguments.percent, arguments.digits)
+    arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
     if arguments.format != "json":
         return
     given = {"--percent": arguments.percent, "--digits": arguments.digits is not None}

@@ -7,11 +7,15 @@ number of a slot, so a changed protocol yields right numbers under right names.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import terms
 from detmap.base import memory
 from detmap.curves import scores as curves
 from detmap.curves.integrators import AT_TRUE_POSITIVES
@@ -35,19 +39,19 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
     if row.kind == "AP" and scores.pooled is not None and not row.group:
-        return _averaged(_at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol))
-    cells, classes = _cells(scores, row, protocol), scores.judged
-    everyone = np.arange(len(categories))
-    members = classes_of(row.group, protocol, categories) if row.group else everyone
-    if protocol.mean.undefined != "skip" or protocol.mean.undetected:
-        filled = _with_undefined(scores, row, protocol, cells, members)
-        if filled is None:
-            return math.nan
-        cells, classes = filled, members
-    elif row.group:
-        wanted = np.isin(classes, members)
-        cells, classes = cells[..., wanted], classes[wanted]
-    defined = ~np.isnan(cells)
+        pooled = _at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
+        return _averaged(iter([pooled.ravel()]), pooled.size)
+    blocks = _blocks(scores, row, protocol)
+    chosen = partial(_chosen, scores, row, protocol, categories)
+    first = chosen(blocks[0]())
+    if first is None:
+        return math.nan
+    cells, classes = first
+    defined = ~np.isnan(cells)  # the same at every threshold
+    more = (chosen(block()) for block in blocks[1:])
+    parts = chain([cells[defined]], (part[0][defined] for part in more if part))
+    n = len(blocks) * int(defined.sum())
+    del first
     if protocol.mean.weights != "equal":
         of_class = (
             scores.n_images
@@ -55,8 +59,30 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
             else scores.n_objects[:, protocol.subset(row.subset)]
         )
         weights = np.broadcast_to(of_class[classes].astype(np.float64), cells.shape)[defined]
-        return float(np.average(cells[defined], weights=weights)) if weights.any() else math.nan
-    return _averaged(cells[defined], protocol.mean.precision)
+        if not weights.any():
+            return math.nan
+        share = terms.total((part * weights for part in parts), n)
+        return float(share / terms.total(repeat(weights, len(blocks)), n))
+    return _averaged(parts, n, protocol.mean.precision)
+
+
+def _chosen(
+    scores: Scores,
+    row: MetricRow,
+    protocol: Protocol,
+    categories: Categories,
+    cells: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    """The cells (..., C) that take part in a mean and their classes (C,); None for no mean."""
+    everyone = np.arange(len(categories))
+    members = classes_of(row.group, protocol, categories) if row.group else everyone
+    if protocol.mean.undefined != "skip" or protocol.mean.undetected:
+        filled = _with_undefined(scores, row, protocol, cells, members)
+        return None if filled is None else (filled, members)
+    if not row.group:
+        return cells, scores.judged
+    wanted = np.isin(scores.judged, members)
+    return cells[..., wanted], scores.judged[wanted]
 
 
 def under_integrators(
@@ -107,13 +133,16 @@ def _seen(scores: Scores, a: int) -> NDArray[np.bool_]:
     return np.asarray(counts.any(axis=0))
 
 
-def _averaged(values: NDArray[np.float64], precision: str = "float64") -> float:
-    """The mean in the numbers that the protocol takes; NaN of nothing."""
-    if not values.size:
+def _averaged(parts: Iterator[NDArray[np.float64]], n: int, precision: str = "float64") -> float:
+    """The mean of n numbers in the numbers that the protocol takes, as `np.mean` of the whole; NaN
+    of nothing.
+    """
+    if not n:
         return math.nan
     if precision == "float32":
-        return float(np.mean(values.astype(np.float32)))
-    mean = np.mean(values)
+        total = terms.total((part.astype(np.float32) for part in parts), n)
+        return float(np.float32(total / np.intp(n)))
+    mean = terms.total(parts, n) / np.intp(n)
     return float(np.float32(mean) if precision == "rounded" else mean)
 
 
@@ -144,9 +173,7 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     if row.kind in POINT:
         of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
         return _of_every_class(scores, of_class, np.nan)
-    cells = _cells(scores, row, protocol)
-    flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
-    means = np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    means = np.concatenate([_class_means(cells) for cells in _class_blocks(scores, row, protocol)])
     if protocol.mean.precision == "rounded":
         means = means.astype(np.float32).astype(np.float64)
     values = _of_every_class(scores, means, np.nan)
@@ -192,13 +219,35 @@ def _of_every_class(
     return everything
 
 
-def _cells(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
-    """The numbers that a row averages, classes that have an object last."""
+def _class_means(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(J,) from (..., J)."""
+    flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
+    return np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+
+
+def _class_blocks(
+    scores: Scores, row: MetricRow, protocol: Protocol
+) -> Iterable[NDArray[np.float64]]:
+    """(..., J') the numbers that a row averages, of some classes after the other."""
+    if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
+        t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
+        return scores.terms.by_class(protocol.subset(row.subset), t)
+    return [block() for block in _blocks(scores, row, protocol)]
+
+
+def _blocks(
+    scores: Scores, row: MetricRow, protocol: Protocol
+) -> list[Callable[[], NDArray[np.float64]]]:
+    """Makers of the numbers that a row averages, (T', ..., J): at all thresholds, or, where they
+    are too many, at one after the other.
+    """
     a = protocol.subset(row.subset)
     m = protocol.max_dets().index(row.max_dets)
-    return _at_threshold(
-        scores.terms[a] if row.kind == "AP" else scores.recall[m, a], row, protocol
-    )
+    if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
+        t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
+        return scores.terms.by_threshold(a, t)
+    cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
+    return [lambda: _at_threshold(cells, row, protocol)]
 
 
 def _at_threshold(

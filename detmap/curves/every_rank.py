@@ -38,8 +38,10 @@ def terms(
     positives: NDArray[Any],
     judged: NDArray[np.int64],
     weight: Floats | None = None,
+    area: int | None = None,
+    thresholds: slice = slice(None),
 ) -> Floats:
-    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`.
+    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`, of all area ranges and thresholds or of some.
 
     Parameters
     ----------
@@ -51,20 +53,22 @@ def terms(
     """
     n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
     n_terms = len(ap.points()) if ap.rule.samples else 1
-    values = np.full((n_areas, n_thresholds, n_terms, len(judged)), np.nan)
+    areas = range(n_areas) if area is None else [area]
+    chosen = range(n_thresholds)[thresholds]
+    values = np.full((len(areas), len(chosen), n_terms, len(judged)), np.nan)
     true_first = matches.protocol.ranking.equal == "true_first"
     for j, k in enumerate(judged.tolist()):
         mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
         tp, ignored, score = matches.tp[mine], matches.ignored[mine], matches.score[mine]
         gain = None if weight is None else weight[matches.image[mine]]
-        for a in range(n_areas):
+        for i, a in enumerate(areas):
             if positives[k, a] == 0:
                 continue
-            for t in range(n_thresholds):
+            for place, t in enumerate(chosen):
                 listed = _listed(tp[:, a], ignored[:, a], score, t, true_first)
                 hit = (tp[listed, a] & tp.dtype.type(1 << t)) != 0
                 gains = None if gain is None else gain[listed]
-                values[a, t, :, j] = integrate(hit, float(positives[k, a]), ap, gains)
+                values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, gains)
     return values
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap import class_curves, terms
 from detmap.base import arguments as given
 from detmap.base import memory
 from detmap.base.parallel import each_batch
@@ -51,7 +52,7 @@ class Scores:
     """
 
     judged: NDArray[np.int64]
-    terms: NDArray[np.float64]
+    terms: Any
     recall: NDArray[np.float64]
     n_objects: NDArray[np.int64]
     n_tp: NDArray[np.int64]
@@ -197,71 +198,53 @@ def scores(
     n_thresholds = len(matches.protocol.thresholds())
     judged = np.flatnonzero((positives > 0).any(axis=1))
     cells = n_areas * n_thresholds
+    shape = (n_areas, n_thresholds, n_terms, len(judged))
+    in_blocks = math.prod(shape) > terms.MOST_KEPT
+    whole = whole_curves.needed(matches.protocol, ap)
+    counted_only = whole or in_blocks  # the terms are made elsewhere, or later
+    n_kept = 1 if counted_only else n_terms
     memory.require(  # an array and its transpose; counts of every class
-        8 * cells * (2 * len(judged) * (n_terms + len(limits)) + 4 * n_classes),
+        8 * cells * (2 * len(judged) * (n_kept + len(limits)) + 4 * n_classes),
         "protocol",
         f"the curves of {len(judged)} classes with objects in {cells} area ranges and thresholds",
-        "evaluate with fewer iou.thresholds, areas or recall points (--set), or only AP by a rule "
-        "without recall points (--set ap.integrator=all_points)",
-    )
-    kind = n_objects.dtype
-    n_tp, n_fp = (np.empty((n_classes, n_areas, n_thresholds), dtype=kind) for _ in range(2))
-    place = np.full(n_classes, -1)
-    place[judged] = np.arange(len(judged))
-    summary = kernels.Summary(
-        place,
-        np.full((len(judged), n_areas, n_thresholds, n_terms), np.nan),
-        n_tp,
-        n_fp,
-        np.empty((len(judged), len(limits), n_areas, n_thresholds), dtype=kind),
+        terms.WAY_OUT,
     )
     ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     if rows is not None:
         matches.protocol.require_stock("another order of equal scores")
-    whole = whole_curves.needed(matches.protocol, ap)
-    code = integrator("step").code() if whole else ap.rule.code()
+    code = integrator("step").code() if counted_only else ap.rule.code()
     rule = kernels.Integrator(code, points, ap.epsilon)
-    most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+    summary = class_curves.empty_summary(n_objects, judged, (len(limits), n_thresholds, n_kept))
+    every = np.arange(n_classes, dtype=np.int32)
+    class_curves.integrate(
+        matches, ranked, positives, limits, rule, weight, summary, every, threads
+    )
 
-    def score_weighted(classes: NDArray[np.int32]) -> None:
-        from detmap.kernels.resampling import weighted
+    def block(a: int, some_thresholds: slice, some: slice) -> NDArray[np.float64]:
+        classes = judged[some]
+        at = a, some_thresholds
+        if whole:
+            made = whole_curves.terms(matches, ap, positives, classes, weight, *at)[0]
+        else:
+            made = class_curves.block(
+                matches, ranked, positives, limits, ap, weight, classes, *at, threads
+            )
+        return whole_curves.kept(made, matches, classes, ap)
 
-        scratch = weighted.empty_weighted(n_areas, n_thresholds, int(most[classes].max()))
-        recall, precision = np.empty((2, scratch.true_at.shape[2]))
-        weighted.score_weighted_classes(
-            classes,
-            ranked,
-            matches.image,
-            weight,
-            positives,
-            limits,
-            rule,
-            scratch,
-            recall,
-            precision,
-            weighted.WeightedSummary(*summary),
-        )
-
-    def score_some(classes: NDArray[np.int32]) -> None:
-        scratch = kernels.empty_true_positives(n_areas, n_thresholds, int(most[classes].max()))
-        recall, precision = np.empty((2, scratch.row.shape[2]))
-        kernels.score_classes(
-            classes, ranked, positives, limits, rule, scratch, recall, precision, summary
-        )
-
-    each_batch(score_some if weight is None else score_weighted, np.diff(matches.off), threads)
     with np.errstate(invalid="ignore"):
         to_find = np.where(positives > 0, positives, np.nan)[judged]
         recall = summary.n_within / to_find[:, None, :, None]
     by_class_last = (1, 2, 0)
-    n_tp, n_fp = n_tp.transpose(by_class_last), n_fp.transpose(by_class_last)
-    if whole:
-        terms = whole_curves.terms(matches, ap, positives, judged, weight)
+    n_tp, n_fp = summary.n_tp.transpose(by_class_last), summary.n_fp.transpose(by_class_last)
+    if in_blocks:
+        made: Any = terms.Blocks(shape, block)
+    elif whole:
+        made = whole_curves.terms(matches, ap, positives, judged, weight)
     else:
-        terms = np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0))
+        made = np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0))
     return Scores(
         judged,
-        whole_curves.kept(terms, matches, judged, ap),
+        made if in_blocks else whole_curves.kept(made, matches, judged, ap),
         np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
         n_objects,
         n_tp,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
 from detmap.tables import Note
+from detmap.terms import Blocks, restricted
 
 DIGITS = 4  # that a table prints
 
@@ -46,12 +49,40 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
 def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
     """The scores with every cell at its lowest, and at its highest; recall does not move."""
     setting = Setting(matches, scores)
-    low, high = (scores.terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
+    low: Any
+    high: Any
+    if isinstance(scores.terms, Blocks):
+        low, high = (_blocks(matches, scores.terms, setting, which, threads) for which in range(2))
+    else:
+        low, high = _extreme_terms(matches, scores.terms, setting, threads)
+    return replace(scores, terms=low), replace(scores, terms=high)
+
+
+def _blocks(
+    matches: Matches, terms: Blocks, setting: Setting, which: int, threads: int | None
+) -> Blocks:
+    """The lowest terms (0) or the highest (1), made when they are asked for."""
+
+    def make(a: int, thresholds: slice, some: slice) -> NDArray[np.float64]:
+        part = setting.part(a, thresholds, some)
+        base = terms.make(a, thresholds, some)[None]
+        extreme: NDArray[np.float64] = _extreme_terms(matches, base, part, threads)[which][0]
+        return extreme
+
+    return Blocks(terms.shape, make)
+
+
+def _extreme_terms(
+    matches: Matches, terms: NDArray[np.float64], setting: Setting, threads: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The terms (A, T, R, J) at their lowest, and at their highest."""
+    low, high = (terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
 
     def some(classes: NDArray[np.int32]) -> None:
         most = int(setting.most[classes].max())
         best, worst = (
-            curve_kernels.empty_true_positives(*setting.shape[1:3], most) for _ in range(2)
+            curve_kernels.empty_true_positives(terms.shape[0], terms.shape[1], most)
+            for _ in range(2)
         )
         recall, precision = np.empty((2, most))
         kernels.score_extreme_orders(
@@ -70,10 +101,7 @@ def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tu
         )
 
     each_batch(some, np.diff(matches.off), threads)
-    lowest, highest = (
-        replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
-        for terms in (low, high)
-    )
+    lowest, highest = (np.ascontiguousarray(each.transpose(1, 2, 3, 0)) for each in (low, high))
     return lowest, highest
 
 
@@ -90,3 +118,12 @@ class Setting:
         self.place[scores.judged] = np.arange(len(scores.judged))
         n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
         self.shape = n_judged, n_areas, n_thresholds, n_terms
+
+    def part(self, a: int, thresholds: slice, some: slice) -> Setting:
+        """Of one area range, and some thresholds and judged classes."""
+        part = copy.copy(self)
+        part.ranked = restricted(self.ranked, a, thresholds)
+        part.positives = np.ascontiguousarray(self.positives[:, a : a + 1])
+        chosen = (self.place >= some.start) & (self.place < some.stop)
+        part.place = np.where(chosen, self.place - some.start, -1)
+        return part

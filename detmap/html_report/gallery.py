@@ -249,6 +249,9 @@ def _crop(
     return bytes(data) if done else b""
 
 
+RIM = 9  # pixels beyond the picture to which a box is drawn
+
+
 def _outline(
     picture: Any,
     box: NDArray[np.float64],
@@ -261,8 +264,9 @@ def _outline(
     """A rectangle with a white rim, so that it shows on any ground."""
     import cv2
 
-    x1, y1 = ((box[:2] - origin) * scale).round().astype(int).tolist()
-    x2, y2 = ((box[:2] + box[2:] - origin) * scale).round().astype(int).tolist()
+    corners = (np.concatenate([box[:2], box[:2] + box[2:]]) - (*origin, *origin)) * scale
+    edge = (picture.shape[1] + RIM, picture.shape[0] + RIM) * 2  # what is beyond shows nothing
+    x1, y1, x2, y2 = np.clip(corners.round(), -RIM, edge).astype(int).tolist()
     sides = (((x1, y1), (x2, y1)), ((x2, y1), (x2, y2)), ((x2, y2), (x1, y2)), ((x1, y2), (x1, y1)))
     for width, shade in ((4, WHITE), (2, colour)):
         for start, end in sides:

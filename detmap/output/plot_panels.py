@@ -70,12 +70,12 @@ def draw(path: Path, panels: Sequence[Panel], caption: str) -> bytes:
             if curve.strong:
                 dashes = "--" if curve.name == "macro" else "-"
                 style = {"color": "black", "linewidth": 2, "zorder": 5, "linestyle": dashes}
-            label = curve.name if curve.strong or not many else "_"
+            label = plots.label(curve.name) if curve.strong or not many else "_"
             axes.plot(curve.x[some], curve.y[some], label=label, **style)
         limits = {"xlim": (0, 1)} if panel.unit_x else {}
         axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, ylim=(0, 1.02), **limits)
         axes.grid(alpha=0.3)
         if panel.curves:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="x-small")
-    figure.suptitle(caption, fontsize="x-small", color="0.4")
+    figure.suptitle(plots.label(caption), fontsize="x-small", color="0.4")
     return plots.saved(figure, path)

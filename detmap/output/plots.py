@@ -54,7 +54,9 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
     left, right = figure.subplots(1, 2)
     for line in lines:
         style = (
-            {"label": line.name, "linewidth": 1.5} if named else {"color": "0.6", "linewidth": 0.5}
+            {"label": label(line.name), "linewidth": 1.5}
+            if named
+            else {"color": "0.6", "linewidth": 0.5}
         )
         some = np.unique(
             np.linspace(0, len(line.recall) - 1, min(MOST_POINTS, len(line.recall)))
@@ -80,8 +82,14 @@ def draw(path: Path, lines: Sequence[Line], caption: str) -> bytes:
         figure.legend(
             *left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small"
         )
-    figure.suptitle(caption, fontsize="x-small", color="0.4")
+    figure.suptitle(label(caption), fontsize="x-small", color="0.4")
     return saved(figure, path)
+
+
+def label(name: str) -> str:
+    """A name as Matplotlib shows it letter by letter: no formula, and not left out of a legend."""
+    plain = name.replace("$", r"\$")
+    return f" {plain}" if plain.startswith("_") else plain
 
 
 def check(path: Path) -> None:

@@ -77,7 +77,9 @@ def load(name_or_path: str | Path) -> Protocol:
         known = [*names(), *tools()]
         import difflib  # for messages alone
 
-        close = difflib.get_close_matches(str(name_or_path), known, n=1)
+        wanted = str(name_or_path)
+        close = [f"{wanted}-bbox"] if f"{wanted}-bbox" in known else []
+        close += difflib.get_close_matches(wanted, known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise ProtocolError(
             "protocol",

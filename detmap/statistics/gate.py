@@ -70,10 +70,10 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     pair = _pair(comparison, gate)
     of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
     drop = gate.points / 100
+    asked = "allowed:" if gate.kind == "fail-if-drop" else "to show: no drop of more than"
     told = (
-        f"{of} {100 * pair.difference:+.2f} points (standard error "
+        f"({asked} {gate.points:g}; alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
-        f"allowed drop {gate.points:g}; "
     )
     if pair.why_not:
         told += f"no test of it holds its level: {pair.why_not}"
@@ -99,8 +99,14 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         unknown = math.isnan(pair.se) and gate.kind == "require-within"
         passed = margin >= 0 and not unknown
     verdict = "PASS" if passed else "FAIL"
-    asked = "no drop of more than" if gate.kind == "fail-if-drop" else "shown to be within"
-    return Verdict(passed, f"{verdict} ({asked} {gate.points:g} points, alpha {alpha:g}): {told}")
+    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)} {told}")
+
+
+def _change(difference: float) -> str:
+    if difference == 0:
+        return "did not change"
+    moved = "dropped" if difference < 0 else "rose"
+    return f"{moved} by {abs(100 * difference):.2f} points"
 
 
 def _pair(comparison: Comparison, gate: Gate) -> Pair:

@@ -330,7 +330,9 @@ def test_polygons_and_keypoints_are_told_from_boxes(tmp_path: Path) -> None:
 
 
 def test_rows_of_predictions_end_with_their_score(tmp_path: Path) -> None:
-    truth = read_truth(small(tmp_path))
+    data = small(tmp_path)
+    make.write(tmp_path / "labels" / "val" / "a.txt", "")
+    truth = read_truth(data)
     file = make.write(tmp_path / "run" / "labels" / "a.txt", "0 .5 .5 .25 .5 .9\n")
     assert read_detections(tmp_path / "run", truth).score.tolist() == [0.9]
     make.write(file, "1 .25 .5 .5 .25 .75 1 .8\n1 .25 .5 .5 .25 .75 1 .5 .5 .7\n")
@@ -459,3 +461,16 @@ def test_label_paths_are_those_of_ultralytics() -> None:
         ("/d/val/a.jpg", "/d/val/a.txt"),
     ):
         assert yolo_data.label_of(Path(image)) == Path(label)
+
+
+def test_images_without_label_files_are_counted_or_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none of 2 images has a label file, such as .*a\.txt"):
+        read_truth(small(tmp_path))
+    data = small(tmp_path, c="1 .5 .5 .25 .5\n", d="")
+    (note,) = (note for note in read_truth(data).notes if note.code == "labels-missing")
+    assert (note.count, note.text) == (
+        3,
+        "images are without objects: 2 of 4 have no label file, 1 an empty one",
+    )
+    data = small(tmp_path, **dict.fromkeys("ab", "1 .5 .5 .25 .5\n"))
+    assert not any(note.code == "labels-missing" for note in read_truth(data).notes)

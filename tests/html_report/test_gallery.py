@@ -13,6 +13,7 @@ from PIL import Image
 
 import detmap
 from detmap.diagnosis import Diagnosis, diagnose
+from detmap.html_report import gallery
 from detmap.html_report.gallery import OTHER, SCALED, SEVERAL, TURNED, Pictures
 from tests.support import builders as make
 
@@ -129,3 +130,13 @@ def test_opencv_turns_as_exif_says(tmp_path: Path) -> None:
     read = cv2.imread(str(tmp_path / "1.jpg"))
     assert read is not None
     assert read.shape == (640, 480, 3)
+
+
+@pytest.mark.parametrize("far", [3e9, -3e9, 1e300])
+def test_a_box_far_outside_is_drawn_to_the_edge(far: float) -> None:
+    picture = np.zeros((40, 50, 3), dtype=np.uint8)
+    for dashed in (True, False):
+        box = np.array([far, 5.0, 10.0, 10.0]), np.array([5.0, 5.0, abs(far), 10.0])
+        for each in box:
+            gallery._outline(picture, each, (0, 0), 2.0, (0, 255, 0), dashed=dashed)
+    assert picture.any()

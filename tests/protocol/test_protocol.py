@@ -498,3 +498,8 @@ def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
     path.write_text('based_on = "voc2012"\nname = "a|b"\n')
     with pytest.raises(ProtocolError, match=r"text without \|"):
         detmap.load_protocol(path)
+
+
+def test_a_word_that_begins_a_protocol_is_taken_up_in_the_hint() -> None:
+    with pytest.raises(detmap.ProtocolError, match=r"did you mean coco-bbox\?"):
+        detmap.load_protocol("coco")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -94,3 +95,14 @@ def test_a_picture_that_cannot_be_is_refused_first(
     assert outcome.code == 2
     assert "pip install 'detmap-eval[plot]'" in outcome.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["$$", "a$b$", r"\$x_1^{", "_hidden", r"$\frac$"])
+def test_a_name_is_no_formula(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: name})
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    detmap.evaluate(truth, found).plot(tmp_path / "a.svg")
+    drawn = "".join(re.findall(r"<!-- (.*?) -->", (tmp_path / "a.svg").read_text()))
+    assert name.replace("&", "&amp;") in drawn

@@ -293,11 +293,11 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "code", "words"),
     [
-        ("--fail-if-drop=0.5", 1, "FAIL (no drop of more than 0.5 points"),
+        ("--fail-if-drop=0.5", 1, "FAIL: mAP dropped by "),
         ("--fail-if-drop=mAP=99", 0, "PASS"),
         ("--fail-if-drop=mAP/circle=99", 0, "mAP of circle".replace("mAP", "AP")),
         ("--require-within=0.5", 1, "it cannot see a drop of 0.5: that needs about"),
-        ("--require-within=99", 0, "PASS (shown to be within 99 points"),
+        ("--require-within=99", 0, "(to show: no drop of more than 99;"),
         ("--fail-if-drop=x", 2, "percentage points from 0 to 100"),
         ("--fail-if-drop=AP99=1", 2, "there is no AP99"),
         ("--fail-if-drop=nan", 2, "percentage points"),

@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from detmap.adapters import csv_cells
+from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.in_memory.arrays import truth_from_arrays
+from detmap.adapters.tabular import csv_parquet as sheets
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.errors import DataError
 from detmap.tables import Categories, Images, Truth
 from tests.support.mutation import FILES, damaged
 
@@ -50,6 +54,27 @@ def taken(kind: str, file: Path) -> bool:
     return found is not None
 
 
+def sheet_columns(file: Path, fast: bool) -> Any:
+    """The texts, numbers and lines of a CSV file, or the error on it."""
+    try:
+        content = text.decoded(file)
+        delimiter = next((each for each in ",;\t" if each in content.partition("\n")[0]), ",")
+        if fast and csv_cells.split(content, delimiter) is None:
+            return None
+        sheet = sheets.read_csv(file) if fast else sheets._read_csv(file, content, delimiter)
+    except DataError as error:
+        return str(error)
+    found = [list(sheet.lines)]
+    for name in sheet.columns:
+        found += [name, list(sheet.columns[name]), sheet.whole(name)]
+        for read in (sheet.texts, sheet.numbers, lambda name: sheet.numbers(name, blank=True)):
+            try:
+                found.append(read(name))
+            except DataError as error:
+                found.append(str(error))
+    return found
+
+
 LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "results": (
         lambda f: coco.scan_results(f, COCO_TRUTH),
@@ -64,6 +89,7 @@ LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
         lambda f: voc.scan_files(f.parent, [(f, 0)], VOC_TRUTH),
         lambda f: voc.decode_files(f.parent, [(f, 0)], VOC_TRUTH),
     ),
+    "csv": (lambda f: sheet_columns(f, True), lambda f: sheet_columns(f, False)),
 }
 
 

@@ -159,6 +159,21 @@ def lines(rng: random.Random) -> bytes:
     ).encode()
 
 
+def csv_file(rng: random.Random) -> bytes:
+    """Named columns; numbers, words, quotes and line ends of many spellings."""
+    delimiter, end = rng.choice([",", ";", "\t"]), rng.choice(["\n", "\n", "\r\n"])
+    names = ["image", "class", "score", "x1", "y1", "note"][: rng.randrange(2, 7)]
+    rows = [
+        [f"im{rng.randrange(9)}.jpg", rng.choice(["cat", "Zürich", " a b ", "猫"])]
+        + [rng.choice([f"{_number(rng)}", " 1e3 ", "", "nan", "1_0", "+.5"]) for _ in range(4)]
+        for _ in range(rng.randrange(6))
+    ]
+    if rng.random() < 0.2:
+        rows += [["w" * 99, '"a, b"', *"1234"]]
+    text = end.join(delimiter.join(row[: len(names)]) for row in [names, *rows])
+    return (text + rng.choice(["", end])).encode()
+
+
 def damaged(rng: random.Random, data: bytes) -> bytes:
     """The same bytes with a few of them cut, repeated, replaced, or joined by tokens that mean
     something."""
@@ -203,4 +218,5 @@ FILES: dict[str, Callable[[random.Random], bytes]] = {
     "instances": instances_file,
     "page": page,
     "lines": lines,
+    "csv": csv_file,
 }

@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import csv_cells
 from detmap.adapters import text_fields as text
+from detmap.adapters.csv_cells import Cells
 from detmap.base import arguments as given
 from detmap.base import memory
 from detmap.base import open_files as opening
@@ -115,6 +118,9 @@ class Sheet:
             if array.shape != (len(self),):
                 raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
             return array
+        if isinstance(values, Cells):
+            with suppress(ValueError):
+                return values.numbers()
         try:
             cells = [cell or "nan" for cell in values] if blank else values
             return np.array(text.numbers(cells), dtype=np.float64)
@@ -172,8 +178,18 @@ def read_csv(path: Path) -> Sheet:
     DataError : not such a file, a row of another length
     """
     content = text.decoded(path)
-    head = content.split("\n", 1)[0]
+    head = content.partition("\n")[0]
     delimiter = next((each for each in ",;\t" if each in head), ",")
+    columns = csv_cells.split(content, delimiter)
+    if columns is not None:
+        names = _named(path, [column.header for column in columns])
+        cells = [column.below for column in columns]
+        return Sheet(shown(path), dict(zip(names, cells, strict=True)), range(2, len(cells[0]) + 2))
+    return _read_csv(path, content, delimiter)
+
+
+def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
+    """As `read_csv`, of any CSV text."""
     try:
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
         rows = list(reader)
@@ -186,14 +202,7 @@ def read_csv(path: Path) -> Sheet:
     if not all(rows):  # blank lines
         lines = [line for line, row in zip(lines, rows, strict=True) if row]
         rows = [row for row in rows if row]
-    names = [name.strip(text.SPACE) for name in rows[0]] if rows else []
-    if names[1:] and not names[0]:
-        names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
-    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
-        what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
-        fix = "the first line names the columns, each once: image, class, xmin, ..."
-        raise DataError(f"{shown(path)}: line 1", what, fix)
-    _refuse_many(len(names), f"{shown(path)}: line 1")
+    names = _named(path, rows[0] if rows else [])
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
             raise DataError(
@@ -203,6 +212,19 @@ def read_csv(path: Path) -> Sheet:
             )
     cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
     return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
+
+
+def _named(path: Path, header: Sequence[str]) -> list[str]:
+    """The names of the columns, which are there, each once."""
+    names = [name.strip(text.SPACE) for name in header]
+    if names[1:] and not names[0]:
+        names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
+    if len(names) < 2 or len(set(names)) < len(names) or "" in names:
+        what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
+        fix = "the first line names the columns, each once: image, class, xmin, ..."
+        raise DataError(f"{shown(path)}: line 1", what, fix)
+    _refuse_many(len(names), f"{shown(path)}: line 1")
+    return names
 
 
 def read_parquet(path: Path) -> Sheet:

@@ -86,10 +86,6 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     if not images:
         raise DataError(f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path")
     labels = list(map(label_of, images))
-    if not any(label.exists() for label in labels):
-        text = f"images have a label file ({shown(labels[0])} ...): all are taken for images"
-        text = f"of {len(labels)} {text} without objects"
-        notes.append(Note("labels-missing", text, 0, shown(path)))
     return Split(images, labels, names, _keypoints(path, given), chosen, notes)
 
 

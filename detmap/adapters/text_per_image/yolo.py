@@ -25,7 +25,7 @@ from detmap.adapters.text_per_image import label_files
 from detmap.adapters.text_per_image import predictions_json as yolo_json
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
-from detmap.errors import DataError
+from detmap.errors import DataError, counted
 from detmap.tables import Categories, Detections, Note, Truth
 
 BOX, SCORED = 5, 6  # words of a row
@@ -86,6 +86,13 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     width, height = _sizes(data, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
     there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
+    if not there:
+        raise DataError(
+            shown(path),
+            f"none of {counted(len(data.labels), 'image')} has a label file, such as "
+            f"{shown(data.labels[0])}",
+            "put the label files there: the last folder images of a path is called labels",
+        )
     lines = label_files.read([data.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
     rows = _rows(lines, data.keypoints, scored=False)
@@ -100,7 +107,12 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         categories = Categories(ids, tuple(map(str, ids.tolist())))
     else:
         categories = Categories(np.arange(len(data.names)), data.names)
-    notes = [*data.notes, *_notes(path, lines, rows), *_repeats(path, lines)]
+    notes = [
+        *data.notes,
+        *_without_objects(path, len(data.labels), lines),
+        *_notes(path, lines, rows),
+        *_repeats(path, lines),
+    ]
     return Truth(
         images,
         categories,
@@ -302,6 +314,16 @@ def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
     if rows.keypoints:
         text = "rows have keypoints: their boxes alone are taken"
         yield Note("keypoints", text, rows.keypoints, shown(path))
+
+
+def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
+    """A note where most images of a truth have no label file, or one without rows."""
+    missing = n_images - len(lines.files)
+    empty = len(lines.files) - len(np.unique(lines.file))
+    if 2 * (missing + empty) > n_images:
+        why = f"{missing} of {n_images} have no label file, {empty} an empty one"
+        text = f"images are without objects: {why}"
+        yield Note("labels-missing", text, missing + empty, shown(path))
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:

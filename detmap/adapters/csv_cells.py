@@ -1,0 +1,129 @@
+"""The cells of plain CSV text, found as a whole by the places of its delimiters.
+
+Text with quotes, blank lines, line ends other than LF and CR LF, or rows of different lengths is
+left to Python's csv module, whose cells these are.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.parallel import CHUNK
+
+WIDE = 64  # bytes of a cell from which on cells are cut one by one
+
+_OF_NUMBERS = np.zeros(256, dtype=bool)
+_OF_NUMBERS[np.frombuffer(b"0123456789eE+-. \t\0", dtype=np.uint8)] = True
+
+
+class Cells(Sequence[str]):
+    """The cells of a column.
+
+    Parameters
+    ----------
+    data : the text, with a line end after each row and WIDE zeros after the last
+    begin, end : (n,) where each cell begins and ends
+    """
+
+    def __init__(self, data: NDArray[np.uint8], begin: NDArray[Any], end: NDArray[Any]) -> None:
+        self.data, self.begin, self.end = data, begin, end
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[str]: ...
+    def __getitem__(self, row: int | slice) -> str | Sequence[str]:
+        return self.strings[row]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.strings)
+
+    @property
+    def header(self) -> str:
+        """The first cell."""
+        return self.data[self.begin[0] : self.end[0]].tobytes().decode()
+
+    @property
+    def below(self) -> Cells:
+        """All cells but the first."""
+        return Cells(self.data, self.begin[1:], self.end[1:])
+
+    @cached_property
+    def strings(self) -> list[str]:
+        """The texts; equal ones are one object."""
+        known: dict[bytes, str] = {}
+        found: list[str] = []
+        for cells in self._chunks():
+            listed = cells.tolist()
+            known.update((each, each.decode()) for each in set(listed).difference(known))
+            found += map(known.__getitem__, listed)
+        return found
+
+    def numbers(self) -> NDArray[np.float64]:
+        """(n,) the numbers that the cells are.
+
+        Raises
+        ------
+        ValueError : a cell with other characters than those of finite decimals, or no number
+        """
+        found = [np.zeros(0)]
+        for cells in self._chunks():
+            if cells.dtype.kind != "S" or not _OF_NUMBERS[cells.view(np.uint8)].all():
+                raise ValueError
+            found.append(cells.astype(np.float64))  # each by Python's float()
+        return np.concatenate(found)
+
+    def _chunks(self) -> Iterator[NDArray[Any]]:
+        """Some cells after the other, as bytes of one width, or as objects."""
+        for at in range(0, len(self), CHUNK):
+            begin, end = self.begin[at : at + CHUNK], self.end[at : at + CHUNK]
+            size = (end - begin)[:, None]
+            width = max(int(size.max()), 1)
+            if width > WIDE:
+                spans = zip(begin.tolist(), end.tolist(), strict=True)
+                yield np.array([self.data[b:e].tobytes() for b, e in spans] + [None])[:-1]
+                continue
+            offset = np.arange(width, dtype=begin.dtype)
+            letters = np.where(offset < size, self.data[begin[:, None] + offset], np.uint8(0))
+            yield np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
+
+
+def split(content: str, delimiter: str) -> list[Cells] | None:
+    """The columns of a text, header included; None where the csv module has to read it."""
+    if (
+        not content
+        or '"' in content
+        or "\0" in content
+        or "\n\n" in content
+        or content.startswith("\n")
+    ):
+        return None
+    if "\r" in content:
+        content = content.replace("\r\n", "\n")
+        if "\r" in content or "\n\n" in content or content.startswith("\n"):
+            return None
+    n_columns = content.partition("\n")[0].count(delimiter) + 1
+    ends = "" if content.endswith("\n") else "\n"
+    data = np.frombuffer(f"{content}{ends}{chr(0) * WIDE}".encode(), dtype=np.uint8)
+    marks = np.flatnonzero((data == ord(delimiter)) | (data == ord("\n")))
+    if len(marks) % n_columns:
+        return None
+    if len(data) < 1 << 31:
+        marks = marks.astype(np.int32)
+    begin = np.append(marks.dtype.type(0), marks[:-1] + 1).reshape(-1, n_columns)
+    end = marks.reshape(-1, n_columns)
+    last = data[end] == ord("\n")
+    if last[:, :-1].any() or not last[:, -1].all():
+        return None
+    if (end - begin).max() > csv.field_size_limit():
+        return None
+    return [Cells(data, begin[:, c], end[:, c]) for c in range(n_columns)]
