@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
@@ -15,6 +16,7 @@ from detmap.doctor.quick_checks import (
     EXACT,
     FRACTION,
     LEAST_EXACT,
+    ONE_SIDED,
     SHARE,
     SHARE_EXACT,
     TIMES_EXACT,
@@ -28,6 +30,7 @@ from detmap.tables import Truth, boxes_as
 
 REFINED = 2  # of the frames
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
+LEAST_SEEN = 40  # objects that are found before or after
 CLEARLY = 0.02  # of the mean overlap of objects that a shift or a scale has to add
 
 
@@ -169,16 +172,18 @@ def moves(sample: Sample) -> Iterator[Repair]:
     """All boxes shifted by the same pixels, or scaled by a little, where that shows in the overlap
     of objects: a real detector's mean error is far smaller.
     """
-    before = _mean_overlap(sample, sample.rows)
+    before = _overlaps(sample, sample.rows)
     near = best_objects(sample.rows, sample.truth, 0.1)
     _, label = sample.rows.places(sample.truth)
     same = label[near.row] == sample.truth.label[near.place]
-    overlapping = best_pairs(Met(*(each[same] for each in near)), sample.rows, sample.truth)
+    overlapping = best_pairs(
+        Met(near.row[same], near.place[same], near.iou[same]), sample.rows, sample.truth
+    )
 
     def layout(given: Boxes) -> Boxes:
         return boxes_as(given, sample.rows.box_format, "xywh")
 
-    found = []
+    found, tried = [], []
     for boxes, wanted in (overlapping, pairs(sample, layout)[:2]):
         if len(boxes) < LEAST_PAIRS:
             continue
@@ -194,15 +199,15 @@ def moves(sample: Sample) -> Iterator[Repair]:
             again = partial(reread, layout="xywh", frame=Frame("scale", factor))
             text = f"boxes are {Frame('scale', factor).told()}"
             found.append(("boxes-resized", text, again))
-    tried = [
-        (_mean_overlap(sample, apply(sample.rows, sample.truth)), name, text, apply)
-        for name, text, apply in found
-    ]
-    for after, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
-        if after >= before + CLEARLY:
-            yield Repair(
-                name, f"{text}: mean IoU {before:.2f}, {after:.2f} after the fix", apply, 1, True
-            )
+    for name, text, apply in found:
+        after = _overlaps(sample, apply(sample.rows, sample.truth))
+        seen = np.maximum(before, after) >= 0.5
+        better = (after[seen] > before[seen]).mean() if seen.sum() >= LEAST_SEEN else 0.0
+        tried.append((float(after.mean()), better, name, text, apply))
+    for mean, better, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
+        if mean >= before.mean() + CLEARLY and better >= ONE_SIDED:
+            text = f"{text}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
+            yield Repair(name, text, apply, 1, True)
 
 
 def _middle(offsets: Boxes) -> float:
@@ -213,14 +218,14 @@ def _middle(offsets: Boxes) -> float:
     return float(np.median(offsets[best : ends[best]]))
 
 
-def _mean_overlap(sample: Sample, rows: Raw) -> float:
-    """The mean over objects of the overlap with the best row of their class."""
+def _overlaps(sample: Sample, rows: Raw) -> NDArray[np.float64]:
+    """(n,) the overlap of each object with the best row of its class."""
     met = best_objects(rows, sample.truth, 0.1)
     _, label = rows.places(sample.truth)
     same = label[met.row] == sample.truth.label[met.place]
     best = np.zeros(len(sample.truth))
     np.maximum.at(best, met.place[same], met.iou[same])
-    return float(best.mean()) if len(best) else 0.0
+    return best
 
 
 # --- a pixel --------------------------------------------------------------------------------------
@@ -246,7 +251,9 @@ def pixels(sample: Sample) -> Iterator[Repair]:
     """
     met = sample.met
     right = sample.right[met.row]
-    boxes, wanted = best_pairs(Met(*(each[right] for each in met)), sample.rows, sample.truth)
+    boxes, wanted = best_pairs(
+        Met(met.row[right], met.place[right], met.iou[right]), sample.rows, sample.truth
+    )
     if not len(boxes):
         return
     for axis in np.flatnonzero(narrow_axes(boxes, wanted)).tolist():
@@ -273,7 +280,7 @@ def _edges(boxes: Boxes) -> Boxes:
     return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
 
 
-def _moved(raw: Raw, truth: Truth, *, shift: tuple[int, ...]) -> Raw:
+def _moved(raw: Raw, truth: Truth, *, shift: tuple[float, ...]) -> Raw:
     del truth
     boxes = boxes_as(raw.boxes, raw.box_format, "xywh").copy()
     boxes[:, :2] -= shift[:2]

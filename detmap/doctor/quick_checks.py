@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ class View:
         rows = self.detections
         met = best_overlaps(rows, rows.image, self.sampled, self.truth, NEAR)
         same = rows.label[met.row] == self.truth.label[met.place]
-        return Met(*(column[same] for column in met))
+        return Met(met.row[same], met.place[same], met.iou[same])
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -170,7 +171,7 @@ def _is_moved(view: View) -> bool:
     if len(boxes) < LEAST_ROWS:
         return False
     off = boxes[:, :2] + boxes[:, 2:] / 2 - wanted[:, :2] - wanted[:, 2:] / 2
-    far = wanted[:, :2] >= np.median(wanted[:, :2], axis=0)
+    far = wanted[:, :2] >= np.sort(wanted[:, :2], axis=0)[len(wanted) // 2]
     for axis in (0, 1):
         sides = off[far[:, axis], axis]
         if max((sides > 0.75).mean(), (sides < -0.75).mean()) >= ONE_SIDED:
@@ -251,7 +252,7 @@ def lacks_labels(truth: Truth, image: NDArray[np.integer], score: NDArray[np.flo
 
 
 def best_pairs(
-    met: Met, rows: Detections, truth: Truth
+    met: Met, rows: Any, truth: Truth
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(n, 4) boxes x, y, width, height of the best row of each object, and of these objects."""
     order = np.lexsort((-met.iou, met.place))

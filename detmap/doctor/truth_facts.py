@@ -34,7 +34,7 @@ def _labels(
     n_images = len(truth.images)
     n_empty = n_images - len(np.unique(truth.image))
     known = image >= 0
-    if not len(truth) and n_images:
+    if not len(truth) and len(score):
         text = f"none of {n_images:,} images has an object: check the place of the label files"
         yield Finding("truth-labels-missing", text)
     elif lacks_labels(truth, image[known], score[known]):

@@ -1,4 +1,7 @@
-"""The result of an evaluation: named numbers, per-class table, counts, notes, signature."""
+"""The result of an evaluation: named numbers, per-class table, counts, notes, signature.
+
+More than 400 lines: it is the one object that people hold, and its methods only call others.
+"""
 
 from __future__ import annotations
 
