@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments as given
 from detmap.curves import scores as curves
-from detmap.errors import DataError, ProtocolError
+from detmap.defaults import choose_protocol, prepare
+from detmap.errors import DataError
 from detmap.matching import engine as matching
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
@@ -63,7 +64,9 @@ def evaluate(
         unknown=unknown,
         class_names=class_names,
     )
-    return summarize(matches, threads=threads)
+    how = {"unknown": unknown, "class_names": class_names}
+    result = summarize(matches, threads=threads)
+    return replace(result, inputs=(truth, detections, result.protocol, how))
 
 
 def match(
@@ -149,36 +152,3 @@ def summarize(
         return Result(matches, curves.scores(matches, threads=threads))
     weight = given.weights("weights", weights, matches.n_images)
     return Result(matches, curves.scores(matches, weights=weight, threads=threads), weight)
-
-
-def choose_protocol(
-    wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None
-) -> Protocol:
-    """The wanted protocol, or the one that the benchmark
-    of this truth uses, with `settings` applied.
-
-    The default is ``coco-bbox`` for COCO truth, ``lvis`` where that is annotated for some classes
-    only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees.
-    """
-    if wanted is None:
-        if truth.family == "coco":
-            wanted = "coco-bbox" if truth.scope is None else "lvis"
-        else:
-            wanted = "voc2007" if 2007 <= truth.year <= 2009 else "voc2012"
-    return prepare(wanted, settings)
-
-
-def prepare(wanted: Protocol | str, settings: Mapping[str, Any] | None = None) -> Protocol:
-    """A protocol by its name or path, with `settings` applied."""
-    if not isinstance(wanted, Protocol | str | Path):
-        what = f"a {type(wanted).__name__} where a protocol is needed"
-        raise ProtocolError(
-            "protocol", what, "give a name such as 'coco-bbox', or the path of a TOML file"
-        )
-    if not isinstance(settings, Mapping | None):
-        what = f"a {type(settings).__name__} where a dict is needed"
-        raise ProtocolError(
-            "settings", what, 'give a dict such as {"limits.max_dets": [1, 10, 300]}'
-        )
-    rules = wanted if isinstance(wanted, Protocol) else protocols.load(wanted)
-    return rules if settings is None else rules.override(settings)

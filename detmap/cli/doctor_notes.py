@@ -1,99 +1,115 @@
-"""`eval` asks the doctor: where detections are refused, many are dropped, or the number is bad."""
+"""The quick doctor of every command that reads detections: findings are printed before the number,
+and `--fix` applies what they propose.
+"""
 
 from __future__ import annotations
 
 import argparse
+import time
 
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import streams
+from detmap.doctor.quick_checks import is_suspicious
 from detmap.errors import DataError
 from detmap.protocol import Protocol
-from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 
-DOUBTFUL = 0.1  # AP50 under which something may be wrong
-DROPPED = 0.2  # share of the rows that is suspicious when it is dropped
+LEAST_SECONDS = 2.0  # of an examination, of small files too
+SHARE = 0.9  # of the time of reading that it may take
 
 
-def add(command: argparse.ArgumentParser) -> None:
-    """--fix and --strict."""
+def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
+    """--fix, and --strict."""
     command.add_argument(
         "--fix",
         action="append",
         default=[],
         metavar="NAME",
-        help="repair the detections as a finding of `detmap doctor` proposes; repeatable",
+        help="fix the detections as a finding of `detmap doctor` proposes; repeatable",
     )
-    command.add_argument(
-        "--strict", action="store_true", help="let the doctor look, and exit 2 if it finds anything"
-    )
+    if strict:
+        command.add_argument(
+            "--strict", action="store_true", help="always run the doctor; exit 2 on any finding"
+        )
 
 
-def read(arguments: argparse.Namespace) -> tuple[Truth, Detections, Protocol]:
-    """As `reading.read`; with the repairs that were asked for, and with what the doctor says of
-    detections that are refused.
+def read(
+    arguments: argparse.Namespace, *, empty: bool = False
+) -> tuple[Truth, Detections, Protocol]:
+    """As `reading.read`; with the fixes that were asked for, and the quick doctor's findings."""
+    begin = time.perf_counter()
+    truth, rules = reading.read_truth_of(arguments, empty=empty)
+    spent = time.perf_counter() - begin
+    return truth, read_detections(arguments, arguments.detections, truth, rules, spent), rules
+
+
+def read_detections(
+    arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
+) -> Detections:
+    """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
+    reading did, where `spent` are the seconds of reading the truth.
     """
-    truth, rules = reading.read_truth_of(arguments)
+    begin = time.perf_counter() - spent
 
     def strictly() -> Detections:
-        return reading.read_detections_of(arguments, arguments.detections, truth)
+        return reading.read_detections_of(arguments, path, truth)
 
-    if arguments.fix:
-        from detmap.doctor import loose_readers as loosely
-        from detmap.doctor.fixes import repaired
-
-        raw = loosely.read(arguments.detections, truth, strictly)
-        repair = repaired(truth, raw, arguments.fix, rules, unknown=arguments.unknown)
-        return truth, repair.detections, rules
     try:
-        return truth, strictly(), rules
+        detections = _fixed(arguments, path, truth, rules) if arguments.fix else strictly()
     except DataError:
-        _look(arguments, truth, rules, None)
+        if not arguments.fix:
+            _consult(arguments, path, truth, None, rules, time.perf_counter() - begin)
         raise
+    boxes = rules.iou.of == "boxes"
+    if getattr(arguments, "strict", False) or (boxes and is_suspicious(truth, detections)):
+        _consult(arguments, path, truth, detections, rules, time.perf_counter() - begin)
+    return detections
 
 
-def consult(
-    result: Result, truth: Truth, detections: Detections, arguments: argparse.Namespace
-) -> int:
-    """What the doctor says of a result that looks wrong, as notes; the exit code."""
-    if not (arguments.strict or _is_suspicious(result, truth, detections)):
-        return 0
-    findings = _look(arguments, truth, result.protocol, detections)
-    return 2 if findings and arguments.strict else 0
-
-
-def _is_suspicious(result: Result, truth: Truth, detections: Detections) -> bool:
-    from detmap.doctor.quick_checks import signs
-
-    if result.protocol.iou.of != "boxes" or not len(truth):
-        return False
-    dropped = sum(note.count for note in detections.notes if note.code.endswith("-unknown"))
-    if dropped > DROPPED * (len(detections) + dropped):
-        return True
-    ap50 = [
-        value
-        for row, value in zip(result.rows, result.metrics.values(), strict=True)
-        if (row.kind == "AP" and not row.group and len(result.protocol.thresholds()) == 1)
-        or row.name == "AP50"
-    ]
-    return bool(ap50 and ap50[0] < DOUBTFUL) or signs(truth, detections)
-
-
-def _look(
-    arguments: argparse.Namespace, truth: Truth, rules: Protocol, detections: Detections | None
-) -> int:
-    """Print the findings as notes; how many there are."""
+def _fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
     from detmap.doctor import loose_readers as loosely
-    from detmap.doctor.examine import examined
-    from detmap.doctor.trial import trial_of
+    from detmap.doctor.fixes import repaired
+    from detmap.doctor.hypothesis_names import FIXES
 
-    streams.progress("looking for what may be wrong")
+    raw = loosely.read(path, truth, lambda: reading.read_detections_of(arguments, path, truth))
+    names = arguments.fix
+    if _several(arguments):  # only the detectors that have the mistake
+        from detmap.doctor.examine import Examination
+        from detmap.doctor.trial import trial_of
+
+        found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
+        names = [name for name in names if name in found or name not in FIXES]
+    return repaired(truth, raw, names, rules, unknown=arguments.unknown).detections
+
+
+def _several(arguments: argparse.Namespace) -> bool:
+    """Whether a command compares detectors."""
+    return isinstance(arguments.detections, list) or bool(getattr(arguments, "other", None))
+
+
+def _consult(
+    arguments: argparse.Namespace,
+    path: str,
+    truth: Truth,
+    detections: Detections | None,
+    rules: Protocol,
+    spent: float,
+) -> None:
+    """Print the findings as notes, and keep them as `arguments.findings`."""
+    from detmap.doctor import examine_quickly
+
+    streams.progress("checking input files for common mistakes")
+    seconds = max(LEAST_SECONDS, SHARE * spent)
+    again = None if arguments.fix else path
     try:
-        whole = detections is not None and loosely.whole(detections)
-        raw = loosely.read(detections if whole and detections else arguments.detections, truth)
-        findings, _ = examined(trial_of(truth, rules), raw)
-    except DataError:  # the reader has said already why
-        return 0
-    for finding in findings:
-        streams.say(f"note: doctor: {finding}\n")
-    return len(findings)
+        found = examine_quickly(truth, detections, rules, path=again, seconds=seconds, whole=True)
+    except DataError:  # the reader has reported it
+        return
+    known = getattr(arguments, "findings", [])
+    where = f"{path}: " if _several(arguments) else ""
+    arguments.findings = [*known, *(f"{where}{finding}" for finding in found.findings)]
+    for finding in found.findings:
+        streams.say(f"note: doctor: {where}{finding}\n")
+    if found.left_out:
+        names = ", ".join(found.left_out)
+        streams.say(f"note: doctor: no time for: {names}; `detmap doctor` checks everything\n")

@@ -7,19 +7,31 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from detmap.doctor.box_frames import Boxes, Frame, frames, refined
+from detmap.doctor.best_overlaps import best_objects
+from detmap.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
 from detmap.doctor.findings import Repair
-from detmap.doctor.quick_checks import FRACTION, SHARE
+from detmap.doctor.quick_checks import (
+    EXACT,
+    FRACTION,
+    LEAST_EXACT,
+    ONE_SIDED,
+    SHARE,
+    SHARE_EXACT,
+    TIMES_EXACT,
+    best_pairs,
+    narrow_axes,
+)
 from detmap.doctor.raw_rows import Raw
 from detmap.doctor.trial import Sample
+from detmap.overlaps.row_overlaps import Met
 from detmap.tables import Truth, boxes_as, reversed_boxes
 
 REFINED = 2  # of the frames
-EXACT = 0.26  # pixels
-LEAST_EXACT = 10  # boxes that are exactly a pixel off,
-SHARE_EXACT = 0.03  # of those on an object,
-TIMES_EXACT = 3  # times as many as are exactly right
+NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
+LEAST_SEEN = 40  # objects that are found before or after
+CLEARLY = 0.02  # of the mean overlap of objects that a shift or a scale has to add
 
 
 def _corners(b: Boxes) -> Boxes:
@@ -175,6 +187,69 @@ def _turned(raw: Raw, truth: Truth) -> Raw:
     return replace(raw, boxes=boxes)
 
 
+# --- a shift, or a scale near 1 -------------------------------------------------------------------
+
+
+def moves(sample: Sample) -> Iterator[Repair]:
+    """All boxes shifted by the same pixels, or scaled by a little, where that shows in the overlap
+    of objects: a real detector's mean error is far smaller.
+    """
+    before = _overlaps(sample, sample.rows)
+    near = best_objects(sample.rows, sample.truth, 0.1)
+    _, label = sample.rows.places(sample.truth)
+    same = label[near.row] == sample.truth.label[near.place]
+    overlapping = best_pairs(
+        Met(near.row[same], near.place[same], near.iou[same]), sample.rows, sample.truth
+    )
+
+    def layout(given: Boxes) -> Boxes:
+        return boxes_as(given, sample.rows.box_format, "xywh")
+
+    found, tried = [], []
+    for boxes, wanted in (overlapping, pairs(sample, layout)[:2]):
+        if len(boxes) < LEAST_PAIRS:
+            continue
+        centers, objects = (b[:, :2] + b[:, 2:] / 2 for b in (boxes, wanted))
+        shift = np.array([_middle(off) for off in (centers - objects).T])
+        far = objects > np.median(objects, axis=0)
+        factor = float(np.median((centers / np.maximum(objects, 1e-9))[far])) if far.any() else 1.0
+        x, y = (float(each) for each in np.round(shift, 1))
+        text = f"boxes are shifted by {x:g} pixels in x and {y:g} in y"
+        found.append(("boxes-shifted", text, partial(_moved, shift=(x, y, x, y))))
+        if 0.5 < factor < 2 and abs(factor - 1) > 0.002:
+            factor = round(factor, 3)
+            again = partial(reread, layout="xywh", frame=Frame("scale", factor))
+            text = f"boxes are {Frame('scale', factor).told()}"
+            found.append(("boxes-resized", text, again))
+    for name, text, apply in found:
+        after = _overlaps(sample, apply(sample.rows, sample.truth))
+        seen = np.maximum(before, after) >= 0.5
+        better = (after[seen] > before[seen]).mean() if seen.sum() >= LEAST_SEEN else 0.0
+        tried.append((float(after.mean()), better, name, text, apply))
+    for mean, better, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
+        if mean >= before.mean() + CLEARLY and better >= ONE_SIDED:
+            text = f"{text}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
+            yield Repair(name, text, apply, 1, True)
+
+
+def _middle(offsets: Boxes) -> float:
+    """The median of the offsets around the most frequent one."""
+    offsets = np.sort(offsets)
+    ends = np.searchsorted(offsets, offsets + NEAR, side="right")
+    best = int(np.argmax(ends - np.arange(len(offsets))))
+    return float(np.median(offsets[best : ends[best]]))
+
+
+def _overlaps(sample: Sample, rows: Raw) -> NDArray[np.float64]:
+    """(n,) the overlap of each object with the best row of its class."""
+    met = best_objects(rows, sample.truth, 0.1)
+    _, label = rows.places(sample.truth)
+    same = label[met.row] == sample.truth.label[met.place]
+    best = np.zeros(len(sample.truth))
+    np.maximum.at(best, met.place[same], met.iou[same])
+    return best
+
+
 # --- a pixel --------------------------------------------------------------------------------------
 
 PIXELS = {
@@ -185,17 +260,27 @@ PIXELS = {
 }
 """How corners differ from the truth's; what it means."""
 
+NARROW = (
+    ("boxes-narrow-by-one", (0, 0, -1, 0), "widths are one pixel too small"),
+    ("boxes-low-by-one", (0, 0, 0, -1), "heights are one pixel too small"),
+)
+"""Of x and y alone."""
+
 
 def pixels(sample: Sample) -> Iterator[Repair]:
     """A pixel more or less, where many boxes are else exactly those of objects: what a real
     detector is off by on average is no such mistake.
     """
     met = sample.met
-    order = np.lexsort((-met.iou, met.place))
-    order = order[sample.right[met.row[order]]]
-    best = order[np.unique(met.place[order], return_index=True)[1]]
-    boxes = boxes_as(sample.rows.boxes[met.row[best]], sample.rows.box_format, "xywh")
-    wanted = boxes_as(sample.truth.boxes[met.place[best]], sample.truth.box_format, "xywh")
+    right = sample.right[met.row]
+    boxes, wanted = best_pairs(
+        Met(met.row[right], met.place[right], met.iou[right]), sample.rows, sample.truth
+    )
+    if not len(boxes):
+        return
+    for axis in np.flatnonzero(narrow_axes(boxes, wanted)).tolist():
+        name, shift, text = NARROW[axis]
+        yield Repair(name, text, partial(_moved, shift=shift), 1, True)
     off = _edges(boxes) - _edges(wanted)
     exact = _exact(off, (0, 0, 0, 0))
     shown = []
@@ -217,7 +302,7 @@ def _edges(boxes: Boxes) -> Boxes:
     return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
 
 
-def _moved(raw: Raw, truth: Truth, *, shift: tuple[int, ...]) -> Raw:
+def _moved(raw: Raw, truth: Truth, *, shift: tuple[float, ...]) -> Raw:
     del truth
     boxes = boxes_as(raw.boxes, raw.box_format, "xywh").copy()
     boxes[:, :2] -= shift[:2]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from detmap.doctor import image_hypotheses as images
 from detmap.doctor import missing_coverage as coverage
 from detmap.doctor import score_hypotheses as scores
 from detmap.doctor import truth_facts as about_truth
+from detmap.doctor import unexplained
+from detmap.doctor.clock import OutOfTimeError
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.raw_rows import Raw
+from detmap.doctor.raw_rows import Raw, image_places
 from detmap.doctor.trial import Outcome, Sample, Trial, sample
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
@@ -45,35 +47,98 @@ class Chosen(NamedTuple):
     after: Outcome
 
 
-def examined(trial: Trial, raw: Raw) -> tuple[list[Finding], Raw]:
-    """All findings, most likely first, and the rows with the repairs made."""
-    findings: list[Finding] = []
-    now = trial.outcome(raw)
-    for repair in images.repairs(raw, trial.truth):
-        if repair.sure:  # the truth knows them by no other name
-            raw = repair.apply(raw, trial.truth)
-            before, now = now, trial.outcome(raw)
-            findings.append(_found(repair, before, now))
-            break
-    for _ in range(ROUNDS):
-        done = {group_of(finding.name) for finding in findings}
-        chosen = best(trial, raw, now, [group for group in GROUPS if group not in done])
-        if chosen is None:
-            break
-        repairs, raw, after = chosen
-        findings += [_found(repair, now, after) for repair in repairs]
-        now = after
-    part = sample(trial, raw)
-    hardly_shown = (*boxes.turned(raw), *boxes.pixels(part), *scores.repairs(part))  # by AP50
-    for repair in hardly_shown:
-        if repair.sure and not any(repair.name == each.name for each in findings):
-            raw = repair.apply(raw, trial.truth)
-            findings.append(_found(repair, now, trial.outcome(raw)))
-    findings += images.strangers(raw, trial.truth)
-    findings += coverage.facts(trial, raw, now.ap50)
-    findings += scores.facts(sample(trial, raw), now.ap50)
-    findings += about_truth.facts(trial)
-    return findings, raw
+class Examination:
+    """Findings, most likely first, and the rows with the fixes made. Stages that do not end within
+    the trial's time are left out, and listed by its clock.
+    """
+
+    def __init__(self, trial: Trial, raw: Raw) -> None:
+        self.trial, self.rows = trial, raw
+        self.findings: list[Finding] = []
+        self.now = Outcome(0.0, 0)
+        try:
+            for name, stage in self.STAGES.items():
+                try:
+                    stage(self)
+                except OutOfTimeError:
+                    trial.clock.left_out.append(name)
+        finally:
+            image_places.cache_clear()
+            images.readings.cache_clear()
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was not tried, or not to its end."""
+        return list(dict.fromkeys(self.trial.clock.left_out))
+
+    @property
+    def part(self) -> Sample:
+        """Rows on some images."""
+        if self._part is None or self._part.raw is not self.rows:
+            self._part = sample(self.trial, self.rows)
+        return self._part
+
+    _part: Sample | None = None
+
+    def _made(self, repair: Repair) -> None:
+        rows = repair.apply(self.rows, self.trial.truth)
+        after = self.trial.outcome(rows)
+        self.findings.append(_found(repair, self.now, after))
+        self.rows, self.now = rows, after
+
+    def _images(self) -> None:
+        self.now = self.trial.outcome(self.rows)
+        for repair in images.repairs(self.rows, self.trial.truth):
+            if repair.sure:  # the truth knows them by no other name
+                self._made(repair)
+                break
+
+    def _fixes(self) -> None:
+        for _ in range(ROUNDS):
+            done = {group_of(finding.name) for finding in self.findings}
+            groups = [group for group in GROUPS if group not in done]
+            chosen = best(self.trial, self.part, self.now, groups)
+            if chosen is None:
+                break
+            repairs, self.rows, after = chosen
+            self.findings += [_found(repair, self.now, after) for repair in repairs]
+            self.now = after
+
+    def _sure_ones(self) -> None:
+        """What AP50 hardly shows."""
+        part = self.part
+        done = {each.name for each in self.findings}
+        moved = () if any(name.startswith("boxes-") for name in done) else boxes.moves(part)
+        reversed_corners = boxes.turned(self.rows)
+        for repair in (*reversed_corners, *moved, *boxes.pixels(part), *scores.repairs(part)):
+            again = repair.name in {each.name for each in self.findings}
+            if repair.sure and not again:
+                self._made(repair)
+
+    def _coverage(self) -> None:
+        self.findings += images.strangers(self.rows, self.trial.truth)
+        self.findings += coverage.facts(self.trial, self.rows, self.now.ap50)
+
+    def _scores(self) -> None:
+        self.findings += scores.facts(self.part, self.now.ap50)
+
+    def _unexplained(self) -> None:
+        done = bool(self.findings or self.left_out)
+        self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
+
+    def _truth(self) -> None:
+        image, _ = self.rows.places(self.trial.truth)
+        self.findings += about_truth.facts(self.trial, image, self.rows.score)
+
+    STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
+        "image names": _images,
+        "fixes": _fixes,
+        "pixels and scales": _sure_ones,
+        "missing detections": _coverage,
+        "score ranges": _scores,
+        "unexplained": _unexplained,
+        "ground truth": _truth,
+    }
 
 
 def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
@@ -81,9 +146,9 @@ def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
     return Finding(repair.name, repair.sentence, before.ap50, after.ap50, flag)
 
 
-def best(trial: Trial, raw: Raw, now: Outcome, groups: Collection[str]) -> Chosen | None:
+def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> Chosen | None:
     """The repair of some groups that gains most; two, where only both together gain; none."""
-    part = sample(trial, raw)
+    raw = part.raw
     base = part.trial.outcome(part.rows)
     tried = list(attempts(trial, part, groups))
     for each in ranked(tried, base):
@@ -98,10 +163,14 @@ def best(trial: Trial, raw: Raw, now: Outcome, groups: Collection[str]) -> Chose
 
 def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
     """Every repair of some groups on the sample."""
-    for repair in candidates(trial, part, groups):
-        whole = repair.name.startswith("images-")
-        rows = repair.apply(part.raw if whole else part.rows, part.truth)
-        yield Tried(repair, rows, part.trial.outcome(rows))
+    for group in groups:
+        try:
+            for repair in candidates(trial, part, [group]):
+                whole = repair.name.startswith("images-")
+                rows = repair.apply(part.raw if whole else part.rows, part.truth)
+                yield Tried(repair, rows, part.trial.outcome(rows))
+        except OutOfTimeError:
+            trial.clock.left_out.append(group)
 
 
 def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:
@@ -110,6 +179,7 @@ def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[
         yield from images.repairs(part.raw, trial.truth)
     if "boxes" in groups:
         yield from boxes.repairs(part)
+        yield from boxes.moves(part)
         yield from boxes.pixels(part)
         yield from boxes.turned(part.raw)
     if "classes" in groups:
@@ -165,7 +235,7 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
         of_one = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
         outcomes.append(Tried(repair, rows, view.trial.outcome(of_one)))
     for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
-        repaired = Sample(part.trial, each.rows, part.positions)
+        repaired = replace(part, raw=each.rows)
         more = [
             Tried(repair, rows, part.trial.outcome(rows))
             for repair in classes.repairs(repaired)

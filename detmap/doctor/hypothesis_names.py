@@ -42,6 +42,9 @@ HYPOTHESES = (
         boxes_zero_based="pixels counted from 0 where the truth counts from 1 (VOC)",
         boxes_one_based="pixels counted from 1 where the truth counts from 0",
         boxes_off_by_one="width and height one pixel too small",
+        boxes_narrow_by_one="width one pixel too small, height correct",
+        boxes_low_by_one="height one pixel too small, width correct",
+        boxes_shifted="all boxes shifted by the same number of pixels",
         boxes_too_wide_by_one="width and height one pixel too large",
         boxes_reversed="the last pixel before the first: right and left, or bottom and top in each "
         "other's place in some boxes (VOC's text)",
@@ -66,6 +69,7 @@ HYPOTHESES = (
     *_rows(
         False,
         images_without_detections="only some of the images have detections; AP50 after is theirs",
+        images_shuffled="detections match other images than those they name",
         images_other_split="most detections are on images that the truth lacks",
         classes_without_detections="only some of the classes have detections; AP50 after is theirs",
         classes_agnostic="one class for objects of all; AP50 after is of one class for everything",
@@ -73,6 +77,8 @@ HYPOTHESES = (
         scores_rounded="few different scores, and the order of equal ones changes AP50",
         scores_cut="a threshold took detections that are mostly right",
         scores_top_k="only the best few of an image were kept, mostly right ones",
+        truth_labels_missing="most images have no objects but as many high-scoring detections as "
+        "the others",
         truth_empty_boxes="objects with a box without a size",
         truth_outside="objects outside of their image",
         truth_area_missing="objects without an area under rules that look at it",
@@ -83,6 +89,8 @@ HYPOTHESES = (
         truth_images_twice="images that are listed under two ids",
         truth_benchmark="nearly a known benchmark: without images that have no objects, without "
         "crowds or difficult objects, or with some more or fewer",
+        unexplained="AP50 below 0.05, and none of the above fits: best IoU per object, classes of "
+        "overlapping boxes, images that match better under another name",
     ),
 )
 FIXES = tuple(each.name for each in HYPOTHESES if each.repaired)

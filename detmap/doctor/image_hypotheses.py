@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePosixPath, PureWindowsPath
 
 import numpy as np
@@ -20,12 +20,19 @@ KNOWN = 0.9  # share of the named images that a numbering has to know
 OTHER = 0.5  # share of the rows on unknown images that makes them another split's
 
 
-def repairs(raw: Raw, truth: Truth) -> Iterator[Repair]:
+def repairs(raw: Raw, truth: Truth) -> tuple[Repair, ...]:
     """Other readings of the images that rows name."""
     used = tuple(raw.images[code] for code in np.unique(raw.image).tolist())
-    if not used or not len(truth.images):
-        return
-    as_is = image_places(truth, used, raw.by_stem)
+    return readings(used, raw.by_stem, truth) if used and len(truth.images) else ()
+
+
+@lru_cache(maxsize=4)
+def readings(used: tuple[Key, ...], stems: bool, truth: Truth) -> tuple[Repair, ...]:
+    """Other readings of the names of images; an examination clears this at its end."""
+    return tuple(_readings(used, image_places(truth, used, stems), truth))
+
+
+def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> Iterator[Repair]:
     by_stem = _by_stem(used, truth)
     if (by_stem >= 0).mean() >= KNOWN and not np.array_equal(by_stem, as_is):
         text = (

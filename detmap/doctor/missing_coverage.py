@@ -69,7 +69,7 @@ def _images(
         f"{int((n_rows == 0).sum()):,} of {len(truth.images):,} images have no detection: AP50 "
         "after is that of the others",
         ap50,
-        Trial(kept, trial.rules).whole(raw),
+        replace(trial, truth=kept).whole(raw),
     )
 
 
@@ -137,5 +137,5 @@ def _classes(
         f"{int(n_objects[lost].sum()):,} objects of them: {few(names)}; AP50 after is that of "
         "the others",
         ap50,
-        Trial(kept, trial.rules).whole(raw),
+        replace(trial, truth=kept).whole(raw),
     )

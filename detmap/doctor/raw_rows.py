@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,10 +144,29 @@ def are_numbers(keys: Sequence[Key]) -> bool:
     return bool(keys) and isinstance(keys[0], int)
 
 
-def image_places(truth: Truth, keys: Sequence[Key], by_stem: bool) -> NDArray[np.int32]:
+def restricted(
+    raw: Raw, truth: Truth, image: NDArray[np.int32], positions: NDArray[np.int64]
+) -> Raw:
+    """The rows on images at some positions of a truth, which are named by the truth's own ids;
+    `image` holds the position of each row's image, or -1.
+    """
+    wanted = np.zeros(len(truth.images) + 1, dtype=bool)  # the last one is for -1
+    wanted[positions] = True
+    rows = np.flatnonzero(wanted[image])
+    used, code = np.unique(image[rows], return_inverse=True)
+    ids = tuple(truth.images.ids[used].tolist())
+    return replace(raw.take(rows), images=ids, image=code.astype(np.int32), by_stem=False)
+
+
+@lru_cache(maxsize=8)  # an examination asks again and again; it clears this at its end
+def image_places(truth: Truth, keys: tuple[Key, ...], by_stem: bool) -> NDArray[np.int32]:
     """Positions of images by id, or as VOC's text names them; -1 where there is none."""
     nothing = np.full(len(keys), -1, dtype=np.int32)
     numbers = are_numbers(keys)
+    if not by_stem and not numbers:
+        place = {each: i for i, each in enumerate(truth.images.ids.tolist())} | {"": -1}
+        if all(key in place for key in keys):
+            return np.array([place[key] for key in keys], dtype=np.int32)
     try:
         if by_stem:
             return joining.images_by_stem(truth, [str(key) for key in keys], "")

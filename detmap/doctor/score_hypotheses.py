@@ -11,20 +11,18 @@ from numpy.typing import NDArray
 
 from detmap.doctor.duplicates import SAME_OBJECT, doubled, pairs
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.quick_checks import BEYOND, DOUBLES, LEAST_ROWS
+from detmap.doctor.quick_checks import BEYOND, DOUBLES, LEAST_ROWS, TURNED, is_cut, order_of
 from detmap.doctor.raw_rows import Raw
 from detmap.doctor.trial import Sample
 from detmap.tables import Truth
 
 PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
-TURNED = 0.4  # chance of the right order under which it is turned round
 ROUNDED = 101  # different scores at most, of rounded ones
 LEAST_ROUNDED = 500  # rows, and 5 a score
 LUCK = 0.02  # of AP50, on the order of equal scores
 SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
-CUT = 0.15  # a lowest score from here on is a cut
-LEAST_CUT = 100  # rows, of which the lowest score is no accident
-RIGHT = 0.5  # share of the last detections before a cut that are right: more would come
+LEAST_CUT = 100  # rows, from which equal numbers per image are no accident
+RIGHT = 0.5  # share of the last detections of images that are right: more would come
 
 
 class Scale(NamedTuple):
@@ -46,7 +44,7 @@ def scale(score: NDArray[np.float64]) -> Scale:
 def repairs(sample: Sample) -> Iterator[Repair]:
     """Scores of another scale or order."""
     low, high, _ = scale(sample.raw.score)
-    order = order_of(sample) if high > low else 0.5
+    order = order_of(sample.rows.score, sample.right) if high > low else 0.5
     negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
     if low >= 0 and PERCENT <= high <= 100:
         text = f"scores go up to {high:.6g}: they are in percent"
@@ -56,20 +54,6 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         yield Repair("scores-logits", text, _squashed, 2, True)
     if negative or order < TURNED:
         yield Repair("scores-negated", "the lowest score is the surest", _negated, 1, negative)
-
-
-def order_of(sample: Sample) -> float:
-    """The chance that a row on an object of its class has a higher score than one that is not; 0.5
-    where there are too few of either.
-    """
-    right, raw = sample.right, sample.rows
-    n_right = int(right.sum())
-    n_wrong = len(raw) - n_right
-    if min(n_right, n_wrong) < LEAST_ROWS:
-        return 0.5
-    _, place, count = np.unique(raw.score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    return float((rank[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
 
 
 def _divided(raw: Raw, truth: Truth) -> Raw:
@@ -113,7 +97,7 @@ def facts(sample: Sample, ap50: float) -> Iterator[Finding]:
                 f"the order of equal ones changes AP50 by {change:.3f}",
                 ap50,
             )
-    yield from _cuts(sample, ap50, low)
+    yield from _cuts(sample, ap50)
 
 
 def _luck(sample: Sample) -> float:
@@ -124,21 +108,20 @@ def _luck(sample: Sample) -> float:
     return sample.trial.whole(first) - sample.trial.whole(last)
 
 
-def _cuts(sample: Sample, ap50: float, low: float) -> Iterator[Finding]:
+def _cuts(sample: Sample, ap50: float) -> Iterator[Finding]:
     """Detections that were thrown away while most of their like were right."""
-    rows = sample.rows
-    if len(rows) < LEAST_CUT:
-        return
-    met, right = sample.met, sample.right
-    worst = np.argsort(rows.score, kind="stable")[: max(25, len(rows) // 20)]
+    rows, met, right = sample.rows, sample.met, sample.right
     recall = len(np.unique(met.place[right[met.row]])) / max(1, len(sample.truth))
-    if low >= CUT and sample.raw.score.max() <= BEYOND and right[worst].mean() > RIGHT:
+    cut = is_cut(rows.score, right, recall)
+    if cut is not None:
         yield Finding(
             "scores-cut",
-            f"no detection has a score under {low:.3g}, and {right[worst].mean():.0%} of those "
-            f"just above lie on an object: a threshold was applied; recall ends at {recall:.2f}",
+            f"no detection has a score below {cut[0]:.3g}, and {cut[1]:.0%} of the lowest ones are "
+            f"correct: a score threshold was applied; recall ends at {recall:.2f}",
             ap50,
         )
+    if len(rows) < LEAST_CUT:
+        return
     image, _ = rows.places(sample.truth)
     count = np.bincount(image, minlength=len(sample.truth.images))
     most = int(count.max())

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.curves import aggregation
 from detmap.curves import scores as curves
-from detmap.doctor.best_overlaps import Met, best_objects
-from detmap.doctor.raw_rows import Raw, joined
-from detmap.evaluate import choose_protocol
+from detmap.defaults import choose_protocol
+from detmap.doctor.best_overlaps import best_objects
+from detmap.doctor.clock import Clock
+from detmap.doctor.raw_rows import Raw, joined, restricted
 from detmap.matching.engine import match
+from detmap.overlaps.row_overlaps import Met
 from detmap.protocol import Protocol
-from detmap.results.result import Result
 from detmap.tables import Categories, Truth
 
 MOST_IMAGES = 600  # of a sample
@@ -38,10 +40,12 @@ class Trial:
     ----------
     truth : the whole of it
     rules : of boxes at the one overlap of 0.5
+    clock : stops the search when its time is over
     """
 
     truth: Truth
     rules: Protocol
+    clock: Clock
 
     def whole(self, raw: Raw) -> float:
         """AP50 on all images; 0 where nothing can be read."""
@@ -49,17 +53,22 @@ class Trial:
 
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
+        with self.clock.trial(len(self.truth.images)):
+            return self._outcome(raw)
+
+    def _outcome(self, raw: Raw) -> Outcome:
         detections = joined(self.truth, raw)
         if not len(detections) or not len(self.truth):
             return Outcome(0.0, 0)
         matches = match(self.truth, detections, self.rules)
-        result = Result(matches, curves.scores(matches))
-        ap50 = result.metrics["AP50"]
-        return Outcome(0.0 if np.isnan(ap50) else ap50, int(result.counts()["tp"]))
+        scores = curves.scores(matches)
+        ap50 = aggregation.mean(scores, self.rules.rows()[0][0], self.rules, matches.categories)
+        found = aggregation.count(scores, self.rules, None).tp.sum()
+        return Outcome(0.0 if np.isnan(ap50) else ap50, int(found))
 
     def agnostic(self) -> Trial:
         """The same where every object is of one class."""
-        return Trial(merged(self.truth), self.rules)
+        return replace(self, truth=merged(self.truth))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +80,19 @@ class Sample:
     trial : on the truth of these images alone
     raw : the rows as they are, of all images
     positions : (S,) of these images in the whole truth, ascending
+    whole : that truth
     """
 
     trial: Trial
     raw: Raw
     positions: NDArray[np.int64]
+    whole: Truth
 
     @cached_property
     def rows(self) -> Raw:
         """The rows as they are, on these images."""
-        image, _ = self.raw.places(self.truth)
-        return self.raw.take(np.flatnonzero(image >= 0))
+        image, _ = self.raw.places(self.whole)
+        return restricted(self.raw, self.whole, image, self.positions)
 
     @property
     def truth(self) -> Truth:
@@ -105,10 +116,12 @@ class Sample:
     def agnostic(self) -> Sample:
         """The same where every object and every row is of one class."""
         raw = replace(self.raw, classes=(1,), label=np.zeros_like(self.raw.label))
-        return Sample(self.trial.agnostic(), raw, self.positions)
+        return Sample(self.trial.agnostic(), raw, self.positions, self.whole)
 
 
-def trial_of(truth: Truth, protocol: Protocol | str | None = None) -> Trial:
+def trial_of(
+    truth: Truth, protocol: Protocol | str | None = None, clock: Clock | None = None
+) -> Trial:
     """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
     rules = choose_protocol(protocol, truth)
     if rules.iou.of != "boxes":
@@ -116,7 +129,7 @@ def trial_of(truth: Truth, protocol: Protocol | str | None = None) -> Trial:
     settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"]}
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
-    return Trial(replace(truth, shapes=None), rules.override(settings))
+    return Trial(replace(truth, shapes=None), rules.override(settings), clock or Clock())
 
 
 def sample(whole: Trial, raw: Raw) -> Sample:
@@ -131,7 +144,7 @@ def sample(whole: Trial, raw: Raw) -> Sample:
     mean = max(1.0, len(raw) / max(1, len(raw.images)))
     wanted = int(min(MOST_IMAGES, max(LEAST_IMAGES, MOST_ROWS / mean), len(some)))
     chosen = some[np.unique(np.linspace(0, max(len(some) - 1, 0), wanted).astype(np.int64))]
-    return Sample(Trial(truth.on(chosen), whole.rules), raw, chosen)
+    return Sample(replace(whole, truth=truth.on(chosen)), raw, chosen, truth)
 
 
 def merged(truth: Truth) -> Truth:

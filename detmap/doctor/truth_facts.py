@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.doctor.findings import Finding
 from detmap.doctor.known_benchmarks import differences
+from detmap.doctor.quick_checks import lacks_labels
 from detmap.doctor.trial import Trial
 from detmap.errors import few
 from detmap.tables import Truth, boxes_as
@@ -15,14 +17,32 @@ from detmap.tables import Truth, boxes_as
 EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
 
 
-def facts(trial: Trial) -> Iterator[Finding]:
-    """What is odd about the truth."""
+def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) -> Iterator[Finding]:
+    """Warnings about the truth; `image` and `score` are those of the detections' rows."""
     truth = trial.truth
+    yield from _labels(truth, image, score)
     yield from _boxes(truth)
     yield from _flags(trial)
     yield from _repeated(truth)
     for known, told in differences(truth):
         yield Finding("truth-benchmark", f"the truth is {known.name} {' and '.join(told)}")
+
+
+def _labels(
+    truth: Truth, image: NDArray[np.int32], score: NDArray[np.float64]
+) -> Iterator[Finding]:
+    n_images = len(truth.images)
+    n_empty = n_images - len(np.unique(truth.image))
+    known = image >= 0
+    if not len(truth) and len(score):
+        text = f"none of {n_images:,} images has an object: check the place of the label files"
+        yield Finding("truth-labels-missing", text)
+    elif lacks_labels(truth, image[known], score[known]):
+        text = (
+            f"{n_empty:,} of {n_images:,} images have no objects, and about as many high-scoring "
+            "detections as the others: probably their label files are missing or empty"
+        )
+        yield Finding("truth-labels-missing", text)
 
 
 def _boxes(truth: Truth) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
+from detmap.defaults import prepare
 from detmap.errors import DataError
-from detmap.evaluate import prepare, read_truth_and_protocol, summarize
+from detmap.evaluate import read_truth_and_protocol, summarize
 from detmap.explaining import input_changes as inputs
 from detmap.explaining.deciding_examples import Side, classes_moved, decided, number
 from detmap.explaining.shapley import averaged

@@ -5,7 +5,7 @@ Raises, where an optional package is missing, a `DetmapError` that names what to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,6 +36,7 @@ def report(
     kind: str = "html",
     receipt_of: Callable[[Detections, Result], Receipt] | None = None,
     threads: int | None = None,
+    findings: Sequence[str] = (),
 ) -> bytes:
     """The report of one detector, or of two on the same truth.
 
@@ -48,6 +49,7 @@ def report(
     images : folder of the images, for crops of the worst mistakes
     kind : ``html``; or ``md``, for a comment
     receipt_of : makes the receipt of a detector's result, for the section on method
+    findings : of the doctor, shown at the top
 
     Raises
     ------
@@ -68,7 +70,7 @@ def report(
     ]
     name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
     if kind == "md":
-        return markdown.text(runs, name).encode()
+        return markdown.text(runs, name, findings).encode()
     from detmap.html_report import page
     from detmap.html_report.gallery import Pictures
 
@@ -77,5 +79,12 @@ def report(
     receipts = {}
     if receipt_of is not None:
         receipts = {run.name: receipt_of(detections[run.name], run.result) for run in runs}
-    made = page.html(runs, title=name, inputs=inputs, pictures=Pictures(images), receipts=receipts)
+    made = page.html(
+        runs,
+        title=name,
+        inputs=inputs,
+        pictures=Pictures(images),
+        receipts=receipts,
+        findings=findings,
+    )
     return made.encode()

@@ -14,8 +14,8 @@ from detmap.output.table import Style, Table
 METRICS = 12
 
 
-def text(runs: Sequence[Run], title: str) -> str:
-    """Metrics, costs of errors and what stands out, as Markdown."""
+def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
+    """The doctor's findings, metrics, costs of errors and key findings, as Markdown."""
     two = len(runs) == 2
     names = [run.name for run in runs]
     metrics = list(runs[0].result.metrics)[:METRICS]
@@ -48,4 +48,5 @@ def text(runs: Sequence[Run], title: str) -> str:
             f"`{run.result.signature}`",
             "",
         ]
-    return formats.markdown(tables, Style()) + "\n" + "\n".join(lines)
+    above = "".join(f"> **Probable mistake:** {escaped(each)}\n\n" for each in findings)
+    return above + formats.markdown(tables, Style()) + "\n" + "\n".join(lines)

@@ -47,6 +47,7 @@ def html(
     inputs: Sequence[tuple[str, str]],
     pictures: Pictures,
     receipts: Mapping[str, Receipt],
+    findings: Sequence[str] = (),
 ) -> str:
     """The whole page.
 
@@ -65,6 +66,7 @@ def html(
     shown = gallery(runs, pictures)
     return template.render(
         title=title,
+        findings=findings,
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.tables import boxes_as
+from detmap.tables import Truth, boxes_as
+from detmap.tables.grouping import labels
 
 Boxes = NDArray[np.float64]
+MOST_PAIRS = 4_000_000
+
+
+class Met(NamedTuple):
+    """Rows with the object that they overlap most.
+
+    Parameters
+    ----------
+    row, place : (n,) rows of the detections and of the truth
+    iou : (n,) float64
+    """
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    iou: NDArray[np.float64]
 
 
 def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = False) -> Boxes:
@@ -38,3 +54,24 @@ def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
         shared = np.where((width > 0) & (height > 0), width * height, 0.0)
         union = a[:, 4] + b[:, 4] - shared
         return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def best_overlaps(
+    rows: Any, image: NDArray[Any], some: NDArray[np.int64], truth: Truth, least: float
+) -> Met:
+    """Some of the rows with the object of their image that they overlap most, at an overlap of
+    `least` or more, whatever their class; `image` holds the position of each row's image.
+    """
+    objects = np.argsort(truth.image, kind="stable")
+    off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))
+    count = np.diff(off)[image[some]]
+    within = np.cumsum(count) <= MOST_PAIRS
+    some, count = some[within], count[within]
+    ends = np.concatenate([[0], np.cumsum(count)])
+    nth = labels(ends)
+    place = objects[off[image[some]][nth] + np.arange(ends[-1]) - ends[nth]]
+    iou = ious(edges(rows, some)[nth], edges(truth)[place])
+    order = np.lexsort((-iou, nth))
+    first = order[np.unique(nth[order], return_index=True)[1]]
+    first = first[iou[first] >= least]
+    return Met(some[nth[first]], place[first], iou[first])

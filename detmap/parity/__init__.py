@@ -19,8 +19,9 @@ from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth_for
 from detmap.base import open_files as opening
 from detmap.curves.scores import coco_arrays
+from detmap.defaults import prepare
 from detmap.errors import DataError, DetmapError, ProtocolError, few
-from detmap.evaluate import evaluate, prepare
+from detmap.evaluate import evaluate
 from detmap.parity.run_tool import Found, StoppedError, coco_files, imported, run
 from detmap.parity.tool_comparison import Array, Number, Parity, tables
 from detmap.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings

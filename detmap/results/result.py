@@ -1,4 +1,7 @@
-"""The result of an evaluation: named numbers, per-class table, counts, notes, signature."""
+"""The result of an evaluation: named numbers, per-class table, counts, notes, signature.
+
+More than 400 lines: it is the one object that people hold, and its methods only call others.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ from detmap.tables.catalog import summed
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
+    from detmap.doctor.findings import Finding
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
 
@@ -57,11 +61,13 @@ class Result:
         machines
     scores : the integrated curves
     weights : (I,) float64, how often each image counts; None where each counts once
+    inputs : what `evaluate` was given: truth, detections, protocol, options of the reader
     """
 
     verdicts: Matches | Overview
     scores: Scores
     weights: NDArray[np.float64] | None = None
+    inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
 
     @property
     def protocol(self) -> Protocol:
@@ -72,6 +78,18 @@ class Result:
     def rows(self) -> list[MetricRow]:
         """Where each metric is read: kind, IoU, subset, group of classes, detection limit."""
         return self.protocol.rows()[0]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Common mistakes in the input files, as the quick doctor of the command line finds them;
+        empty where the result was made of matches alone.
+        """
+        if self.inputs is None:
+            return []
+        from detmap.doctor import examine_given
+
+        truth, detections, rules, how = self.inputs
+        return examine_given(truth, detections, rules, **how)
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from detmap.adapters import read_detections, read_truth_for
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
+from detmap.defaults import prepare
 from detmap.errors import DataError, require
-from detmap.evaluate import prepare
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches, Overview
 from detmap.protocol import Protocol

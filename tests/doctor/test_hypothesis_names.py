@@ -20,7 +20,10 @@ def test_the_page_has_the_table() -> None:
 def test_the_table_names_what_the_code_finds() -> None:
     folder = Path(detmap.__file__).parent / "doctor"
     source = "".join(file.read_text() for file in sorted(folder.glob("*.py")))
-    found = set(re.findall(rf'"((?:{KINDS})-[a-z-]*[a-z])"', source)) | {"duplicates"}
+    found = set(re.findall(rf'"((?:{KINDS})-[a-z-]*[a-z])"', source)) | {
+        "duplicates",
+        "unexplained",
+    }
     layouts = {"boxes-xyxy", "boxes-xywh", "boxes-cxcywh"}  # put together from the layout
     assert found | layouts == set(NAMES)
     assert len(NAMES) == len(set(NAMES))

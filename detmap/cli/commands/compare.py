@@ -9,6 +9,7 @@ import argparse
 from typing import Any
 
 from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.cli import uncertainty_tables as uncertainty
@@ -42,6 +43,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="as in `eval`, or saved verdicts (.npz); the first is the base",
     )
     reading.add_how(command)
+    consulting.add(command)
     command.add_argument(
         "--names", metavar="A,B", help="of the detectors (default: by their paths)"
     )
@@ -96,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_file(path)
         truth, rules = reading.read_truth_of(arguments)
         given = [
-            each if is_saved(each) else reading.read_detections_of(arguments, each, truth)
+            each if is_saved(each) else consulting.read_detections(arguments, each, truth, rules)
             for each in given
         ]
     comparison = compare(

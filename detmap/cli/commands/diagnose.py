@@ -11,6 +11,7 @@ import numpy as np
 
 from detmap.base.grids import Grid
 from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.errors import DetmapError
@@ -34,6 +35,7 @@ MOST_IMAGES = 10
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
+    consulting.add(command)
     options.add_threads(command)
     _add_choices(command)
     for name, what in (
@@ -202,7 +204,7 @@ def run(arguments: argparse.Namespace) -> int:
     for each in outputs:
         options.refuse_to_overwrite(each, inputs)
     chosen = choices(arguments)
-    truth, detections, rules = reading.read(arguments)
+    truth, detections, rules = consulting.read(arguments)
     iou = overlap(arguments.iou, rules)
     streams.progress(f"looking at {len(detections)} detections")
     found = diagnose(

@@ -12,7 +12,7 @@ from detmap.cli import command_output as output
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.doctor import Finding
-from detmap.doctor.examine import examined
+from detmap.doctor.examine import Examination
 from detmap.doctor.loose_readers import read
 from detmap.doctor.trial import trial_of
 from detmap.errors import DataError
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     raw = read(arguments.detections, truth, plainly)
     streams.progress(f"trying what {len(raw)} detections may mean")
-    findings, _ = examined(trial_of(truth, rules), raw)
+    findings = Examination(trial_of(truth, rules), raw).findings
     if refused and not findings:
         raise refused[0]
     if arguments.format == "json" or (

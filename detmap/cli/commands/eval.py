@@ -38,7 +38,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
-    consulting.add(command)
+    consulting.add(command, strict=True)
     options.add_threads(command)
     views.add_part(command)
     views.add_details(command)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         receipts.write(truth, detections, result, arguments)
     code = output.write_result(result, arguments, result.slices(slices))
-    return code or consulting.consult(result, truth, detections, arguments)
+    return code or (2 if arguments.strict and getattr(arguments, "findings", None) else 0)
 
 
 def evaluated(

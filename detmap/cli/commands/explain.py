@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import explained_records as records
 from detmap.cli import options, streams
@@ -31,6 +32,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command, needed=False)
+    consulting.add(command)
     for name, dest in (("--from", "start"), ("--to", "end")):
         command.add_argument(name, dest=dest, type=options.protocol, metavar="P", help="a protocol")
     command.add_argument(
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not any(others):
         fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
         raise DetmapError("explain", "needs two rules or two inputs", fix)
-    truth, detections, start = reading.read(arguments)
+    truth, detections, start = consulting.read(arguments)
     from detmap.explaining import explain
 
     streams.progress("evaluating under the rules on the way")
@@ -108,6 +110,6 @@ def _end(arguments: argparse.Namespace) -> Protocol | None:
     """The second protocol, with the settings that both have."""
     if arguments.end is None:
         return None
-    from detmap.evaluate import prepare
+    from detmap.defaults import prepare
 
     return prepare(arguments.end, options.settings(arguments.set))

@@ -10,6 +10,7 @@ import argparse
 import numpy as np
 
 from detmap.adapters import read_images
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.cli import result_views as views
@@ -26,6 +27,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
+    consulting.add(command)
     views.add_images(command)
     command.add_argument(
         "-o",
@@ -47,10 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.class_names,
     )
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, rules = reading.read_truth_of(arguments, empty=True)
+    truth, detections, rules = consulting.read(arguments, empty=True)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
-    detections = reading.read_detections_of(arguments, arguments.detections, truth)
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))

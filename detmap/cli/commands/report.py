@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from detmap.cli import browser, options, streams
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import receipt_files as receipts
 from detmap.results.receipt import Receipt
@@ -28,6 +29,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
+    consulting.add(command)
     command.add_argument(
         "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
     )
@@ -61,12 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     page.require(pictures=arguments.images is not None)
     if kind == "pdf":
         browser.find()
-    truth, detections, rules = reading.read(arguments)
+    truth, detections, rules = consulting.read(arguments)
     tables = {Path(arguments.detections).name: detections}
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
         name = Path(arguments.other).name
-        other = reading.read_detections_of(arguments, arguments.other, truth)
+        other = consulting.read_detections(arguments, arguments.other, truth, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
     streams.progress("evaluating and diagnosing")
@@ -79,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         kind="md" if kind == "md" else "html",
         receipt_of=functools.partial(_receipt, arguments, truth, places),
         threads=arguments.threads,
+        findings=getattr(arguments, "findings", ()),
     )
     if kind == "pdf":
         made = browser.pdf(made)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from detmap import protocol
 from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.output.table import Table
@@ -36,6 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     command.add_argument("number", metavar="NUMBER", help="as it was printed: 72.1, 72.1%%, 0.721")
     reading.add(command)
+    consulting.add(command)
     command.add_argument(
         "--metric", metavar="NAME", help="which number of a result (default: the first, AP50, AP75)"
     )
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
-    truth, detections, rules = reading.read(arguments)
+    truth, detections, rules = consulting.read(arguments)
 
     counters: dict[str, Callable[[int, int], None]] = {}
 

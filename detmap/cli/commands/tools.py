@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 
 from detmap.cli import command_output as output
+from detmap.cli import doctor_notes as consulting
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import options, streams
 from detmap.output.table import Table
@@ -21,6 +22,7 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     reading.add(command)
+    consulting.add(command)
     command.add_argument(
         "--only", type=names, metavar="NAMES", help="tools by name, with commas between them"
     )
@@ -40,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, detections, rules = reading.read(arguments)
+    truth, detections, rules = consulting.read(arguments)
     streams.progress("evaluating by the rules of each tool")
     known = tools.MatchedOnce(truth, detections, arguments.threads)
     stock = known.result(rules)

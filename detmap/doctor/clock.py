@@ -1,0 +1,37 @@
+"""The time that an examination may take, and what it left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OutOfTimeError(Exception):
+    """The time is over: what is being tried is left out."""
+
+
+class Clock:
+    """Time for trials.
+
+    Parameters
+    ----------
+    seconds : of wall time from now on; unlimited when left out
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.end = None if seconds is None else time.perf_counter() + seconds
+        self.left_out: list[str] = []
+        self._cost: dict[int, float] = {0: 0.0}  # seconds of the longest trial by its images
+
+    @contextmanager
+    def trial(self, size: int) -> Iterator[None]:
+        """Measure a trial on so many images; an `OutOfTimeError` where it would probably end too
+        late, or would leave too little time for the trials on all images that confirm it.
+        """
+        begin = time.perf_counter()
+        confirming = 2 * self._cost[max(self._cost)] if size < max(self._cost) else 0.0
+        if self.end is not None and begin + self._cost.get(size, 0.0) + confirming > self.end:
+            raise OutOfTimeError
+        yield
+        self._cost[size] = max(self._cost.get(size, 0.0), time.perf_counter() - begin)
