@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,9 @@ def evaluate(
     DataError : the input is not what it should be
     ProtocolError : an unknown protocol, key or value
     """
-    matches = match(
-        truth,
-        detections,
-        protocol,
-        settings=settings,
-        images=images,
-        classes=classes,
-        threads=threads,
-        unknown=unknown,
-        class_names=class_names,
-    )
-    return summarize(matches, threads=threads)
+    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
+    matches = matching.match(*tables, threads=threads)
+    return replace(summarize(matches, threads=threads), matched=tables[:2])
 
 
 def match(
@@ -94,6 +86,21 @@ def match(
         asks for and the truth lacks; boxes so small that their overlap is 0/0
     ProtocolError : an unknown protocol, key or value
     """
+    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
+    return matching.match(*tables, threads=threads, taken=taken)
+
+
+def _read(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    protocol: Protocol | str | None,
+    settings: Mapping[str, Any] | None,
+    images: ArrayLike | None,
+    classes: Sequence[str | int] | None,
+    unknown: str,
+    class_names: ClassNames | None,
+) -> tuple[Truth, Detections, Protocol]:
+    """What is matched: parameters as in `evaluate`."""
     if isinstance(truth, Detections) or isinstance(detections, Truth):
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
@@ -106,7 +113,7 @@ def match(
         from detmap.results import slices as slicing
 
         truth, detections = slicing.part(truth, detections, images, classes)
-    return matching.match(truth, detections, rules, threads=threads, taken=taken)
+    return truth, detections, rules
 
 
 def read_truth_and_protocol(

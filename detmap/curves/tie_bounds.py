@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-from numpy.typing import NDArray
-
-from detmap.base.parallel import each_batch
 from detmap.curves import aggregation
-from detmap.curves import counts as counting
 from detmap.curves.scores import Scores
-from detmap.kernels import curves as curve_kernels
-from detmap.kernels.resampling import tied as kernels
+from detmap.equal_scores import Orders, Tables, may_matter
+from detmap.errors import DetmapError
+from detmap.extremes import extremes_of
 from detmap.matching.matches import Matches
+from detmap.open_cells import OpenCells
 from detmap.tables import Note
 
 DIGITS = 4  # that a table prints
 
 
-def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
-    """A remark where the order of equal scores changes a printed digit of a metric."""
+def note(
+    matches: Matches, scores: Scores, tables: Tables | None = None, threads: int | None = None
+) -> list[Note]:
+    """A remark where the order of equal scores may change a printed digit of a metric; none under
+    rules whose bounds are not known.
+    """
     protocol = matches.protocol
-    low, high = extremes(matches, scores, threads)
+    try:
+        low, high = extremes(matches, scores, open_cells(matches, tables, threads), threads)
+    except DetmapError:
+        return []
     metrics = []
     for row in protocol.rows()[0]:
-        if row.kind != "AP":  # recall does not move
-            continue
         a, b = (
             f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
             for each in (low, high)
@@ -41,50 +41,26 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     return [Note("ties-show", text, len(metrics))]
 
 
-def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
-    """The scores with every cell at its lowest, and at its highest; recall does not move."""
-    setting = Setting(matches, scores)
-    low, high = (scores.terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
+def open_cells(
+    matches: Matches, tables: Tables | None, threads: int | None = None
+) -> OpenCells | None:
+    """Where equal scores of an image decide more than the order among images; None for nowhere.
 
-    def some(classes: NDArray[np.int32]) -> None:
-        most = int(setting.most[classes].max())
-        best, worst = (
-            curve_kernels.empty_true_positives(*setting.shape[1:3], most) for _ in range(2)
-        )
-        recall, precision = np.empty((2, most))
-        kernels.score_extreme_orders(
-            classes,
-            setting.ranked,
-            matches.score,
-            setting.positives,
-            setting.rule,
-            best,
-            worst,
-            recall,
-            precision,
-            setting.place,
-            low,
-            high,
-        )
-
-    each_batch(some, np.diff(matches.off), threads)
-    lowest, highest = (
-        replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
-        for terms in (low, high)
-    )
-    return lowest, highest
+    Raises
+    ------
+    DetmapError : rules under which no bounds are known
+    """
+    matches.protocol.require_stock("bounds over the orders of equal scores")
+    if not may_matter(matches):
+        return None
+    cells = OpenCells(matches, None if tables is None else Orders(matches, tables, threads))
+    return cells if cells.decide else None
 
 
-class Setting:
-    """What the kernels of this page take."""
-
-    def __init__(self, matches: Matches, scores: Scores) -> None:
-        ap = matches.protocol.ap
-        self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-        self.rule = curve_kernels.Integrator(ap.rule.kernel, ap.points(), ap.epsilon)
-        self.positives = counting.positives(matches)
-        self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
-        self.place = np.full(len(self.positives), -1)
-        self.place[scores.judged] = np.arange(len(scores.judged))
-        n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
-        self.shape = n_judged, n_areas, n_thresholds, n_terms
+def extremes(
+    matches: Matches, scores: Scores, cells: OpenCells | None, threads: int | None = None
+) -> tuple[Scores, Scores]:
+    """The scores with every cell at its lowest, and at its highest, over all orders."""
+    if cells is None or not len(cells):
+        return extremes_of(matches, scores, threads)
+    return cells.bounds(scores, threads)

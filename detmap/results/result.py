@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
+    from detmap.tables import Detections, Truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +58,13 @@ class Result:
         machines
     scores : the integrated curves
     weights : (I,) float64, how often each image counts; None where each counts once
+    matched : the tables behind them, for orders of equal scores; None where it is not at hand
     """
 
     verdicts: Matches | Overview
     scores: Scores
     weights: NDArray[np.float64] | None = None
+    matched: tuple[Truth, Detections] | None = field(default=None, repr=False)
 
     @property
     def protocol(self) -> Protocol:
@@ -159,7 +162,7 @@ class Result:
         if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
             from detmap.curves import tie_bounds as bounds
 
-            tied = bounds.note(self.verdicts, self.scores)
+            tied = bounds.note(self.verdicts, self.scores, self.matched)
         return [
             *summed(self.verdicts.notes),
             *remarks.of_verdicts(self.overview),
@@ -320,7 +323,9 @@ class Result:
         from detmap.statistics import ties
 
         whole = self._unweighted("ties")
-        return ties.ties(whole, self.scores, orders=orders, seed=seed, threads=threads)
+        return ties.ties(
+            whole, self.scores, tables=self.matched, orders=orders, seed=seed, threads=threads
+        )
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
