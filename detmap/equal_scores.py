@@ -27,6 +27,7 @@ from detmap.matching.roles import read_roles
 from detmap.matching.scope import clipped
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import NO_LIMIT
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import labels, runs
 
@@ -71,6 +72,15 @@ def may_matter(matches: Matches) -> bool:
         top = int(rank.max(initial=-1)) + 1
         return bool(same.any()) or any(m < top for m in matches.protocol.max_dets())
     return bool(np.isin(cell[1:][same], object_cells(matches)).any())
+
+
+def counts_stay(protocol: Protocol) -> bool:
+    """Whether the verdicts of equal scores only change places: under ``best_any`` each detection
+    has its object, the first of an object's takes it, and all others are false.
+    """
+    whole = not any(subset.ranges for subset in protocol.subsets)
+    judged = protocol.scope.not_exhaustive == "judge"
+    return protocol.matching.rule == "best_any" and whole and judged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +150,7 @@ class Orders:
         truth, detections = clipped(*tables, protocol)
         free = protocol
         if protocol.limits.order == "score":
-            free = replace(protocol, limits=replace(protocol.limits, max_dets=()))
+            free = replace(protocol, limits=replace(protocol.limits, max_dets=(NO_LIMIT,)))
         roles = read_roles(truth, detections, free, threads)
         whole = judge(truth, detections, free, roles, threads=threads)
         columns = {each.name: getattr(whole, each.name) for each in fields(Matches)}
@@ -305,7 +315,12 @@ class Orders:
                 some = np.array(numbers[begin : begin + step])
                 totals = self._totals(some, orders, pattern)
                 at = first_level[some][:, None] + np.arange(len(pattern))
-                counts[:, at] = _extremes(*totals) if tried else _widened(*totals, pattern)
+                sizes_so_far = np.cumsum(pattern)[:, None, None]
+                counts[:, at] = (
+                    _extremes(*totals)
+                    if tried
+                    else widened(totals[0][:, 0], totals[1][:, 0], sizes_so_far, self.protocol)
+                )
         return counts
 
     def _totals(
@@ -356,18 +371,18 @@ def _extremes(true: NDArray[np.int32], false: NDArray[np.int32]) -> NDArray[np.i
     return np.stack([true.max(1), true.min(1), false.max(1), false.min(1)])
 
 
-def _widened(
-    true: NDArray[np.int32], false: NDArray[np.int32], pattern: tuple[int, ...]
-) -> NDArray[np.int32]:
-    """(4, C, L, A, T) bounds from one order alone.
+def widened(
+    true: NDArray[Any], false: NDArray[Any], n: NDArray[Any], protocol: Protocol
+) -> NDArray[Any]:
+    """(4, ..., L, A, T) bounds over all orders from the counts of one, up to each level.
 
     Where each detection takes a free object if there is one, what is taken is a maximal matching,
-    and one has at most twice the size of another. A false one of this order takes an object in
-    another only with one of at most so many; one that took an object here may be false there.
+    and one has at most twice the size of another; under ``best_any`` each object of the first
+    choice of any is taken. What is true or ignored here may be false in another order, and of the
+    false ones here at most two for each that took something are not.
     """
-    n = np.cumsum(pattern)[:, None, None]
-    true, false = true[:, 0], false[:, 0]
-    taken = n - false
     most, fewest = np.minimum(2 * true, n), (true + 1) // 2
-    least = np.maximum.accumulate(np.maximum(false - 2 * taken, 0), axis=1)
-    return np.stack([most, fewest, n - fewest, least])
+    if protocol.matching.rule == "best_any":
+        most = fewest = true
+    least = np.maximum(false - 2 * (n - false), 0)
+    return np.stack([most, fewest, n - fewest, np.maximum.accumulate(least, axis=-3)])

@@ -24,7 +24,7 @@ from detmap.base.immutable import vouched
 from detmap.curves import counts as counting
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
-from detmap.equal_scores import Orders, Rows, bits, cells_of, object_cells
+from detmap.equal_scores import Orders, Rows, bits, cells_of, counts_stay, object_cells, widened
 from detmap.errors import DetmapError
 from detmap.extremes import extremes_of
 from detmap.matching.matches import Matches
@@ -70,7 +70,7 @@ class OpenCells:
         self.whole = whole = matches if orders is None else orders.whole
         self.cell, self.objects = cells_of(whole), object_cells(whole)
         self.limits = matches.protocol.max_dets()
-        self.free = matches.protocol.matching.rule == "best_free"
+        self.stay = counts_stay(matches.protocol)
         order = np.argsort(self.cell, kind="stable")
         off = runs(self.cell[order], whole.score[order])
         first = order[off[:-1]]
@@ -82,7 +82,7 @@ class OpenCells:
         with_objects = np.isin(cell, self.objects)
         top = (before < self.limits[-1]) & (self.limits[-1] < before + size)
         opening = cell[crossed & (with_objects | top)]
-        if self.free:
+        if not self.stay:
             opening = np.concatenate([opening, self._undecided(cell, np.diff(off), with_objects)])
         self.cells = np.unique(opening)
         is_open = np.isin(cell, self.cells)
@@ -97,7 +97,7 @@ class OpenCells:
     @property
     def decide(self) -> bool:
         """Whether equal scores of an image decide anything, be it the place of a verdict alone."""
-        return len(self) > 0 or (self.orders is not None and len(self.orders.components.row) > 0)
+        return len(self) > 0 or self.orders is None or len(self.orders.components.row) > 0
 
     def _groups(self, order: Rows, off: Rows) -> tuple[Rows, Rows]:
         """What the limit counts before each level, and in it with others of the group."""
@@ -145,7 +145,7 @@ class OpenCells:
         listed: list[list[Columns]] = [[], []]
         self._without_own(moved)
         counted = None
-        if self.orders is not None and self.free:
+        if self.orders is not None and not self.stay:
             counted = self.orders.counted()
         at = 0
         while at < n_cells:
@@ -181,7 +181,7 @@ class OpenCells:
         if counted is not None:
             self._put(counted, rows, rises)
         rises = np.add.reduceat(rises, off[:-1], axis=1)
-        if counted is None and self.free:
+        if counted is None and not self.stay:
             rises = self._from_verdicts(rises, cell, np.diff(off))
         label = cell // self.whole.n_images
         first = runs(cell)
@@ -227,24 +227,19 @@ class OpenCells:
         rises[:, at[at >= 0]] = (counted - before)[:, at >= 0]
 
     def _from_verdicts(self, rises: NDArray[Any], cell: Rows, sizes: Rows) -> NDArray[Any]:
-        """Bounds of levels from the first equal scores of a cell on: what is taken is a maximal
-        matching, and one has at most twice the size of another.
-        """
+        """Bounds of levels from the first equal scores of a cell on, as of a single component."""
         first = runs(cell)
         total = _up_to(rises, first)
         n = _up_to(sizes[None], first)[0][:, None, None]
-        tied = _up_to((sizes > 1).astype(np.int64)[None], first)[0] > 0
-        true, false = total[0], total[2]
-        fewest = (true + 1) // 2
-        least = np.maximum(false - 2 * (n - false), 0)
-        loose = tied[:, None, None]
-        fewest, least = np.where(loose, fewest, true), np.where(loose, least, false)
+        tied = _up_to((sizes > 1).astype(np.int64)[None], first)[0][:, None, None] > 0
+        bound = np.empty_like(total)
         for begin, end in pairwise(first):
-            np.maximum.accumulate(fewest[begin:end], axis=0, out=fewest[begin:end])
-            np.maximum.accumulate(least[begin:end], axis=0, out=least[begin:end])
-        most = np.where(loose, np.minimum(2 * true, n), true)
-        worst = np.where(loose, n - fewest, false)
-        bound = np.stack([most, fewest, worst, least])
+            part = slice(begin, end)
+            own = total[:, part]
+            wide = widened(own[0], own[2], n[part], self.whole.protocol)
+            wide = np.where(tied[part], wide, own)
+            wide[[1, 3]] = np.maximum.accumulate(wide[[1, 3]], axis=1)
+            bound[:, part] = wide
         before = np.concatenate([np.zeros_like(bound[:, :1]), bound[:, :-1]], axis=1)
         before[:, first[:-1]] = 0
         found: NDArray[Any] = bound - before
@@ -317,7 +312,7 @@ class OpenCells:
         return vouched(Matches, **columns)
 
 
-def _add(total: NDArray[Any], label: Rows, values: NDArray[Any]) -> None:
+def _add(total: NDArray[Any], label: NDArray[Any], values: NDArray[Any]) -> None:
     """Add (n, A, T) values of classes, ascending, to (A, T, K) sums."""
     off = runs(label)[:-1]
     if len(off):
@@ -328,7 +323,8 @@ def _up_to(rises: NDArray[Any], first: Rows) -> NDArray[Any]:
     """(4, L, ...) sums within runs that begin at `first`."""
     total = rises.cumsum(axis=1, dtype=rises.dtype)
     base = (total - rises)[:, first[:-1]]
-    return total - np.repeat(base, np.diff(first), axis=1)
+    within: NDArray[Any] = total - np.repeat(base, np.diff(first), axis=1)
+    return within
 
 
 def _as_rows(
