@@ -37,7 +37,7 @@ def note(
         return []
     shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
     verb = "metric depends" if len(metrics) == 1 else "metrics depend"
-    text = f"{verb} on the order of equal scores: {shown} (--ties tells more)"
+    text = f"{verb} on the order of equal scores, at most: {shown} (--ties tells more)"
     return [Note("ties-show", text, len(metrics))]
 
 

@@ -317,15 +317,11 @@ class Result:
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Bounds, expectation and spread of every metric over all orders of equal scores, and over
-        some random ones.
-        """
+        """Bounds, expectation and spread of every metric over the orders of equal scores."""
         from detmap.statistics import ties
 
-        whole = self._unweighted("ties")
-        return ties.ties(
-            whole, self.scores, tables=self.matched, orders=orders, seed=seed, threads=threads
-        )
+        given = self._unweighted("ties"), self.scores, self.matched
+        return ties.ties(*given, orders=orders, seed=seed, threads=threads)
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the

@@ -66,8 +66,8 @@ class Tied:
 def ties(
     matches: Matches,
     scores: Scores,
-    *,
     tables: Tables | None = None,
+    *,
     orders: int = ORDERS,
     seed: int = 0,
     threads: int | None = None,
