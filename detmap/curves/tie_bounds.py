@@ -12,6 +12,7 @@ from detmap.open_cells import OpenCells
 from detmap.tables import Note
 
 DIGITS = 4  # that a table prints
+AFFORDED = 100_000  # detections up to which a note looks at orders inside images too
 
 
 def note(
@@ -22,7 +23,11 @@ def note(
     """
     protocol = matches.protocol
     try:
-        low, high = extremes(matches, scores, open_cells(matches, tables, threads), threads)
+        matches.protocol.require_stock("bounds over the orders of equal scores")
+        dear = len(matches) > AFFORDED and may_matter(matches)
+        cells = None if dear else open_cells(matches, tables, threads)
+        among = " of different images" if dear else ""
+        low, high = extremes(matches, scores, cells, threads)
     except DetmapError:
         return []
     metrics = []
@@ -37,7 +42,7 @@ def note(
         return []
     shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
     verb = "metric depends" if len(metrics) == 1 else "metrics depend"
-    text = f"{verb} on the order of equal scores, at most: {shown} (--ties tells more)"
+    text = f"{verb} on the order of equal scores{among}: {shown} (--ties tells more)"
     return [Note("ties-show", text, len(metrics))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +38,7 @@ def test_shuffled_equal_scores_stay_within_the_bounds(
     bounds = detmap.evaluate(truth, found, protocol).ties(orders=2)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(found))
-        columns = (found.image, found.label, found.boxes, found.score)
-        image, label, boxes, score = (column[order] for column in columns)
-        shuffled = detmap.detections_from_arrays(
-            truth,
-            truth.images.ids[image],
-            truth.categories.ids[label],
-            boxes,
-            score,
-            box_format=found.box_format,
-        )
+        names = ("image", "label", "boxes", "score")
+        shuffled = replace(found, **{name: getattr(found, name)[order] for name in names})
         for name, value in detmap.evaluate(truth, shuffled, protocol).metrics.items():
             assert bounds[name].low - 1e-12 <= value <= bounds[name].high + 1e-12
