@@ -53,20 +53,13 @@ def evaluate(
     DataError : the input is not what it should be
     ProtocolError : an unknown protocol, key or value
     """
-    matches = match(
-        truth,
-        detections,
-        protocol,
-        settings=settings,
-        images=images,
-        classes=classes,
-        threads=threads,
-        unknown=unknown,
-        class_names=class_names,
-    )
+    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
+    matches = matching.match(*tables, threads=threads)
     how = {"unknown": unknown, "class_names": class_names}
     result = summarize(matches, threads=threads)
-    return replace(result, inputs=(truth, detections, result.protocol, how))
+    return replace(
+        result, matched=tables[:2], inputs=(truth, detections, result.protocol, how)
+    )
 
 
 def match(
@@ -97,6 +90,21 @@ def match(
         asks for and the truth lacks; boxes so small that their overlap is 0/0
     ProtocolError : an unknown protocol, key or value
     """
+    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
+    return matching.match(*tables, threads=threads, taken=taken)
+
+
+def _read(
+    truth: Truth | str | Path,
+    detections: Detections | str | Path,
+    protocol: Protocol | str | None,
+    settings: Mapping[str, Any] | None,
+    images: ArrayLike | None,
+    classes: Sequence[str | int] | None,
+    unknown: str,
+    class_names: ClassNames | None,
+) -> tuple[Truth, Detections, Protocol]:
+    """What is matched: parameters as in `evaluate`."""
     if isinstance(truth, Detections) or isinstance(detections, Truth):
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
@@ -109,7 +117,7 @@ def match(
         from detmap.results import slices as slicing
 
         truth, detections = slicing.part(truth, detections, images, classes)
-    return matching.match(truth, detections, rules, threads=threads, taken=taken)
+    return truth, detections, rules
 
 
 def read_truth_and_protocol(

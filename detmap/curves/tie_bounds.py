@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from detmap.base.parallel import each_batch
 from detmap.curves import aggregation
-from detmap.curves import counts as counting
 from detmap.curves.scores import Scores
-from detmap.kernels import curves as curve_kernels
-from detmap.kernels.resampling import tied as kernels
+from detmap.equal_scores import Orders, Tables, may_matter
+from detmap.errors import DetmapError
+from detmap.extremes import extremes_of
 from detmap.matching.matches import Matches
+from detmap.open_cells import OpenCells
 from detmap.tables import Note
-from detmap.terms import Blocks, restricted
 
 DIGITS = 4  # that a table prints
+AFFORDED = 100_000  # detections up to which a note looks at orders inside images too
 
 
-def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
-    """A remark where the order of equal scores changes a printed digit of a metric."""
+def note(
+    matches: Matches, scores: Scores, tables: Tables | None = None, threads: int | None = None
+) -> list[Note]:
+    """A remark where the order of equal scores may change a printed digit of a metric; none under
+    rules whose bounds are not known.
+    """
     protocol = matches.protocol
-    if protocol.ap.rule.kernel < 0:  # only compiled rules are evaluated in both orders
+    try:
+        matches.protocol.require_stock("bounds over the orders of equal scores")
+        dear = len(matches) > AFFORDED and may_matter(matches)
+        cells = None if dear else open_cells(matches, tables, threads)
+        among = " of different images" if dear else ""
+        low, high = extremes(matches, scores, cells, threads)
+    except DetmapError:
         return []
-    low, high = extremes(matches, scores, threads)
     metrics = []
     for row in protocol.rows()[0]:
-        if row.kind != "AP":  # recall does not move
-            continue
         a, b = (
             f"{aggregation.mean(each, row, protocol, matches.categories):.{DIGITS}f}"
             for each in (low, high)
@@ -42,88 +42,30 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
         return []
     shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
     verb = "metric depends" if len(metrics) == 1 else "metrics depend"
-    text = f"{verb} on the order of equal scores: {shown} (--ties tells more)"
+    text = f"{verb} on the order of equal scores{among}: {shown} (--ties tells more)"
     return [Note("ties-show", text, len(metrics))]
 
 
-def extremes(matches: Matches, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
-    """The scores with every cell at its lowest, and at its highest; recall does not move."""
-    setting = Setting(matches, scores)
-    low: Any
-    high: Any
-    if isinstance(scores.terms, Blocks):
-        low, high = (_blocks(matches, scores.terms, setting, which, threads) for which in range(2))
-    else:
-        low, high = _extreme_terms(matches, scores.terms, setting, threads)
-    return replace(scores, terms=low), replace(scores, terms=high)
+def open_cells(
+    matches: Matches, tables: Tables | None, threads: int | None = None
+) -> OpenCells | None:
+    """Where equal scores of an image decide more than the order among images; None for nowhere.
+
+    Raises
+    ------
+    DetmapError : rules under which no bounds are known
+    """
+    matches.protocol.require_stock("bounds over the orders of equal scores")
+    if not may_matter(matches):
+        return None
+    cells = OpenCells(matches, None if tables is None else Orders(matches, tables, threads))
+    return cells if cells.decide else None
 
 
-def _blocks(
-    matches: Matches, terms: Blocks, setting: Setting, which: int, threads: int | None
-) -> Blocks:
-    """The lowest terms (0) or the highest (1), made when they are asked for."""
-
-    def make(a: int, thresholds: slice, some: slice) -> NDArray[np.float64]:
-        part = setting.part(a, thresholds, some)
-        base = terms.make(a, thresholds, some)[None]
-        extreme: NDArray[np.float64] = _extreme_terms(matches, base, part, threads)[which][0]
-        return extreme
-
-    return Blocks(terms.shape, make)
-
-
-def _extreme_terms(
-    matches: Matches, terms: NDArray[np.float64], setting: Setting, threads: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The terms (A, T, R, J) at their lowest, and at their highest."""
-    low, high = (terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
-
-    def some(classes: NDArray[np.int32]) -> None:
-        most = int(setting.most[classes].max())
-        best, worst = (
-            curve_kernels.empty_true_positives(terms.shape[0], terms.shape[1], most)
-            for _ in range(2)
-        )
-        recall, precision = np.empty((2, most))
-        kernels.score_extreme_orders(
-            classes,
-            setting.ranked,
-            matches.score,
-            setting.positives,
-            setting.rule,
-            best,
-            worst,
-            recall,
-            precision,
-            setting.place,
-            low,
-            high,
-        )
-
-    each_batch(some, np.diff(matches.off), threads)
-    lowest, highest = (np.ascontiguousarray(each.transpose(1, 2, 3, 0)) for each in (low, high))
-    return lowest, highest
-
-
-class Setting:
-    """What the kernels of this page take."""
-
-    def __init__(self, matches: Matches, scores: Scores) -> None:
-        ap = matches.protocol.ap
-        self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
-        self.rule = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon)
-        self.positives = counting.positives(matches)
-        self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
-        self.place = np.full(len(self.positives), -1)
-        self.place[scores.judged] = np.arange(len(scores.judged))
-        n_areas, n_thresholds, n_terms, n_judged = scores.terms.shape
-        self.shape = n_judged, n_areas, n_thresholds, n_terms
-
-    def part(self, a: int, thresholds: slice, some: slice) -> Setting:
-        """Of one area range, and some thresholds and judged classes."""
-        part = copy.copy(self)
-        part.ranked = restricted(self.ranked, a, thresholds)
-        part.positives = np.ascontiguousarray(self.positives[:, a : a + 1])
-        chosen = (self.place >= some.start) & (self.place < some.stop)
-        part.place = np.where(chosen, self.place - some.start, -1)
-        return part
+def extremes(
+    matches: Matches, scores: Scores, cells: OpenCells | None, threads: int | None = None
+) -> tuple[Scores, Scores]:
+    """The scores with every cell at its lowest, and at its highest, over all orders."""
+    if cells is None or not len(cells):
+        return extremes_of(matches, scores, threads)
+    return cells.bounds(scores, threads)

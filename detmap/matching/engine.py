@@ -86,7 +86,7 @@ def judge(
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     thresholds, word = effective_thresholds(protocol), word_of(protocol)
     n_images, n_subsets = len(truth.images), roles.n_subsets
-    columns, objects = _columns(truth, detections, protocol, roles)
+    columns, objects = kernel_columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
     off = _offsets_within(columns, limit)
@@ -187,7 +187,7 @@ def match_images(
     return replace(part, position=rows.astype(np.int32)[part.position])
 
 
-def _columns(
+def kernel_columns(
     truth: Truth, detections: Detections, protocol: Protocol, roles: Roles
 ) -> tuple[DetectionColumns, ObjectColumns]:
     """Both tables as the kernels read them."""

@@ -6,7 +6,7 @@ More than 400 lines: it is the one object that people hold, and its methods only
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from detmap.doctor.findings import Finding
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
+    from detmap.tables import Detections, Truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +63,14 @@ class Result:
     scores : the integrated curves
     weights : (I,) float64, how often each image counts; None where each counts once
     inputs : what `evaluate` was given: truth, detections, protocol, options of the reader
+    matched : the tables behind them, for orders of equal scores; None where it is not at hand
     """
 
     verdicts: Matches | Overview
     scores: Scores
     weights: NDArray[np.float64] | None = None
     inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
+    matched: tuple[Truth, Detections] | None = field(default=None, repr=False)
 
     @property
     def protocol(self) -> Protocol:
@@ -177,7 +180,7 @@ class Result:
         if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
             from detmap.curves import tie_bounds as bounds
 
-            tied = bounds.note(self.verdicts, self.scores)
+            tied = bounds.note(self.verdicts, self.scores, self.matched)
         return [
             *summed(self.verdicts.notes),
             *remarks.of_verdicts(self.overview),
@@ -332,13 +335,11 @@ class Result:
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Bounds, expectation and spread of every metric over all orders of equal scores, and over
-        some random ones.
-        """
+        """Bounds, expectation and spread of every metric over the orders of equal scores."""
         from detmap.statistics import ties
 
-        whole = self._unweighted("ties")
-        return ties.ties(whole, self.scores, orders=orders, seed=seed, threads=threads)
+        given = self._unweighted("ties"), self.scores, self.matched
+        return ties.ties(*given, orders=orders, seed=seed, threads=threads)
 
     def integrators(self) -> dict[str, dict[str, float]]:
         """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the

@@ -45,7 +45,7 @@ def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
 def of_ties(tied: Mapping[str, Tied], orders: int) -> Table:
     """What the order of equal scores does to each metric."""
     outer = any(not one.attained for one in tied.values())
-    lines = (f"{MARK} outer bounds: no single order gives them",) if outer else ()
+    lines = (f"{MARK} outer bounds: no order was found that gives them",) if outer else ()
     return Table(
         f"over all orders of equal scores; mean and spread over {orders} random ones",
         ("metric", "value", "low", "high", "expected", "mean", "SD"),

@@ -15,12 +15,15 @@ from detmap.base.parallel import each_batch
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
-from detmap.curves.tie_bounds import DIGITS, Setting, extremes
+from detmap.curves.tie_bounds import DIGITS, extremes, open_cells
+from detmap.equal_scores import Tables
+from detmap.extremes import Setting
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
 from detmap.output.cell_text import or_none
 from detmap.statistics.replicates import TIES, random_words
+from detmap.statistics.tie_search import n_bits, searched
 from detmap.tables.grouping import labels
 
 ORDERS = 100
@@ -35,8 +38,10 @@ class Tied:
     ----------
     value : in the protocol's own order
     low, high : no order gives less or more
-    attained : whether an order gives low, and one high; else they are outer bounds
-    expected : the mean over all orders, by a closed form, which only the rule `step` has; else NaN
+    attained : whether an order was found that gives low, and one that gives high; else they are
+        outer bounds
+    expected : the mean over all orders, by a closed form, which only the rule `step` has, where
+        the order inside an image decides nothing; else NaN
     mean, sd : over random orders
     """
 
@@ -61,6 +66,7 @@ class Tied:
 def ties(
     matches: Matches,
     scores: Scores,
+    tables: Tables | None = None,
     *,
     orders: int = ORDERS,
     seed: int = 0,
@@ -71,6 +77,8 @@ def ties(
     Parameters
     ----------
     matches, scores : of a result
+    tables : what was matched. Without it, where equal scores of an image meet objects, bounds are
+        wide, and there are no random orders
     orders : how many random ones; seed : of them
     threads : how many to use; no result depends on it
     """
@@ -80,37 +88,42 @@ def ties(
     def metrics(of: Scores) -> list[float]:
         return [aggregation.mean(of, row, protocol, categories) for row in rows]
 
-    value, low, high = map(metrics, (scores, *extremes(matches, scores, threads)))
-    groups = _Groups(matches)
-    attained = [row.kind == "AR" or row.iou is not None for row in rows]
-    for q, row in enumerate(rows):
-        if attained[q]:
-            continue
-        a = protocol.subset(row.subset)
-        results = [
-            aggregation.mean(
-                curves.scores(matches, rows=groups.by_verdict(a, worst), threads=threads),
-                row,
-                protocol,
-                categories,
-            )
+    def ordered(listed: curve_kernels.Ranked) -> list[float]:
+        return metrics(curves.scores(matches, rows=listed, threads=threads))
+
+    cells = open_cells(matches, tables, threads)
+    value, low, high = map(metrics, (scores, *extremes(matches, scores, cells, threads)))
+    drawn: list[list[float]] = []
+    if cells is None:
+        groups = _Groups(matches)
+        several = [row for row in rows if row.kind == "AP" and row.iou is None]
+        drawn = [ordered(groups.at_random(seed, b)) for b in range(orders)]
+        found = [value, *drawn]
+        found += [
+            ordered(groups.by_verdict(protocol.subset(row.subset), worst))
+            for row in several
             for worst in (True, False)
         ]
-        wanted = (low[q], high[q])
-        attained[q] = np.allclose(results, wanted, rtol=0, atol=SAME, equal_nan=True)
+    elif cells.orders is None:
+        found = [value]
+    else:
+        drawn, directed = searched(cells.orders, rows, metrics, orders, seed, threads)
+        found = [value, *drawn, *directed]
+    ends = np.array([low, high])
+    near = np.isclose(np.array(found)[:, None], ends, rtol=0, atol=SAME, equal_nan=True)
+    attained = near.any(axis=0).all(axis=0).tolist()
+    if (
+        cells is None
+    ):  # the bounds of a single curve are those of an order, and recall does not move
+        attained = [one or row.iou is not None for one, row in zip(attained, rows, strict=True)]
     expected = [math.nan] * len(rows)
-    if protocol.ap.integrator == "step":
+    if protocol.ap.integrator == "step" and cells is None:
         by_step = metrics(_expected(matches, scores, threads))
         expected = [by_step[q] if row.kind == "AP" else value[q] for q, row in enumerate(rows)]
-    drawn = np.array(
-        [
-            metrics(curves.scores(matches, rows=groups.at_random(seed, b), threads=threads))
-            for b in range(orders)
-        ]
-    ).reshape(orders, len(rows))
+    table = np.array(drawn).reshape(len(drawn), len(rows))
     nothing = np.full(len(rows), math.nan)
-    mean = drawn.mean(axis=0) if orders else nothing
-    sd = drawn.std(axis=0, ddof=1) if orders > 1 else nothing
+    mean = table.mean(axis=0) if len(table) else nothing
+    sd = table.std(axis=0, ddof=1) if len(table) > 1 else nothing
     return {
         row.name: Tied(
             value[q], low[q], high[q], attained[q], expected[q], float(mean[q]), float(sd[q])
@@ -158,8 +171,8 @@ class _Groups:
         """
         own, rows = self.matches, self.tied
         n_thresholds = len(own.protocol.thresholds())
-        true = _n_bits(own.tp[rows, a])
-        false = n_thresholds - true - _n_bits(own.ignored[rows, a])
+        true = n_bits(own.tp[rows, a])
+        false = n_thresholds - true - n_bits(own.ignored[rows, a])
         better = true * (n_thresholds + 1) - false
         return self._in_order(better if worst else -better)
 
@@ -178,10 +191,3 @@ class _Groups:
             np.ascontiguousarray(own.ignored[order]),
             np.ascontiguousarray(own.rank[order]),
         )
-
-
-def _n_bits(words: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
-    """(n,) how many bits are set."""
-    octets = np.ascontiguousarray(words).view(np.uint8).reshape(len(words), words.itemsize)
-    counts: NDArray[np.int64] = np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64)
-    return counts

@@ -10,11 +10,14 @@ import pytest
 import detmap
 from detmap.curves import scores as curves
 from detmap.curves import tie_bounds as tied_bounds
+from detmap.extremes import extremes_of
 from detmap.kernels.curves import Ranked
 from detmap.statistics import ties
 from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
+from tests.support.tier import drawn
+from tools.fuzzing.ties import case
 
 needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
@@ -26,7 +29,7 @@ def test_bounds_are_the_goldens(number: int, short: str) -> None:
     case, expected = load(DATA, number)
     matches = as_matches(case["case"], 0, INTEGRATORS[short])
     scores = curves.scores(matches)
-    low, high = ties.extremes(matches, scores)
+    low, high = extremes_of(matches, scores)
     cells = [(k, t) for k in range(3) for t in range(3)]
     for (k, t), golden in zip(cells, expected["ties_k_t"], strict=True):
         j = scores.judged.tolist().index(k)
@@ -60,29 +63,78 @@ def test_all_orders_of_a_small_set(integrator: str) -> None:
         every = orders(matches) if len(ties._Groups(matches).tied) < 9 else []
         if not 2 <= len(every) <= 500:
             continue
-        result = detmap.summarize(matches)
-        found = result.ties(orders=3)
-        names = list(result.metrics)
+        scores = curves.scores(matches)
+        found = [detmap.Result(matches, each).metrics for each in extremes_of(matches, scores)]
         values = np.array(
             [
                 list(detmap.Result(matches, curves.scores(matches, rows=rows)).metrics.values())
                 for rows in every
             ]
         )
-        for q, name in enumerate(names):
-            one = found[name]
-            low, high = values[:, q].min(), values[:, q].max()
-            assert one.low <= low + 1e-12
-            assert high <= one.high + 1e-12
-            if one.attained:
-                assert (one.low, one.high) == pytest.approx((low, high), abs=1e-12)
+        for q, row in enumerate(matches.protocol.rows()[0]):
+            low, high = (each[row.name] for each in found)
+            assert low <= values[:, q].min() + 1e-12
+            assert values[:, q].max() <= high + 1e-12
+            if row.iou is not None:
+                assert (low, high) == pytest.approx((values[:, q].min(), values[:, q].max()))
                 compared += 1
-            if integrator == "step":
-                assert one.expected == pytest.approx(values[:, q].mean(), abs=1e-12)
-            else:
-                assert np.isnan(one.expected)
-            assert one.low - 1e-12 <= one.mean <= one.high + 1e-12
+            if integrator == "step" and row.kind == "AP":
+                mean = detmap.Result(matches, ties._expected(matches, scores, 1)).metrics[row.name]
+                assert mean == pytest.approx(values[:, q].mean(), abs=1e-12)
     assert compared > 5
+
+
+@pytest.mark.parametrize("seed", range(drawn(24)))
+def test_bounds_hold_for_every_order_of_drawn_sets(seed: int) -> None:
+    """Also inside an image: all rules of matching, limits, areas, neutral objects."""
+    assert case(seed) is None
+
+
+@pytest.mark.parametrize(
+    ("objects", "found", "metric"),
+    [
+        ([[0, 0, 10, 10]], [[0, 0, 10, 10], [50, 50, 10, 10]], "AR1"),
+        ([[0, 0, 10, 10], [4, 0, 10, 10]], [[0, 0, 10, 10], [1.8, 0, 10, 10]], "AP50"),
+    ],
+    ids=["within the limit", "who takes what"],
+)
+def test_the_order_inside_an_image_decides(
+    objects: list[list[float]], found: list[list[float]], metric: str
+) -> None:
+    seen = []
+    for boxes in (found, found[::-1]):
+        truth = detmap.truth_from_arrays([1] * len(objects), [1] * len(objects), objects)
+        table = detmap.detections_from_arrays(truth, [1, 1], [1, 1], boxes, [0.5, 0.5])
+        result = detmap.evaluate(truth, table, "coco-bbox")
+        one = result.ties()[metric]
+        seen.append(result.metrics[metric])
+        assert "ties-show" in [note.code for note in result.notes]
+        wide = detmap.summarize(result.matches).ties()[metric]  # without the boxes
+        assert wide.low <= one.low
+        assert one.high <= wide.high
+        assert not wide.attained
+        assert np.isnan(wide.mean)
+    assert one.low <= min(seen) + 1e-12
+    assert one.high == pytest.approx(max(seen), abs=1e-12)
+    assert one.attained == (metric == "AR1")
+
+
+def test_a_duplicate_is_false_in_every_order_and_no_order_puts_it_first() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], [[0, 0, 9, 9]] * 2, [0.5, 0.5])
+    one = detmap.evaluate(truth, found, "voc2012").ties()["mAP"]
+    assert one.low <= one.value == one.high == 1
+    assert one.attained == (one.low == 1)
+
+
+def test_what_a_limit_over_the_image_keeps_is_not_in_the_matches() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], [[0, 0, 9, 9]] * 2, [0.5, 0.5])
+    settings = {"limits.scope": "image", "limits.max_dets": [1], "metrics": ["AP"]}
+    result = detmap.evaluate(truth, found, "coco-bbox", settings=settings)
+    assert result.ties()["AP"].high == pytest.approx(1)
+    with pytest.raises(detmap.DetmapError, match="limits"):
+        detmap.summarize(result.matches).ties()
 
 
 def test_the_note_comes_where_a_digit_changes() -> None:

@@ -1,0 +1,388 @@
+"""Orders of equal scores inside an image: what each detection may take, and who is within a limit.
+
+`Orders` matches the tables again without a limit. A component is a set of detections of one image
+and class that reach the same objects; only a component with equal scores depends on their order.
+`OpenCells` (`detmap.open_cells`) turns that into bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from itertools import permutations, product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.immutable import vouched
+from detmap.kernels import match as rules
+from detmap.kernels.cells import Cells, Verdicts
+from detmap.kernels.curves import Ranked
+from detmap.kernels.pairs import Pairs
+from detmap.matching.engine import judge, kernel_columns
+from detmap.matching.matches import Matches
+from detmap.matching.matches_checks import effective_thresholds, least_overlap
+from detmap.matching.roles import read_roles
+from detmap.matching.scope import clipped
+from detmap.overlaps import producer
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import NO_LIMIT
+from detmap.tables import Detections, Truth
+from detmap.tables.grouping import labels, runs
+
+Rows = NDArray[np.int64]
+Tables = tuple[Truth, Detections]
+MOST_ORDERS = 720
+"""Orders of a component that are tried."""
+ALL_ROWS = 20_000_000
+"""Rows of all orders of all components; beyond that the largest components get wider bounds."""
+AT_ONCE = 1 << 16
+
+
+def cells_of(matches: Matches) -> Rows:
+    """(D,) the number of each row's image and class."""
+    return labels(matches.off).astype(np.int64) * matches.n_images + matches.image
+
+
+def object_cells(matches: Matches) -> Rows:
+    """(G,) the number of each object's image and class, ascending."""
+    return labels(matches.obj_off).astype(np.int64) * matches.n_images + matches.obj_image
+
+
+def bits(words: NDArray[np.unsignedinteger[Any]], n_thresholds: int) -> NDArray[np.int32]:
+    """(n, A, T) from (n, A) words."""
+    places = np.arange(n_thresholds, dtype=words.dtype)
+    return ((words[..., None] >> places) & words.dtype.type(1)).astype(np.int32)
+
+
+def may_matter(matches: Matches) -> bool:
+    """Whether equal scores of an image may decide more than the order among images: they meet
+    objects, or lie on both sides of a limit.
+    """
+    if matches.beyond.any() and matches.protocol.limits.order == "score":
+        return True
+    cell = cells_of(matches)
+    order = np.argsort(cell, kind="stable")
+    cell, score, rank = cell[order], matches.score[order], matches.rank[order]
+    same = (cell[1:] == cell[:-1]) & (score[1:] == score[:-1])
+    if not same.any() and matches.protocol.limits.scope == "class":
+        return False
+    if matches.protocol.limits.scope == "image":
+        top = int(rank.max(initial=-1)) + 1
+        return bool(same.any()) or any(m < top for m in matches.protocol.max_dets())
+    return bool(np.isin(cell[1:][same], object_cells(matches)).any())
+
+
+def counts_stay(protocol: Protocol) -> bool:
+    """Whether the verdicts of equal scores only change places: under ``best_any`` each detection
+    has its object, the first of an object's takes it, and all others are false.
+    """
+    whole = not any(subset.ranges for subset in protocol.subsets)
+    judged = protocol.scope.not_exhaustive == "judge"
+    return protocol.matching.rule == "best_any" and whole and judged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Equal scores of what a limit counts, for each detection of the table.
+
+    Parameters
+    ----------
+    number : (D,) of the group
+    before, size : (N,) detections of the same image (and class) with higher scores; of the group
+    """
+
+    number: Rows
+    before: Rows
+    size: Rows
+
+    def crossing(self, limits: tuple[int, ...]) -> NDArray[np.bool_]:
+        """(N,) whether a limit ends within the group."""
+        ends = np.zeros(len(self.size), dtype=bool)
+        for m in limits:
+            ends |= (self.before < m) & (m < self.before + self.size)
+        return ends
+
+
+def limit_groups(detections: Detections, n_images: int, protocol: Protocol) -> Groups:
+    """The groups of equal scores in each image, or image and class."""
+    unit = detections.image.astype(np.int64)
+    if protocol.limits.scope == "class":
+        unit = unit + detections.label.astype(np.int64) * n_images
+    order = np.lexsort((-detections.score, unit))
+    off = runs(unit[order], detections.score[order])
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.repeat(np.arange(len(off) - 1), np.diff(off))
+    begins = runs(unit[order])
+    first = np.repeat(begins[:-1], np.diff(begins))
+    return Groups(number, off[:-1] - first[off[:-1]], np.diff(off))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """Detections with equal scores that reach the same objects, as rows of the whole.
+
+    Parameters
+    ----------
+    row : (n,) by component, best score first
+    off : (C + 1,) where each component begins
+    level : (L + 1,) where runs of equal scores of a component begin
+    """
+
+    row: Rows
+    off: Rows
+    level: Rows
+
+
+class Orders:
+    """The matches without a limit, and what other orders of equal scores make of them.
+
+    Parameters
+    ----------
+    matches : as evaluated
+    tables : what was matched
+    threads : how many to use
+    """
+
+    def __init__(self, matches: Matches, tables: Tables, threads: int | None = None) -> None:
+        self.protocol = protocol = matches.protocol
+        truth, detections = clipped(*tables, protocol)
+        free = protocol
+        if protocol.limits.order == "score":
+            free = replace(protocol, limits=replace(protocol.limits, max_dets=(NO_LIMIT,)))
+        roles = read_roles(truth, detections, free, threads)
+        whole = judge(truth, detections, free, roles, threads=threads)
+        columns = {each.name: getattr(whole, each.name) for each in fields(Matches)}
+        self.whole = vouched(Matches, **{**columns, "protocol": protocol})
+        self.cell = cells_of(self.whole)
+        self.by_cell = np.argsort(self.cell, kind="stable")
+        self.groups = limit_groups(detections, len(truth.images), protocol)
+        self.crossing = np.zeros(len(self.groups.size), dtype=bool)
+        if protocol.limits.order == "score":
+            self.crossing = self.groups.crossing(protocol.max_dets())
+        self.rule = rules.best_free if protocol.matching.rule == "best_free" else rules.best_any
+        _, objects = kernel_columns(truth, detections, free, roles)
+        n_subsets, word = roles.n_subsets, self.whole.tp.dtype
+        self.judging = rules.Judging(
+            effective_thresholds(protocol),
+            int(protocol.matching.equal == "first"),
+            objects.find,
+            objects.absorb,
+            objects.enough,
+            roles.dropped,
+            np.zeros((len(objects.find), n_subsets), dtype=word),
+            np.zeros((0, 2), dtype=np.int64),
+        )
+        n_thresholds = len(protocol.thresholds())
+        full = word.type((1 << n_thresholds) - 1)
+        of_subset = np.arange(n_subsets).astype(roles.outside.dtype)
+        outside = (roles.outside[:, None] >> of_subset) & roles.outside.dtype.type(1)
+        self.outside = outside.astype(word) * full
+        produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
+        self._pairs(produce)
+        self.components = self._components()
+
+    def _pairs(self, produce: Any) -> None:
+        """The pairs of the images and classes with equal scores and objects."""
+        whole, cell = self.whole, self.cell[self.by_cell]
+        off = runs(cell)
+        same = (cell[1:] == cell[:-1]) & (
+            whole.score[self.by_cell][1:] == whole.score[self.by_cell][:-1]
+        )
+        tied = np.add.reduceat(np.append(same, False), off[:-1]) > 0 if len(cell) else off[:-1] > 0
+        own = cell[off[:-1]]
+        objects = object_cells(whole)
+        first, last = (np.searchsorted(objects, own, side) for side in ("left", "right"))
+        some = np.flatnonzero(tied & (last > first))
+        bounds = np.stack([off[:-1][some], off[1:][some], first[some], last[some]], axis=1)
+        cells = Cells(self.by_cell.astype(np.int32), np.ascontiguousarray(bounds, dtype=np.int64))
+        parts = []
+        for n, pairs in produce(cells, len(some), whole.position):
+            size = int(pairs.off[n])
+            row = np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))
+            columns = (pairs.object, pairs.overlap, pairs.absorbing)
+            parts.append((row.astype(np.int64), *(each[:size].copy() for each in columns)))
+        empty = (np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, bool))
+        found = [np.concatenate(each) for each in zip(empty, *parts, strict=True)]
+        order = np.argsort(found[0], kind="stable")
+        self.row, self.object, self.overlap, self.absorbing = (each[order] for each in found)
+        self.off = np.searchsorted(self.row, np.arange(len(whole) + 1))
+
+    def _components(self) -> Components:
+        """Those with equal scores. An absorbing object joins nothing: it is never used up."""
+        row, g = self.row[~self.absorbing], self.object[~self.absorbing]
+        of_object = np.arange(len(self.judging.find))
+        of_row = np.full(len(self.whole), len(of_object))
+        while True:
+            np.minimum.at(of_row, row, of_object[g])
+            before = of_object.copy()
+            np.minimum.at(of_object, g, of_row[row])
+            if (before == of_object).all():
+                break
+        members = np.unique(row)
+        members = members[np.argsort(of_row[members], kind="stable")]
+        number, score = of_row[members], self.whole.score[members]
+        same = (number[1:] == number[:-1]) & (score[1:] == score[:-1])
+        members = members[np.isin(number, number[1:][same])]
+        number, score = of_row[members], self.whole.score[members]
+        return Components(members, runs(number), runs(number, score))
+
+    def judged(self, key: NDArray[Any]) -> tuple[Ranked, Ranked]:
+        """The verdicts where equal scores are in the order of the (D,) keys of the table: ranked
+        by score and key, and in the order of the rows of the whole.
+        """
+        whole = self.whole
+        own = key[whole.position]
+        off = runs(labels(whole.off), whole.score)
+        number = np.repeat(np.arange(len(off) - 1), np.diff(off))
+        order = np.arange(len(whole))
+        tied = np.flatnonzero(np.diff(off)[number] > 1)
+        order[tied] = tied[np.lexsort((own[tied], number[tied]))]
+        place = np.empty(len(whole), dtype=np.int64)
+        place[order] = np.arange(len(whole))
+        tp, ignored = whole.tp.copy(), whole.ignored.copy()
+        mine = self.components.row
+        mine = mine[np.argsort(place[mine], kind="stable")]
+        if len(mine):
+            tp[mine], ignored[mine] = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
+        columns = (tp, ignored, self._ranks(key))
+        ranked = Ranked(whole.off, *(np.ascontiguousarray(column[order]) for column in columns))
+        return ranked, Ranked(whole.off, *columns)
+
+    def _ranks(self, key: NDArray[Any]) -> NDArray[np.int32]:
+        """(D',) what the limit counts."""
+        groups, rank = self.groups, self.whole.rank.copy()
+        some = np.flatnonzero(self.crossing[groups.number])
+        some = some[np.lexsort((key[some], groups.number[some]))]
+        off = runs(groups.number[some])
+        place = np.full(len(groups.number), -1)
+        place[some] = np.arange(len(some)) - np.repeat(off[:-1], np.diff(off))
+        place[some] += groups.before[groups.number[some]]
+        moved = place[self.whole.position]
+        rank[moved >= 0] = moved[moved >= 0]
+        return rank
+
+    def _judge(
+        self, mine: Rows, judging: rules.Judging, shift: Rows
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """(n, A) words of rows that take in this order; `shift` moves the objects of each."""
+        n, word = len(mine), self.whole.tp.dtype
+        sizes = self.off[mine + 1] - self.off[mine]
+        off = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.arange(off[-1]) + np.repeat(self.off[mine] - off[:-1], sizes)
+        pairs = Pairs(
+            np.arange(n, dtype=np.int32),
+            off,
+            (self.object[at] + np.repeat(shift, sizes)).astype(np.int32),
+            self.overlap[at].copy(),
+            self.absorbing[at].copy(),
+        )
+        position = np.ascontiguousarray(self.whole.position[mine])
+        n_subsets = self.whole.tp.shape[1]
+        tp, ignored = np.zeros((n, n_subsets), word), self.outside[position]
+        none = np.zeros(n, np.int32)
+        verdicts = Verdicts(
+            np.array([0, n], np.int64), none, none, position, np.zeros(n, np.uint64), tp, ignored
+        )
+        judging = judging._replace(taken=np.zeros_like(judging.taken))
+        walk = rules.walk(n_subsets, int(sizes.max(initial=0)))
+        self.rule(n, pairs, judging, verdicts, rules.empty_takings(0, n_subsets, word), walk)
+        return tp, ignored
+
+    def counted(self) -> NDArray[np.int32]:
+        """(4, L, A, T) most and fewest true, most and fewest false detections of each component up
+        to each of its levels, over all orders; see `_widened` for those with too many.
+        """
+        found, n_thresholds = self.components, len(self.judging.thresholds)
+        n_levels = len(found.level) - 1
+        shape = (4, n_levels, self.whole.tp.shape[1], n_thresholds)
+        counts = np.empty(shape, dtype=np.int32)
+        first_level = np.searchsorted(found.level, found.off)
+        patterns: dict[tuple[int, ...], list[int]] = {}
+        sizes = np.diff(found.level)
+        for c in range(len(found.off) - 1):
+            pattern = tuple(sizes[first_level[c] : first_level[c + 1]].tolist())
+            patterns.setdefault(pattern, []).append(c)
+        left = ALL_ROWS
+        for pattern, numbers in sorted(patterns.items(), key=lambda each: (sum(each[0]), each[0])):
+            n_orders, size = prod(map(factorial, pattern)), sum(pattern)
+            tried = n_orders <= MOST_ORDERS and n_orders * size * len(numbers) <= left
+            orders = _orders(pattern) if tried else np.arange(size)[None]
+            left -= n_orders * size * len(numbers) if tried else 0
+            step = max(1, AT_ONCE // orders.size)
+            for begin in range(0, len(numbers), step):
+                some = np.array(numbers[begin : begin + step])
+                totals = self._totals(some, orders, pattern)
+                at = first_level[some][:, None] + np.arange(len(pattern))
+                sizes_so_far = np.cumsum(pattern)[:, None, None]
+                counts[:, at] = (
+                    _extremes(*totals)
+                    if tried
+                    else widened(totals[0][:, 0], totals[1][:, 0], sizes_so_far, self.protocol)
+                )
+        return counts
+
+    def _totals(
+        self, some: Rows, orders: Rows, pattern: tuple[int, ...]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(C, O, L, A, T) true and false detections of some components up to each level, in each
+        order. Each order has its own copies of the objects.
+        """
+        rows = self.components.row[self.components.off[some][:, None] + np.arange(orders.shape[1])]
+        mine = rows[:, orders]  # (C, O, n)
+        first = self.object_range(rows)
+        n_objects = first[1] - first[0]
+        copies = np.repeat(n_objects, len(orders))
+        begin = np.cumsum(copies) - copies
+        shift = begin - np.repeat(first[0], len(orders))
+        old = np.arange(int(copies.sum())) - np.repeat(shift, copies)
+        judging = self.judging._replace(
+            find=self.judging.find[old],
+            absorb=self.judging.absorb[old],
+            enough=self.judging.enough[old],
+            taken=np.empty((len(old), self.whole.tp.shape[1]), self.whole.tp.dtype),
+        )
+        words = self._judge(mine.reshape(-1), judging, np.repeat(shift, orders.shape[1]))
+        tp, ignored = (bits(each, len(self.judging.thresholds)) for each in words)
+        starts = np.cumsum([0, *pattern[:-1]])
+        shape = (*mine.shape, *tp.shape[1:])
+        return tuple(  # type: ignore[return-value]
+            np.add.reduceat(each.reshape(shape), starts, axis=2).cumsum(axis=2, dtype=np.int32)
+            for each in (tp, 1 - tp - ignored)
+        )
+
+    def object_range(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Where the objects of the image and class of (C, n) rows begin and end."""
+        objects = object_cells(self.whole)
+        own = self.cell[rows[:, 0]]
+        return np.searchsorted(objects, own, "left"), np.searchsorted(objects, own, "right")
+
+
+def _orders(pattern: tuple[int, ...]) -> Rows:
+    """(O, n) all orders of rows in levels of these sizes."""
+    starts = np.cumsum([0, *pattern[:-1]]).tolist()
+    levels = [list(permutations(range(s, s + n))) for s, n in zip(starts, pattern, strict=True)]
+    return np.array([sum(each, ()) for each in product(*levels)], dtype=np.int64)
+
+
+def _extremes(true: NDArray[np.int32], false: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(4, C, L, A, T) over orders."""
+    return np.stack([true.max(1), true.min(1), false.max(1), false.min(1)])
+
+
+def widened(
+    true: NDArray[Any], false: NDArray[Any], n: NDArray[Any], protocol: Protocol
+) -> NDArray[Any]:
+    """(4, ..., L, A, T) bounds over all orders from the counts of one, up to each level.
+
+    Where each detection takes a free object if there is one, what is taken is a maximal matching,
+    and one has at most twice the size of another; under ``best_any`` each object of the first
+    choice of any is taken. What is true or ignored here may be false in another order, and of the
+    false ones here at most two for each that took something are not.
+    """
+    most, fewest = np.minimum(2 * true, n), (true + 1) // 2
+    if protocol.matching.rule == "best_any":
+        most = fewest = true
+    least = np.maximum(false - 2 * (n - false), 0)
+    return np.stack([most, fewest, n - fewest, np.maximum.accumulate(least, axis=-3)])

@@ -1,0 +1,126 @@
+"""Orders of equal scores that are looked for, where their order inside an image decides too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.curves import scores as curves
+from detmap.curves.scores import Scores
+from detmap.equal_scores import Orders
+from detmap.kernels.curves import Ranked
+from detmap.protocol.metric_rows import MetricRow
+from detmap.statistics.replicates import TIES, random_words
+
+TRIED = 16  # random orders of which each component's best and worst are put together
+Metrics = Callable[[Scores], list[float]]
+
+
+def searched(
+    orders: Orders,
+    rows: Sequence[MetricRow],
+    metrics: Metrics,
+    n_random: int,
+    seed: int,
+    threads: int | None,
+) -> tuple[list[list[float]], list[list[float]]]:
+    """The metrics of random orders, and of two that are made for each row: the best and the worst
+    of some orders in each component, then the images' true positives first, or last.
+    """
+
+    def ordered(listed: Ranked) -> list[float]:
+        return metrics(curves.scores(orders.whole, rows=listed, threads=threads))
+
+    drawn, kept = [], []
+    for b in range(max(n_random, TRIED)):
+        key = random_words(seed, TIES, b, (1, len(orders.groups.number)))[0]
+        ranked, verdicts = orders.judged(key)
+        if b < n_random:
+            drawn.append(ordered(ranked))
+        if b < TRIED:
+            kept.append((key, verdicts))
+    directed, seen = [], set()
+    for row in rows:
+        if (row.subset, row.iou) in seen:
+            continue
+        seen.add((row.subset, row.iou))
+        for best in (True, False):
+            key = _combined(orders, row, kept, best)
+            for _ in range(2):
+                ranked, verdicts = orders.judged(key)
+                directed.append(ordered(ranked))
+                key = _by_verdict(orders, row, key, verdicts, best)
+            ranked, verdicts = orders.judged(key)
+            directed.append(ordered(ranked))
+    return drawn, directed
+
+
+def _combined(
+    orders: Orders, row: MetricRow, kept: list[tuple[NDArray[Any], Ranked]], best: bool
+) -> NDArray[Any]:
+    """Keys of the table: of each component those of the order with most true positives, or fewest,
+    early ones first.
+    """
+    parts, key = orders.components, kept[0][0].astype(np.float64)
+    if not len(parts.row):
+        return key
+    sizes = np.diff(parts.off)
+    left = (
+        np.repeat(parts.off[1:], sizes)
+        - parts.level[np.searchsorted(parts.level, np.arange(len(parts.row)), "right") - 1]
+    )
+    values = []
+    for _, verdicts in kept:
+        better = _value(orders, row, verdicts, parts.row)
+        values.append(np.add.reduceat(better * left, parts.off[:-1]))
+    chosen = np.argmax(values, axis=0) if best else np.argmin(values, axis=0)
+    position = orders.whole.position[parts.row]
+    keys = np.stack([each[position].astype(np.float64) for each, _ in kept])
+    key[position] = keys[np.repeat(chosen, sizes), np.arange(len(position))]
+    return key
+
+
+def _by_verdict(
+    orders: Orders, row: MetricRow, key: NDArray[Any], verdicts: Ranked, best: bool
+) -> NDArray[Any]:
+    """Keys of the table by verdict, then as before. For the worst, the rows of a component stay in
+    their order: a false one that came after a true one may take its object if it comes first.
+    """
+    whole = orders.whole
+    better = _value(orders, row, verdicts, np.arange(len(whole)))
+    turn = (-better if best else better).astype(np.float64)
+    if not best and len(orders.components.row):
+        mine, level = orders.components.row, orders.components.level
+        number = np.repeat(np.arange(len(level) - 1), np.diff(level))
+        listed = mine[np.lexsort((key[whole.position[mine]], number))]
+        span = turn.max() - turn.min() + 1  # so that a running highest begins anew at each level
+        turn[listed] = np.maximum.accumulate(turn[listed] + number * span) - number * span
+    new = np.zeros(len(key))
+    order = np.lexsort((key[whole.position], turn))
+    new[whole.position[order]] = np.arange(len(order))
+    return new
+
+
+def _value(
+    orders: Orders, row: MetricRow, verdicts: Ranked, rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """(n,) how good verdicts are for a row: how often true, then how seldom false."""
+    protocol = orders.protocol
+    a, n_thresholds = protocol.subset(row.subset), len(protocol.thresholds())
+    word = verdicts.tp.dtype.type((1 << n_thresholds) - 1)
+    if row.iou is not None:
+        word = verdicts.tp.dtype.type(1 << protocol.threshold(row.iou, where=row.name))
+    true, ignored = verdicts.tp[rows, a] & word, verdicts.ignored[rows, a] & word
+    n = n_bits(np.full(1, word))[0]
+    false = n - n_bits(true) - n_bits(ignored)
+    value: NDArray[np.int64] = n_bits(true) * (n + 1) - false
+    return value
+
+
+def n_bits(words: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
+    """(n,) how many bits are set."""
+    counts: NDArray[np.int64] = np.bitwise_count(words).astype(np.int64)
+    return counts

@@ -1,0 +1,135 @@
+"""Bounds over the orders of equal scores: every order of small drawn sets is evaluated, and none
+may give a number outside; what is called attained is the lowest and the highest of all.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+import detmap
+from detmap.curves.integrators import AT_TRUE_POSITIVES
+from detmap.errors import DetmapError
+from detmap.matching.engine import match
+from tests.support.drawing import pick
+from tests.support.drawing_rules import STOCK
+
+COUNTS = {"orders": 0, "bounds": 0, "wide": 0, "attained": 0, "refused": 0}
+MOST = 150  # orders of a set
+EPSILON = 1e-12
+CHOICES: dict[str, tuple[Any, ...]] = {
+    **{key: values for key, values in STOCK.items() if key != "limits.order"},
+    "ap.integrator": tuple(row.name for row in AT_TRUE_POSITIVES),
+    "ap.recall_over": ("counted", "all"),
+    "limits.max_dets": ([], [1], [2], [1, 2, 3], [2, 4], [100]),
+    "matching.neutral.crowd": ("count", "ignore", "absorb"),
+    "subsets": (
+        {"all": {}},
+        {"all": {}, "small": {"area": [0, 100]}, "wide": {"width": [10, 200]}},
+    ),
+}
+
+
+def draw(rng: np.random.Generator) -> tuple[detmap.Truth, detmap.Detections, detmap.Protocol]:
+    """Few boxes in heaps, few scores, and rules that benchmarks have."""
+    settings = {key: pick(rng, values) for key, values in CHOICES.items() if rng.random() < 0.5}
+    limits = settings.get("limits.max_dets", [100])
+    rows = ["AP", "AP@subset", "AR@max_dets", "AR@subset", "AP-group"]
+    first = settings.get("iou.thresholds", [0.5])[0]
+    rows.append(f"AP{100 * first:g}")
+    settings["metrics"] = rows if limits else [row for row in rows if "max" not in row]
+    settings["groups"] = {"group": ["a"]}
+    protocol = detmap.load_protocol("coco-bbox").override(settings)
+    n_images, n_classes = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    n_objects, n_found = int(rng.integers(1, 6)), int(rng.integers(2, 8))
+
+    def rows_of(n: int) -> tuple[Any, Any, Any]:
+        heap = rng.integers(0, 2, (n, 1)) * np.array([[60, 0]])
+        corner = heap + rng.integers(0, 4, (n, 2))
+        boxes = np.hstack([corner, rng.integers(8, 13, (n, 2))]).astype(float)
+        return rng.integers(0, n_images, n), rng.integers(0, n_classes, n), boxes
+
+    truth = detmap.truth_from_arrays(
+        *rows_of(n_objects),
+        crowd=rng.random(n_objects) < 0.25,
+        images=np.arange(n_images),
+        categories={k: "ab"[k] for k in range(2)},
+    )
+    score = pick(rng, ([0.5], [0.4, 0.8], [0.2, 0.4, 0.8]))
+    found = detmap.detections_from_arrays(truth, *rows_of(n_found), rng.choice(score, n_found))
+    return truth, found, protocol
+
+
+def orders(found: detmap.Detections, protocol: detmap.Protocol) -> list[np.ndarray[Any, Any]]:
+    """Every order of the rows that differs in that of equal scores; none where there are many."""
+    group = found.score if protocol.limits.scope == "image" else found.score + found.label
+    runs = [np.flatnonzero(group == each) for each in np.unique(group)]
+    if prod(factorial(len(run)) for run in runs) > MOST:
+        return []
+    every = []
+    for each in product(*(permutations(run.tolist()) for run in runs)):
+        order = np.arange(len(group))
+        for run, new in zip(runs, each, strict=True):
+            order[run] = new
+        every.append(order)
+    return every
+
+
+def reordered(found: detmap.Detections, truth: detmap.Truth, order: Any) -> detmap.Detections:
+    """The detections with their rows in another order."""
+    return detmap.detections_from_arrays(
+        truth, found.image[order], found.label[order], found.boxes[order], found.score[order]
+    )
+
+
+def case(seed: int) -> str | None:
+    """What is wrong with the bounds of one set."""
+    rng = np.random.default_rng(seed)
+    truth, found, protocol = draw(rng)
+    every = orders(found, protocol)
+    while not every:
+        truth, found, protocol = draw(rng)
+        every = orders(found, protocol)
+    by_input = protocol.override({"ranking.ties": "input"})
+    result = detmap.evaluate(truth, found, protocol, threads=1)
+    names = list(result.metrics)
+    parts = [
+        list(
+            detmap.summarize(match(truth, reordered(found, truth, each), by_input)).metrics.values()
+        )
+        for each in every
+    ]
+    values = np.array([list(result.metrics.values()), *parts])
+    COUNTS["orders"] += len(values)
+    bounds = result.ties(orders=5, threads=1)
+    wrong = fault(names, values, bounds, "")
+    try:
+        wide = detmap.summarize(result.matches).ties(orders=0)
+    except DetmapError:
+        COUNTS["refused"] += 1
+        return wrong
+    return wrong or fault(names, values, wide, "without tables: ")
+
+
+def fault(names: list[str], values: Any, bounds: Any, where: str) -> str | None:
+    """A metric whose values over all orders contradict what is said of it."""
+    for q, name in enumerate(names):
+        one, column = bounds[name], values[:, q]
+        if np.isnan(column).all() and np.isnan(one.low) and np.isnan(one.high):
+            continue
+        low, high = column.min(), column.max()
+        said = f"{where}{name}: {low} to {high}, said {one.low} to {one.high}"
+        if not (one.low - EPSILON <= low and high <= one.high + EPSILON):
+            return said
+        ends = max(abs(one.low - low), abs(one.high - high))
+        if one.attained and not ends <= EPSILON:
+            return f"{said}, attained"
+        if not np.isnan(one.mean) and not low - EPSILON <= one.mean <= high + EPSILON:
+            return f"{said}, mean {one.mean}"
+        COUNTS["bounds"] += 1
+        COUNTS["attained"] += bool(one.attained)
+        COUNTS["wide"] += ends > EPSILON
+    return None
