@@ -5,8 +5,8 @@ images is itself a sample of their source, so the mean over halves is what half 
 If n images are off by c n^-rate, twice as many are off by 2^-rate of it, and the step from n to n/2
 tells c. The rate of a recall, a ratio of sums, is 1. That of an AP lies between 1/2, where
 precision is level and the maximum over all that follows is one over noise alone, and 1, where it
-falls steeply and only neighbours can exceed it; 2/3, the rate of monotone estimates in between (cube-root
-asymptotics: Kim and Pollard 1990), was checked on the populations of docs/statistics.md.
+falls steeply and only neighbours can exceed it; 2/3, the rate of monotone estimates in between
+(cube-root asymptotics: Kim and Pollard 1990), was checked on the populations of docs/statistics.md.
 
 Each class is followed for itself, over the halves that have it: which classes a sample lacks is no
 bias of a class (`detmap.statistics.support`).
