@@ -16,7 +16,7 @@ from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import bias
 from detmap.statistics.interval_tables import of_comparison, of_intervals
 from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import differences, of_ap
+from detmap.statistics.resampled_numbers import Sampled, differences
 from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
@@ -99,10 +99,19 @@ def test_an_interval_without_zero_has_a_small_p(seed: int, integrator: str) -> N
     for table in of_comparison(found)[1:3]:
         assert "adjusted p" in table.header
         assert any("adjusted p: of all together" in line for line in table.lines)
-    each = units(first.image_ids)
-    for one in differences(*(of_ap(m, each, 16, 0) for m in (second, first))):
-        if not math.isnan(one.p):
-            assert (one.low > 0 or one.high < 0) == (one.p < 0.05)
+
+
+@pytest.mark.parametrize("apart", [0.01, 0.02, 0.03, 0.04])
+def test_a_difference_of_fractions_keeps_to_the_same_rule(apart: float) -> None:
+    rng = np.random.default_rng(1)
+    each = units(np.arange(120))
+    sides = []
+    for value, off in ((0.5, 0.01), (0.5 + apart, 0.0)):
+        draws = rng.normal(value, 0.01, (300, 1))
+        interval = Interval(value, 0.01, value - 0.02, value + 0.02, off, 0.95)
+        sides.append(Sampled(np.array([value]), draws, each, (interval,)))
+    one = differences(sides[1], sides[0])[0]
+    assert (one.low > 0 or one.high < 0) == (one.p < 0.05)
 
 
 def test_a_value_outside_of_its_interval_is_noted() -> None:
