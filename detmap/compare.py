@@ -18,7 +18,7 @@ from detmap.results.signature import signature
 from detmap.statistics import comparison as statistics
 from detmap.statistics import replicates as drawing
 from detmap.statistics.comparison import Comparison, Maker
-from detmap.statistics.paired_differences import pair_up
+from detmap.statistics.paired_differences import pair_up, require_comparable
 from detmap.statistics.sampling_units import units
 from detmap.tables import Detections, Truth
 
@@ -70,7 +70,7 @@ def compare(
         raise DataError("compare", f"{len(given)} detectors", "give two or more")
     matches = _judged(truth, given, protocol, settings, threads)
     called = _names(given, names)
-    statistics.require_comparable(called, matches)
+    require_comparable(called, matches)
     return compare_matches(
         called,
         matches,

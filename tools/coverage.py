@@ -1,15 +1,19 @@
-"""How often the intervals and tests of detmap hold what they promise, by simulation on real data.
+"""How often the intervals and tests of detmap hold what they promise, by simulation.
 
-    python tools/coverage.py run --data ../shared/data/voc2007-test --state coverage/
-    python tools/coverage.py null --data ../shared/data/voc2007-test --state coverage/
-    python tools/coverage.py table --state coverage/
+    python tools/coverage.py run --state coverage/
+    python tools/coverage.py null --state coverage/
+    python tools/coverage.py table --state coverage/ --docs docs/statistics.md
 
-VOC 2007 test is taken as the whole population. Samples of n images are drawn from it, each drawn
-copy an image of its own; every interval of every sample is held against the population's value,
-and every pair of detectors against the population's difference; `null` makes pairs of equal
-detectors: each image's detections by the one or the other, as a coin falls. Samples are numbered,
-each depends on the seed and its number alone, and what is done is kept in the state folder, a line
-of JSON a sample: a run that was stopped goes on where it was.
+A split is taken as the whole population: VOC 2007 test with three real detectors, and 80 classes
+of which most are rare (W1 and W3 of tools/workloads.py, which have to be made before; W3 has the
+real boxes of COCO val2017). Samples of n images are drawn from it, each drawn copy an image of its
+own; every interval of every sample is held against the population's value, and every pair of
+detectors against the population's difference; `null` makes pairs of equal detectors: each image's
+detections by the one or the other, as a coin falls. Samples are numbered, each depends on the seed
+and its number alone, and what is done is kept in the state folder, a line of JSON a sample: a run
+that was stopped goes on where it was. `table` writes what is known so far between two marks of the
+page of documentation. Worlds, samples and tables are one simulation, so one file of a little over
+400 lines.
 """
 
 from __future__ import annotations
@@ -38,40 +42,79 @@ from detmap.matching.matches import Matches
 from detmap.statistics import intervals as made
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
+from detmap.statistics.bias import MOST_HALVES, Bias, bias
 from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.influence import Influence, influence, variance
-from detmap.statistics.quantiles import normal, student
+from detmap.statistics.quantiles import NORMAL, normal, student
 from detmap.statistics.sampling_units import Units, units
 from detmap.tables.grouping import labels, offsets
 
-DETECTORS = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
+VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
 RULES = {"all-point": "voc2012", "11-point": "voc2007", "COCO": "coco-bbox"}
-SIZES = (100, 250, 1000)
 LEVEL = 0.95
 STRATA = ((3, 7), (8, 20), (21, 80), (81, 10**9))
+SHOWN = ("mAP", "AP", "AP50", "APs", "APm", "APl", "AR100", "ARs")
+FEWEST = 20  # intervals that a share is taken of
+WEAK = 0.45  # of the true positives, which a weak detector misses
+BEGIN, END = "<!-- tools/coverage.py table: begin -->", "<!-- tools/coverage.py table: end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Detectors on one split under one rule, and the sizes of the samples."""
+
+    rule: str
+    detectors: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+WORLDS = {
+    "VOC all-point": World("all-point", VOC, (50, 200, 1000)),
+    "VOC 11-point": World("11-point", VOC, (200, 1000)),
+    "VOC as COCO": World("COCO", VOC, (50, 200, 1000)),
+    "W1": World("COCO", ("W1",), (200, 500, 1000)),
+    "W3": World("COCO", ("W3",), (200, 500, 1000)),
+    "W1 weak": World("COCO", ("W1-weak",), (200, 500, 1000)),
+}
 
 
 # --- samples --------------------------------------------------------------------------------------
 
 
-def populations(data: Path, place: Path) -> dict[str, list[Matches]]:
-    """The detectors matched on the whole split, by rule; kept in the state folder."""
-    found = {
-        rule: [place / f"population-{rule}-{detector}.npz" for detector in DETECTORS]
-        for rule in RULES
-    }
-    if not all(path.exists() for paths in found.values() for path in paths):
-        with tempfile.TemporaryDirectory() as folder:
-            for archive in sorted(data.glob("*.tar.xz")):
-                with tarfile.open(archive) as file:
-                    file.extractall(folder, filter="data")
-            truth = detmap.read_truth(Path(folder, "VOCdevkit"))
-            for d, detector in enumerate(DETECTORS):
-                detections = detmap.read_detections(Path(folder, detector), truth)
-                for rule, protocol in RULES.items():
-                    rules = detmap.load_protocol(protocol)
-                    detmap.match(truth, detections, rules).save(found[rule][d])
-    return {rule: [Matches.load(path) for path in paths] for rule, paths in found.items()}
+def population(name: str, arguments: argparse.Namespace) -> list[Matches]:
+    """The detectors of a world matched on the whole split; kept in the state folder."""
+    rule, detectors = WORLDS[name].rule, WORLDS[name].detectors
+    paths = [arguments.state / f"population-{rule}-{each}.npz" for each in detectors]
+    if not all(path.exists() for path in paths):
+        if rule == "COCO" and detectors != VOC:
+            of_workload(detectors[0], arguments, paths[0])
+        else:
+            of_voc(arguments.data, rule, paths)
+    return [Matches.load(path) for path in paths]
+
+
+def of_voc(data: Path, rule: str, paths: list[Path]) -> None:
+    """Match the three detectors on VOC 2007 test."""
+    with tempfile.TemporaryDirectory() as folder:
+        for archive in sorted(data.glob("*.tar.xz")):
+            with tarfile.open(archive) as file:
+                file.extractall(folder, filter="data")
+        truth = detmap.read_truth(Path(folder, "VOCdevkit"))
+        for detector, path in zip(VOC, paths, strict=True):
+            detections = detmap.read_detections(Path(folder, detector), truth)
+            detmap.match(truth, detections, detmap.load_protocol(RULES[rule])).save(path)
+
+
+def of_workload(name: str, arguments: argparse.Namespace, path: Path) -> None:
+    """Match a made-up workload; a weak one loses some of what it found."""
+    folder = arguments.workloads / name.removesuffix("-weak")
+    truth = detmap.read_truth(folder / "instances.json")
+    detections = detmap.read_detections(folder / "results.json", truth)
+    matches = detmap.match(truth, detections, "coco-bbox")
+    if name.endswith("-weak"):
+        lost = drawing.random_words(0, 1, 0, (1, len(matches)))[0] < int(WEAK * 2**64)
+        matches = replace(matches, tp=np.where(lost[:, None], 0, matches.tp).astype(np.uint16))
+    matches.save(path)
 
 
 def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
@@ -112,13 +155,14 @@ def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One detector on one sample: its numbers, their influence and replicates."""
+    """One detector on one sample: its numbers, their influence, replicates and bias."""
 
     planned: Plan
     values: list[float]
     per_class: NDArray[np.float64]
     moved: Influence
     sample: drawing.Replicates
+    off: Bias
     drawn: Units
 
 
@@ -134,55 +178,48 @@ def measure(matches: Matches, n_replicates: int, seed: int) -> Made:
         aggregation.per_class(scores, of_class[0], protocol),
         influence(planned, drawn, 1),
         drawing.replicates(planned, drawn, n_replicates, seed, threads=1),
+        bias(planned, drawn, MOST_HALVES, seed, 1),
         drawn,
     )
 
 
 def outcome(detectors: list[Made]) -> dict[str, Any]:
-    """What is kept of a sample: intervals of metrics, what those of classes are made of, and the
-    paired differences of metrics: value, standard error, bias.
+    """What is kept of a sample: intervals of metrics as they are printed, what those of classes are
+    made of, and the paired differences: value, standard error, bias.
     """
-    kept: dict[str, Any] = {"intervals": [], "percentile": [], "classes": [], "pairs": []}
+    kept: dict[str, Any] = {"intervals": [], "classes": [], "pairs": []}
     for each in detectors:
-        one = made._Maker(each.planned, each.moved, each.sample, each.drawn, LEVEL, "influence")
-        two = made._Maker(each.planned, each.moved, each.sample, each.drawn, LEVEL, "percentile")
-        for name, maker in (("intervals", one), ("percentile", two)):
-            found = [maker.of_metric(q, value) for q, value in enumerate(each.values)]
-            kept[name].append([[i.value, i.se, i.low, i.high, i.bias] for i in found])
-        s = each.planned.of_class[0]
-        of_class = []
-        for k, value in enumerate(each.per_class.tolist()):
-            i = one.of_class(0, k, value)
-            m = int(each.moved.n_units[s, k])
-            draws = each.sample.classes[:, 0, k]
-            lost = int(np.isnan(draws).sum())
-            of_class.append([value, i.se, i.bias, m, lost])
-        kept["classes"].append(of_class)
+        maker = made.Maker(
+            each.planned, each.moved, each.sample, each.off, each.drawn, LEVEL, "influence"
+        )
+        found = [maker.of_metric(q, value) for q, value in enumerate(each.values)]
+        kept["intervals"].append([[i.low, i.high] for i in found])
+        of_class = [maker.of_class(0, k, value) for k, value in enumerate(each.per_class)]
+        n_units = each.moved.n_units[each.planned.of_class[0]].tolist()
+        rows = zip(of_class, n_units, strict=True)
+        kept["classes"].append([[float(i.value), i.se, i.bias, m] for i, m in rows])
     for a, b in combinations(detectors, 2):
-        rows = []
-        for q in range(len(a.values)):
-            apart = b.moved.corrected[q] - a.moved.corrected[q]
-            draws = b.sample.metrics[:, q] - a.sample.metrics[:, q]
-            delta = b.values[q] - a.values[q]
-            se = math.sqrt(variance(apart))
-            if a.planned.protocol.ap.integrator == "eleven_point":
-                se = made.spread(draws[~np.isnan(draws)])
-            rows.append([delta, se, float(np.nanmean(draws)) - delta])
-        kept["pairs"].append(rows)
+        delta = b.values[0] - a.values[0]
+        se = math.sqrt(variance(b.moved.corrected[0] - a.moved.corrected[0]))
+        if a.planned.protocol.ap.integrator == "eleven_point":
+            se = made.spread(b.sample.metrics[:, 0] - a.sample.metrics[:, 0])
+        kept["pairs"].append([delta, se, float(b.off.metrics[0] - a.off.metrics[0])])
     return kept
 
 
 def equals(samples: list[Matches], b: int) -> dict[str, Any]:
-    """Difference and standard error of the first metric, of each pair after a coin an image."""
+    """The same of each pair after a coin an image."""
     found = []
     for first, second in combinations(samples, 2):
-        rows = first.protocol.rows()[0]
+        rows = first.protocol.rows()[0][:1]
         plans = [plan(each, rows, rows) for each in (first, second)]
         exchange, drawn = permutation.Exchange(*plans), units(first.image_ids)
         coins = drawing.swaps(b, 0, drawn.n)
         values = exchange.values(coins[None])[:, 0, 0]
-        a, c = (influence(each, drawn, 1).corrected[0] for each in exchange.exchanged(coins))
-        found.append([values[1] - values[0], math.sqrt(variance(c - a))])
+        both = exchange.exchanged(coins)
+        a, c = (influence(each, drawn, 1).corrected[0] for each in both)
+        off = [bias(each, drawn, MOST_HALVES, b, 1).metrics[0] for each in both]
+        found.append([values[1] - values[0], math.sqrt(variance(c - a)), off[1] - off[0]])
     return {"pairs": found}
 
 
@@ -192,29 +229,38 @@ def null(arguments: argparse.Namespace) -> None:
 
 
 def run(arguments: argparse.Namespace, kind: str = "") -> None:
-    """Add samples until each cell has as many as asked for."""
+    """Add samples, a few of each cell in turn, until each has as many as asked for."""
     arguments.state.mkdir(parents=True, exist_ok=True)
-    whole = populations(arguments.data, arguments.state)
-    wanted = [(rule, n) for rule in arguments.rules for n in arguments.sizes]
+    whole = {name: population(name, arguments) for name in arguments.worlds}
     for first in range(0, arguments.samples, arguments.step):
-        for rule, n in wanted:
-            path = arguments.state / f"{kind}{rule}-{n}.jsonl"
-            done = {line["b"] for line in lines(path)}
-            with path.open("a") as file:
-                for b in range(first, min(first + arguments.step, arguments.samples)):
-                    if b in done:
-                        continue
-                    words = drawing.random_words(arguments.seed + n, 1, b, (1, n))[0]
-                    size = np.uint64(whole[rule][0].n_images)
-                    drawn = ((words >> np.uint64(32)) * size >> np.uint64(32)).astype(np.int64)
-                    samples = [sampled(matches, drawn) for matches in whole[rule]]
-                    if kind:
-                        found = equals(samples, b)
-                    else:
-                        each = [measure(one, arguments.replicates, b) for one in samples]
-                        found = outcome(each)
-                    file.write(json.dumps({"b": b, **found}) + "\n")
-                    file.flush()
+        for name, found in whole.items():
+            for n in WORLDS[name].sizes:
+                path = cell(arguments.state, kind + name, n)
+                done = {line["b"] for line in lines(path)}
+                with path.open("a") as file:
+                    for b in range(first, min(first + arguments.step, arguments.samples)):
+                        if b not in done:
+                            kept = one_sample(found, n, b, arguments, kind)
+                            file.write(json.dumps({"b": b, **kept}) + "\n")
+                            file.flush()
+
+
+def one_sample(
+    whole: list[Matches], n: int, b: int, arguments: argparse.Namespace, kind: str
+) -> dict[str, Any]:
+    """Draw sample b of n images, and measure all detectors on it."""
+    words = drawing.random_words(arguments.seed + n, 1, b, (1, n))[0]
+    size = np.uint64(whole[0].n_images)
+    drawn = ((words >> np.uint64(32)) * size >> np.uint64(32)).astype(np.int64)
+    samples = [sampled(matches, drawn) for matches in whole]
+    if kind:
+        return equals(samples, b)
+    return outcome([measure(one, arguments.replicates, b) for one in samples])
+
+
+def cell(state: Path, name: str, n: int) -> Path:
+    """The file of the samples of one size."""
+    return state / f"{name.replace(' ', '-')}-{n}.jsonl"
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -231,108 +277,114 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def share(hits: list[bool]) -> str:
-    """A percentage and its standard error."""
+    """A percentage and its standard error, by Agresti and Coull's estimate: never 0."""
     if not hits:
         return "-"
-    p = sum(hits) / len(hits)
-    return f"{100 * p:.1f} +- {100 * math.sqrt(p * (1 - p) / len(hits)):.1f}"
+    n, k = len(hits), sum(hits)
+    p = (k + 2) / (n + 4)
+    return f"{100 * k / n:.1f} ± {100 * math.sqrt(p * (1 - p) / (n + 4)):.1f}"
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Print the tables in Markdown."""
-    whole = populations(arguments.data, arguments.state)
-    truth: dict[str, list[Any]] = {
-        rule: [detmap.summarize(matches) for matches in found] for rule, found in whole.items()
-    }
-    metrics(arguments.state, truth)
-    print()
-    bounds = (f"{low} to {high}" if high < 10**6 else f"{low} or more" for low, high in STRATA)
-    print("| rule, AP of a class | detector | " + " | ".join(bounds) + " |")
-    print("|---|---|" + "--:|" * len(STRATA))
-    for rule in RULES:
-        for d, detector in enumerate(DETECTORS):
-            hits = class_hits(arguments.state, rule, d, truth[rule][d])
-            print(f"| {rule} | {detector} | " + " | ".join(share(hits[s]) for s in STRATA) + " |")
-    print()
-    pairs(arguments.state, truth)
+    """Print the tables in Markdown, or write them into a page."""
+    whole = {name: population(name, arguments) for name in arguments.worlds}
+    real = {name: [detmap.summarize(each) for each in found] for name, found in whole.items()}
+    parts = (metrics(arguments.state, real), classes(arguments.state, real))
+    text = "\n\n".join("\n".join(rows) for rows in (*parts, pairs(arguments.state, real)))
+    if arguments.docs is None:
+        print(text)
+        return
+    page = arguments.docs.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    arguments.docs.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
-def metrics(state: Path, truth: dict[str, list[Any]]) -> None:
-    """What intervals of metrics hold; beside it the percentile bootstrap."""
-    print("| rule, metric | n | samples | " + " | ".join(DETECTORS) + " | percentile |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
-    for rule in RULES:
-        for q, name in enumerate(truth[rule][0].metrics):
-            for n in SIZES:
-                done = list(lines(state / f"{rule}-{n}.jsonl"))
-                hits: dict[str, list[list[bool]]] = {"intervals": [], "percentile": []}
-                for d, result in enumerate(truth[rule]):
-                    real = result.metrics[name]
-                    for kind, found in hits.items():
-                        rows = [line[kind][d][q] for line in done]
-                        found.append(
-                            [low <= real <= high for _, _, low, high, _ in rows if low == low]
-                        )
-                cells = " | ".join(share(each) for each in hits["intervals"])
-                old = [100 * np.mean(each or [0]) for each in hits["percentile"]]
-                span = f"{min(old):.0f} to {max(old):.0f}"
-                print(f"| {rule}, {name} | {n} | {len(done)} | {cells} | {span} |")
+def metrics(state: Path, real: dict[str, list[Any]]) -> list[str]:
+    """How many intervals of metrics are printed, and how many of these hold."""
+    rows = [
+        "| population, metric | n | samples | printed % | held % of these |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, results in real.items():
+        for q, metric in enumerate(results[0].metrics):
+            for n in () if metric not in SHOWN else WORLDS[name].sizes:
+                done = list(lines(cell(state, name, n)))
+                for d, result in enumerate(results):
+                    value, who = result.metrics[metric], WORLDS[name].detectors[d]
+                    found = [line["intervals"][d][q] for line in done]
+                    own = [low <= value <= high for low, high in found if low == low]
+                    printed = f"{100 * len(own) / max(1, len(done)):.0f}"
+                    held = share(own) if len(own) >= FEWEST else "-"
+                    label = f"{name}, {who}, {metric}" if len(results) > 1 else f"{name}, {metric}"
+                    cells = (label, n, len(done), printed, held)
+                    rows.append(f"| {' | '.join(map(str, cells))} |")
+    return rows
 
 
-def pairs(state: Path, truth: dict[str, list[Any]]) -> None:
-    """What intervals of differences hold, and the errors of tests and gates."""
-    print(
-        "| rule, pair | n | interval of the difference | two-sided test: real pair | equal pair | "
-        "gate fails at its bound | gate passes at its bound | power: seen | foreseen |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for rule in RULES:
-        for p, (a, b) in enumerate(combinations(range(len(DETECTORS)), 2)):
-            for n in SIZES:
-                done = list(lines(state / f"{rule}-{n}.jsonl"))
-                name = next(iter(truth[rule][0].metrics))
-                real = truth[rule][b].metrics[name] - truth[rule][a].metrics[name]
-                rows = [line["pairs"][p][0] for line in done]
-                equal = [line["pairs"][p] for line in lines(state / f"null-{rule}-{n}.jsonl")]
+def pairs(state: Path, real: dict[str, list[Any]]) -> list[str]:
+    """What intervals and tests of differences hold (they agree), and the errors of gates."""
+    rows = [
+        "| first metric | n | samples | interval held % | equal pair rejected % | "
+        "gate fails at its bound % | gate passes at its bound % | power: seen % | foreseen |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, results in real.items():
+        for p, (a, b) in enumerate(combinations(range(len(results)), 2)):
+            for n in WORLDS[name].sizes:
+                done = [line["pairs"][p] for line in lines(cell(state, name, n))]
+                equal = [line["pairs"][p] for line in lines(cell(state, "null-" + name, n))]
+                metric = next(iter(results[0].metrics))
+                true = results[b].metrics[metric] - results[a].metrics[metric]
                 z, one = normal((1 + LEVEL) / 2), normal(LEVEL)
-                power = np.mean([1 - phi(z - abs(real) / se) for _, se, _ in rows] or 0)
+                power = [NORMAL.cdf(abs(true) / se - z) for _, se, _ in done]
+                who = WORLDS[name].detectors
                 cells = (
-                    f"{rule}, {DETECTORS[b]} less {DETECTORS[a]}",
+                    f"{name}, {who[b]} minus {who[a]}",
                     n,
-                    share([abs(delta - bias - real) <= z * se for delta, se, bias in rows]),
-                    share([abs(delta - real) > z * se for delta, se, _ in rows]),
-                    share([abs(delta) > z * se for delta, se in equal]),
-                    share([delta - real < -one * se for delta, se, _ in rows]),
-                    share([delta - real > one * se for delta, se, _ in rows]),
-                    share([abs(delta) > z * se for delta, se, _ in rows]),
-                    f"{100 * power:.1f}",
+                    len(done),
+                    share([abs(delta - off - true) <= z * se for delta, se, off in done]),
+                    share([abs(delta - off) > z * se for delta, se, off in equal]),
+                    share([delta - off - true < -one * se for delta, se, off in done]),
+                    share([delta - off - true > one * se for delta, se, off in done]),
+                    share([abs(delta - off) > z * se for delta, se, off in done]),
+                    f"{100 * np.mean(power or [0]):.0f}",
                 )
-                print(f"| {' | '.join(map(str, cells))} |")
+                rows.append(f"| {' | '.join(map(str, cells))} |")
+    return rows
 
 
-def phi(z: float) -> float:
-    """The normal distribution function."""
-    return math.erfc(-z / math.sqrt(2)) / 2
+def classes(state: Path, real: dict[str, list[Any]]) -> list[str]:
+    """What intervals of classes hold by the images that they are on, also where none is printed."""
+    bounds = (f"{low} to {high}" if high < 10**6 else f"{low} or more" for low, high in STRATA)
+    rows = [
+        "| AP of a class, by its images | " + " | ".join(bounds) + " |",
+        "|---|" + "--:|" * len(STRATA),
+    ]
+    for name, results in real.items():
+        for d, result in enumerate(results):
+            hits = class_hits(state, name, d, result)
+            label = f"{name}, {WORLDS[name].detectors[d]}"
+            rows.append(f"| {label} | " + " | ".join(share(hits[s]) for s in STRATA) + " |")
+    return rows
 
 
-def class_hits(state: Path, rule: str, d: int, result: Any) -> dict[tuple[int, int], list[bool]]:
-    """Whether the logit interval of each class holds, by the images that it is on; also where
-    detmap prints none.
-    """
+def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, int], list[bool]]:
+    """Whether the interval of each class holds, by stratum."""
     hits: dict[tuple[int, int], list[bool]] = {s: [] for s in STRATA}
     real = [row[next(iter(k for k in row if k.startswith("AP")))] for row in result.per_class]
-    for n in SIZES:
-        for line in lines(state / f"{rule}-{n}.jsonl"):
-            for k, (value, se, bias, m, _) in enumerate(line["classes"][d]):
+    for n in WORLDS[name].sizes:
+        for line in lines(cell(state, name, n)):
+            for k, (value, se, off, m) in enumerate(line["classes"][d]):
                 stratum = next((s for s in STRATA if s[0] <= m <= s[1]), None)
                 if stratum is None or value is None or value != value:
                     continue
                 if value in (0.0, 1.0):
                     edge = ((1 - LEVEL) / 2) ** (1 / m)
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
-                elif se > 0 and bias == bias:
+                elif se > 0 and off == off:
                     q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    low, high = made.logit_interval(value, se, bias, q)
+                    low, high = made.logit_interval(value, made.WIDER * se, off, q)
                 else:
                     continue
                 hits[stratum].append(low <= real[k] <= high)
@@ -343,13 +395,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("what", choices=("run", "null", "table"))
     here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
-    parser.add_argument("--data", type=Path, default=here)
+    parser.add_argument("--data", type=Path, default=here, help="VOC 2007 test and detectors")
+    workloads = Path.home() / ".cache" / "detmap-bench"
+    parser.add_argument("--workloads", type=Path, default=workloads, help="W1 and W3")
     parser.add_argument("--state", type=Path, default=Path("coverage"))
-    parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--samples", type=int, default=400)
-    parser.add_argument("--step", type=int, default=50, help="samples of a cell at a time")
-    parser.add_argument("--replicates", type=int, default=1000)
+    parser.add_argument("--docs", type=Path, help="page that the tables are written into")
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--step", type=int, default=10, help="samples of a cell at a time")
+    parser.add_argument("--replicates", type=int, default=16, help="11-point: 200; else unused")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     {"run": run, "null": null, "table": table}[arguments.what](arguments)

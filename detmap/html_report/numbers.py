@@ -45,9 +45,12 @@ def known(value: float, interval: Interval | None) -> Number:
 
 
 def under(interval: Interval) -> str:
-    """The interval in points; its standard error where there is none."""
+    """The interval in points, with the bias where that takes it off the value; the standard error
+    where there is none.
+    """
     if not math.isnan(interval.low):
-        return f"{points(interval.low, 1)} to {points(interval.high, 1)}"
+        bias = f", bias {points(interval.bias, 1, sign=True)}" if interval.outside else ""
+        return f"{points(interval.low, 1)} to {points(interval.high, 1)}{bias}"
     if interval.se > 0:
         return f"± {points(interval.se, 1)}"
     return ""
@@ -58,9 +61,9 @@ def at(sampled: Sampled | None, q: int) -> Interval | None:
     return None if sampled is None else sampled.intervals[q]
 
 
-def moved(value: float, difference: Difference | Pair | None) -> Number:
+def moved(value: float, difference: Difference | Pair | None, *, adjusted: bool = False) -> Number:
     """B less A in points, with its interval and p-value where they are known; with its standard
-    error where there is no interval.
+    error where there is no interval. An `adjusted` p-value says so, as no interval is adjusted.
     """
     if difference is None or math.isnan(value):
         return Number(points(value, sign=True))
@@ -72,7 +75,7 @@ def moved(value: float, difference: Difference | Pair | None) -> Number:
     elif difference.se > 0:
         parts.append(f"± {points(difference.se, 1)}")
     if not math.isnan(difference.p):
-        parts.append(p_value(difference.p))
+        parts.append("adjusted " * adjusted + p_value(difference.p))
     return Number(points(value, sign=True), ", ".join(parts))
 
 

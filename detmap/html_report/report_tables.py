@@ -48,7 +48,8 @@ def interval_text(runs: Sequence[Run]) -> str:
         return "No intervals: there are too few images, or the rules are a tool's."
     return (
         "A range below a number is its 95 % confidence interval: how far the number may be from "
-        "what many more images of this kind would give. It does not say what training the "
+        "what many more images of this kind would give. Where the bias of few images takes the "
+        "range off its number, the bias is named. It does not say what training the "
         "detector once more would change. A number after ± is a standard error, where there are "
         "too few images for an interval. Method tells how they were made."
         + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
@@ -80,7 +81,8 @@ def _apart(
     a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)
     if a is None or b is None:
         return []
-    return [moved(each.value, each) for each in differences(b, a, adjust=adjust)]
+    apart = differences(b, a, adjust=adjust)
+    return [moved(each.value, each, adjusted=adjust) for each in apart]
 
 
 def gain(run: Run, kind: str) -> Number:
@@ -140,7 +142,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
         ]
         if apart:
             pair = apart.get(k)
-            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
+            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair, adjusted=True))
         rates = [_rates(run, k) for run in runs]
         row += [each[F1] for each in rates]
         points = [run.points[len(OVERALL) + k] for run in runs]

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError, few
-from detmap.matching.matches import Matches
+from detmap.errors import DataError
 from detmap.output.cell_text import or_none
-from detmap.results.signature import protocol_digest
 from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
@@ -41,7 +39,9 @@ class Pair:
     metric : name of the number
     difference, se : and its standard error
     low, high : confidence interval of the difference, less its bias
-    p, p_adjusted : of no difference; adjusted for the number of comparisons
+    bias : by how much the difference is too high, because the images are few
+    p, p_adjusted : of no difference, less its bias, as the interval; adjusted for the number of
+        comparisons, as no interval is
     mdd : the least true difference that this test would see four times out of five
     why_not : why there is neither interval nor test; "" where there is one
     """
@@ -53,10 +53,16 @@ class Pair:
     se: float
     low: float
     high: float
+    bias: float
     p: float
     p_adjusted: float
     mdd: float
     why_not: str
+
+    @property
+    def outside(self) -> bool:
+        """Whether the difference is not within its interval, which is corrected for the bias."""
+        return self.difference < self.low or self.difference > self.high
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones and an empty reason as None."""
@@ -145,37 +151,6 @@ class Comparison:
         return math.ceil(self.units.n * (pair.mdd / difference) ** 2)
 
 
-def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None:
-    """A `DataError` that names what differs: protocol, classes, images or truth."""
-    first = matches[0]
-    for name, other in zip(names[1:], matches[1:], strict=True):
-        both = f"{names[0]} and {name}"
-        if protocol_digest(first.protocol) != protocol_digest(other.protocol):
-            own, its = first.protocol.as_dict(), other.protocol.as_dict()
-            keys = [key for key in own if own[key] != its[key]]
-            raise DataError(
-                "compare: protocol",
-                f"{both} differ in {few(keys)}",
-                "match both under one protocol",
-            )
-        if first.categories != other.categories:
-            strange = sorted(set(first.categories.names) ^ set(other.categories.names))
-            raise DataError(
-                "compare: classes", f"{both} differ: {few(strange)}", "match both on one truth"
-            )
-        if not np.array_equal(first.image_ids, other.image_ids):
-            strange = sorted(set(first.image_ids.tolist()) ^ set(other.image_ids.tolist()))
-            raise DataError(
-                "compare: images", f"{both} differ: {few(strange)}", "match both on the same images"
-            )
-        other_truth = (first.digest[:, 0] != other.digest[:, 0]).nonzero()[0]
-        if len(other_truth):
-            where = few(first.image_ids[other_truth].tolist())
-            raise DataError(
-                "compare: truth", f"{both} have other objects on {where}", "match both on one truth"
-            )
-
-
 def check(alpha: float, adjust: str, test: str) -> None:
     """A `DataError` unless these are what can be asked for."""
     if not isinstance(alpha, float) or not 0 < alpha < 1:
@@ -202,13 +177,13 @@ class Maker:
         own: NDArray[np.float64] = self.paired.values
         return own[self.second] - own[self.first]
 
-    def p_of(self, difference: float, se: float, why_not: str) -> float:
+    def p_of(self, difference: float, bias: float, se: float, why_not: str) -> float:
         """Two-sided, from z; 1 where nothing differs; none of too few images."""
         if self.trusted and difference == 0 and se == 0:
             return 1.0
         if not self.trusted or why_not or math.isnan(difference) or not se > 0:
             return math.nan
-        return two_sided(difference / se)
+        return two_sided((difference - bias) / se)
 
     def by_permutation(
         self, n: int, seed: int, threads: int | None, progress: drawing.Progress
@@ -243,13 +218,15 @@ class Maker:
             p = np.array(
                 [
                     [self.p_of(*one) for one in zip(*each, own.why_not, strict=True)]
-                    for each in zip(difference.tolist(), own.se.tolist(), strict=True)
+                    for each in zip(
+                        difference.tolist(), own.bias.tolist(), own.se.tolist(), strict=True
+                    )
                 ]
             )
         for q in range(len(self.rows)):
             why_not = [own.why_not[q]] * len(p)
             adjusted[:, q] = self.adjusted(
-                p[:, q], difference[:, q], own.se[:, q], own.draws[:, :, q], why_not
+                p[:, q], difference[:, q], own.bias[:, q], own.se[:, q], own.draws[:, :, q], why_not
             )
         for i, (a, b) in enumerate(own.pairs):
             for q, row in enumerate(self.rows):
@@ -274,17 +251,16 @@ class Maker:
             for c, row in enumerate(self.class_rows):
                 differ = own.class_values[b, c] - own.class_values[a, c]
                 mine = np.flatnonzero(~np.isnan(differ))
-                se = own.class_se[i, c]
+                se, bias = own.class_se[i, c], own.class_bias[i, c]
                 why_not = [own.class_why_not[c][k] for k in mine]
                 p = np.array(
                     [
-                        self.p_of(float(differ[k]), float(se[k]), why)
+                        self.p_of(float(differ[k]), float(bias[k]), float(se[k]), why)
                         for k, why in zip(mine, why_not, strict=True)
                     ]
                 )
-                adjusted = self.adjusted(
-                    p, differ[mine], se[mine], own.class_draws[:, i, c][:, mine], why_not
-                )
+                draws = own.class_draws[:, i, c][:, mine]
+                adjusted = self.adjusted(p, differ[mine], bias[mine], se[mine], draws, why_not)
                 for k, raw, fixed, why in zip(
                     mine.tolist(), p.tolist(), adjusted, why_not, strict=True
                 ):
@@ -294,7 +270,7 @@ class Maker:
                             self.names[a],
                             self.names[b],
                             row.name,
-                            *self.numbers(d, s, float(own.class_bias[i, c, k]), why),
+                            *self.numbers(d, s, float(bias[k]), why),
                             raw,
                             fixed,
                             *self.seen(d, s, why),
@@ -312,6 +288,7 @@ class Maker:
         self,
         p: NDArray[np.float64],
         difference: NDArray[np.float64],
+        bias: NDArray[np.float64],
         se: NDArray[np.float64],
         draws: NDArray[np.float64],
         why_not: Sequence[str],
@@ -319,7 +296,8 @@ class Maker:
         """p-values for all together; those that have none do not count."""
         if self.adjust == "maxt":
             untested = np.array([bool(why) for why in why_not], dtype=bool) & (se != 0)
-            adjusted = multiple.maxt(difference, np.where(untested, np.nan, se), draws)
+            se = np.where(untested, np.nan, se)
+            adjusted = multiple.maxt(difference - bias, se, draws - bias)
             return [x if self.trusted else math.nan for x in adjusted]
         if self.adjust == "none":
             return [float(x) for x in p]
@@ -327,12 +305,12 @@ class Maker:
 
     def numbers(
         self, d: float, se: float, bias: float, why_not: str
-    ) -> tuple[float, float, float, float]:
-        """Difference, standard error, low, high."""
+    ) -> tuple[float, float, float, float, float]:
+        """Difference, standard error, low, high, bias."""
         if _untested(d, se, why_not):
-            return d, se, math.nan, math.nan
+            return d, se, math.nan, math.nan, bias
         half = normal(1 - self.alpha / 2) * se
-        return d, se, d - bias - half, d - bias + half
+        return d, se, d - bias - half, d - bias + half, bias
 
     def seen(self, d: float, se: float, why_not: str) -> tuple[float, str]:
         """The minimum detectable difference, or why there is none.

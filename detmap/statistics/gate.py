@@ -74,6 +74,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     told = (
         f"({asked} {gate.points:g}; alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
+        f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, taken off; '}"
     )
     if pair.why_not:
         told += f"no test of it holds its level: {pair.why_not}"
@@ -89,7 +90,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         )
     told += ")"
     z = normal(1 - alpha)
-    margin = pair.difference + drop
+    margin = pair.difference + drop - (0.0 if pair.why_not else pair.bias)
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     if pair.se > 0:

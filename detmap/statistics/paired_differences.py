@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from detmap.curves import aggregation
 from detmap.curves.scores import Scores
+from detmap.errors import DataError, few
 from detmap.matching.matches import Matches
+from detmap.results.signature import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
+from detmap.statistics.bias import bias
 from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.influence import Mixer, each_class, variance
 from detmap.statistics.intervals import spread
@@ -53,6 +56,37 @@ class Paired:
     class_draws: NDArray[np.float64]
     why_not: list[str]
     class_why_not: list[list[str]]
+
+
+def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None:
+    """A `DataError` that names what differs: protocol, classes, images or truth."""
+    first = matches[0]
+    for name, other in zip(names[1:], matches[1:], strict=True):
+        both = f"{names[0]} and {name}"
+        if protocol_digest(first.protocol) != protocol_digest(other.protocol):
+            own, its = first.protocol.as_dict(), other.protocol.as_dict()
+            keys = [key for key in own if own[key] != its[key]]
+            raise DataError(
+                "compare: protocol",
+                f"{both} differ in {few(keys)}",
+                "match both under one protocol",
+            )
+        if first.categories != other.categories:
+            strange = sorted(set(first.categories.names) ^ set(other.categories.names))
+            raise DataError(
+                "compare: classes", f"{both} differ: {few(strange)}", "match both on one truth"
+            )
+        if not np.array_equal(first.image_ids, other.image_ids):
+            strange = sorted(set(first.image_ids.tolist()) ^ set(other.image_ids.tolist()))
+            raise DataError(
+                "compare: images", f"{both} differ: {few(strange)}", "match both on the same images"
+            )
+        other_truth = (first.digest[:, 0] != other.digest[:, 0]).nonzero()[0]
+        if len(other_truth):
+            where = few(first.image_ids[other_truth].tolist())
+            raise DataError(
+                "compare: truth", f"{both} have other objects on {where}", "match both on one truth"
+            )
 
 
 def pair_up(
@@ -101,6 +135,7 @@ def pair_up(
         )
         for i, each in enumerate(plans)
     ]
+    off = [bias(each, units, n, seed, threads) for each in plans]
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
     if protocol.ap.integrator == "eleven_point":
@@ -121,7 +156,6 @@ def pair_up(
     for c, s in enumerate(plans[0].of_class):
         alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
         class_se[:, c, alone] = np.nan  # one unit says nothing of the others
-    first, second = (list(side) for side in zip(*pairs, strict=True))
     return Paired(
         plans,
         units,
@@ -130,9 +164,9 @@ def pair_up(
         class_values,
         moved,
         se,
-        _mean(draws) - (values[second] - values[first]),
+        np.array([off[b].metrics - off[a].metrics for a, b in pairs]),
         class_se,
-        _mean(class_draws) - (class_values[second] - class_values[first]),
+        np.array([off[b].classes - off[a].classes for a, b in pairs]),
         draws,
         class_draws,
         why_not,
@@ -179,12 +213,3 @@ def _influence(
 def _spreads(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """(m,) standard deviations of (B, m) differences, undefined ones left out."""
     return np.array([spread(column[~np.isnan(column)]) for column in draws.T])
-
-
-def _mean(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the replicates, one after the other; undefined ones are left out."""
-    defined = ~np.isnan(draws)
-    total = np.cumsum(np.where(defined, draws, 0.0), axis=0)[-1]
-    count = defined.sum(axis=0)
-    mean: NDArray[np.float64] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return mean

@@ -25,7 +25,7 @@ from detmap.statistics.sampling_units import Units
 LANES = kernels.LANES
 MOST_REPLICATES = 1_000_000
 MOST_SEED = 2**64 - 1
-BOOTSTRAP, SWAP, TIES = 1, 2, 3  # tags of the random streams
+BOOTSTRAP, SWAP, TIES, HALVES = 1, 2, 3, 4  # tags of the random streams
 
 Progress = Callable[[int, int], None]
 
@@ -114,7 +114,7 @@ def replicates(
         "ask for fewer replicates",
     )
     metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
-    batch = _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
+    batch = reader(plan)
 
     def of_metrics(first: int) -> int:
         values, objects = batch(lanes_of(units, seed, first))
@@ -169,6 +169,11 @@ def _grid(plan: Plan) -> kernels.Grid | None:
     if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular:
         return kernels.Grid(len(points), float(points[1]))
     return None
+
+
+def reader(plan: Plan) -> Batch:
+    """From (I, L) weights of the images to the (K, S, L) readings and (K, L) weights of images."""
+    return _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
 
 
 def _lanes(plan: Plan) -> Batch:

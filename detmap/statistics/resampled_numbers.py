@@ -22,10 +22,11 @@ from detmap.matching.matches import Matches
 from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
+from detmap.statistics.bias import bias
 from detmap.statistics.class_terms import plan
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.influence import influence, variance
-from detmap.statistics.intervals import Interval, Maker, logit_interval, spread
+from detmap.statistics.intervals import Interval, Maker, logit_interval, mean_of, spread
 from detmap.statistics.multiple_comparisons import holm
 from detmap.statistics.quantiles import normal, student, two_sided
 from detmap.statistics.sampling_units import Units
@@ -108,9 +109,10 @@ def of_ap(
     planned = plan(matches, (row,), ())
     moved = influence(planned, units, threads)
     sample = drawing.replicates(planned, units, n, seed, threads=threads)
+    off = bias(planned, units, n, seed, threads)
     scores = curves.scores(matches, threads=threads)
     value = aggregation.mean(scores, row, protocol, matches.categories)
-    interval = Maker(planned, moved, sample, units, LEVEL, "influence").of_metric(0, value)
+    interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").of_metric(0, value)
     by_draws = protocol.ap.integrator == "eleven_point"
     known = None if by_draws else moved.corrected
     rare = support.of_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
@@ -152,24 +154,23 @@ def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interva
         return Interval(value, nan, nan, nan, nan, LEVEL, "nothing to take it of")
     known = draws[~np.isnan(draws)]
     lost = len(draws) - len(known)
-    se = spread(known)
-    bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else nan
+    se, off = spread(known), mean_of(known) - value
     why = ""
     if lost > support.MOST_LOST * len(draws):
         why = f"undefined in {lost} of {len(draws)} replicates"
     elif n_units < FEW:
         why = f"on {n_units} {units.noun}, fewer than {FEW}"
     if why:
-        return Interval(value, se, nan, nan, bias, LEVEL, why)
+        return Interval(value, se, nan, nan, off, LEVEL, why)
     if value in (0.0, 1.0):
         edge = ((1 - LEVEL) / 2) ** (1 / n_units)
         low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
-        return Interval(value, se, low, high, bias, LEVEL)
+        return Interval(value, se, low, high, off, LEVEL)
     if not se > 0:
         why = f"all {units.noun} say the same: the standard error is 0"
-        return Interval(value, se, nan, nan, bias, LEVEL, why)
-    low, high = logit_interval(value, se, bias, student((1 + LEVEL) / 2, float(n_units - 1)))
-    return Interval(value, se, low, high, bias, LEVEL)
+        return Interval(value, se, nan, nan, off, LEVEL, why)
+    low, high = logit_interval(value, se, off, student((1 + LEVEL) / 2, float(n_units - 1)))
+    return Interval(value, se, low, high, off, LEVEL)
 
 
 def less(after: Sampled, before: Sampled) -> Sampled:
@@ -185,16 +186,16 @@ def less(after: Sampled, before: Sampled) -> Sampled:
     for q, value in enumerate(values.tolist()):
         known = draws[:, q][~np.isnan(draws[:, q])]
         se = spread(known) if moved is None else math.sqrt(variance(moved[q]))
-        bias = float(np.cumsum(known)[-1] / len(known)) - value if len(known) else math.nan
+        off = after.intervals[q].bias - before.intervals[q].bias
         lost = rare[q] if rare else ""
         why = lost or after.intervals[q].why_not or before.intervals[q].why_not
         if lost:  # the replicates see that other samples have other classes
             se = spread(known)
         if why and (value != 0 or se != 0):
-            intervals.append(Interval(value, se, math.nan, math.nan, bias, LEVEL, why))
+            intervals.append(Interval(value, se, math.nan, math.nan, off, LEVEL, why))
             continue
         half = normal((1 + LEVEL) / 2) * se
-        intervals.append(Interval(value, se, value - bias - half, value - bias + half, bias, LEVEL))
+        intervals.append(Interval(value, se, value - off - half, value - off + half, off, LEVEL))
     return Sampled(values, draws, after.units, tuple(intervals), moved, rare)
 
 
@@ -221,7 +222,7 @@ def _p(apart: Interval, units: Units) -> float:
         return 1.0
     if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
         return math.nan
-    return two_sided(apart.value / apart.se)
+    return two_sided((apart.value - apart.bias) / apart.se)
 
 
 def joined(each: Sequence[Sampled]) -> Sampled:

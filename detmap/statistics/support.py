@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from detmap.statistics.sampling_units import Units
 
 LEAST_UNITS = 81  # of a single class: with fewer an interval of a strong detector holds too rarely
-MOST_LOST = 0.05  # of the replicates, or of the classes of a mean in them, that may be undefined
+FEW_UNITS = 3  # on more, a sample of as many lacks a class in 2 of 100 cases at most
+MOST_LOST = 0.05  # of the replicates that may be undefined
+MOST_LACKING = 0.03  # of a mean, in classes that a sample of other images lacks
 
 
 def of_class(n_units: int, units: Units) -> str:
@@ -27,25 +29,26 @@ def of_class(n_units: int, units: Units) -> str:
     noun = units.noun if n_units != 1 else units.noun[:-1]
     return (
         f"a single class on {n_units} {noun}: an interval does not hold what it promises below "
-        f"{LEAST_UNITS}"
+        f"{LEAST_UNITS}; more {units.noun} of it would help"
     )
 
 
 def of_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
-    """Why a difference of means over classes has no interval: replicates lose too many of them.
+    """Why a mean over classes has no interval: a sample of other images lacks too many of them.
 
     Parameters
     ----------
     shares : (K,) the weight of each class in the mean
     n_units : (K,) units with an object of the class; a class without any is none of the mean
     """
-    there = n_units > 0
+    there = (n_units > 0) & (shares > 0)
     lost = float((shares[there] * (1 - n_units[there] / units.n) ** units.n).sum())
     total = float(shares[there].sum())
-    if lost <= MOST_LOST * total:
+    if lost <= MOST_LACKING * total:
         return ""
-    rare = int((n_units[there] <= 2).sum())
+    rare = int((n_units[there] <= FEW_UNITS).sum())
     return (
-        f"{rare} of {int(there.sum())} classes are on one or two {units.noun}: a replicate loses "
-        f"{lost / total:.0%} of the mean"
+        f"{rare} of {int(there.sum())} classes are on 1 to {FEW_UNITS} {units.noun}: a sample like "
+        f"this lacks {lost / total:.0%} of the mean; more {units.noun} would help, or the mean "
+        "of a group of classes that are on more of them"
     )
