@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments as given
 from detmap.curves import scores as curves
-from detmap.defaults import choose_protocol, prepare
+from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.errors import DataError
 from detmap.matching import engine as matching
 from detmap.matching.matches import Matches

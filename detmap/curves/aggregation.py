@@ -15,7 +15,7 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import terms
+from detmap.curves import terms
 from detmap.base import memory
 from detmap.curves import scores as curves
 from detmap.curves.integrators import AT_TRUE_POSITIVES

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import class_curves, terms
+from detmap.curves import class_curves, terms
 from detmap.base import arguments as given
 from detmap.base import memory
 from detmap.base.parallel import each_batch

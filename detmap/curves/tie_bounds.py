@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from detmap.curves import aggregation
 from detmap.curves.scores import Scores
-from detmap.equal_scores import Orders, Tables, may_matter
+from detmap.curves.equal_scores import Orders, Tables, may_matter
 from detmap.errors import DetmapError
-from detmap.extremes import extremes_of
+from detmap.curves.extremes import extremes_of
 from detmap.matching.matches import Matches
-from detmap.open_cells import OpenCells
+from detmap.curves.open_cells import OpenCells
 from detmap.tables import Note
 
 DIGITS = 4  # that a table prints

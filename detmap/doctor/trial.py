@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
-from detmap.defaults import choose_protocol
+from detmap.protocol.default_protocol import choose_protocol
 from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.clock import Clock
 from detmap.doctor.raw_rows import Raw, joined, restricted

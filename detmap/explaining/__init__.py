@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
-from detmap.defaults import prepare
+from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
 from detmap.explaining import input_changes as inputs

@@ -19,7 +19,7 @@ from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth_for
 from detmap.base import open_files as opening
 from detmap.curves.scores import coco_arrays
-from detmap.defaults import prepare
+from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
 from detmap.parity.run_tool import Found, StoppedError, coco_files, imported, run

@@ -12,7 +12,7 @@ from typing import Any
 from detmap.base import open_files as opening
 from detmap.base.resources import folder
 from detmap.errors import DataError, ProtocolError
-from detmap.protocol import toml
+from detmap.protocol import bounded_toml as toml
 from detmap.protocol.key_checks import Key
 from detmap.protocol.keys import declared, keys
 from detmap.protocol.tree import Protocol, spelled

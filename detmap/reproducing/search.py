@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detmap.defaults import choose_protocol
+from detmap.protocol.default_protocol import choose_protocol
 from detmap.errors import DataError, DetmapError
 from detmap.matching.matches import Matches
 from detmap.parity.restated_tools import MatchedOnce, matching_rules

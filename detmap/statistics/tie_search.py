@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
-from detmap.equal_scores import Orders
+from detmap.curves.equal_scores import Orders
 from detmap.kernels.curves import Ranked
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics.replicates import TIES, random_words

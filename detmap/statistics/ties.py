@@ -16,8 +16,8 @@ from detmap.curves import aggregation
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
 from detmap.curves.tie_bounds import DIGITS, extremes, open_cells
-from detmap.equal_scores import Tables
-from detmap.extremes import Setting
+from detmap.curves.equal_scores import Tables
+from detmap.curves.extremes import Setting
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from detmap.adapters import read_detections, read_truth_for
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
-from detmap.defaults import prepare
+from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, require
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches, Overview

@@ -18,7 +18,7 @@ from detmap.adapters.in_memory.batch_tables import Known, Reader, identify, pair
 from detmap.adapters.joining.unknown_policy import policy
 from detmap.base.locks import Locked, one_at_a_time
 from detmap.base.reprs import outline
-from detmap.defaults import prepare
+from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, counted
 from detmap.evaluate import summarize
 from detmap.matching.engine import match

@@ -10,7 +10,7 @@ import pytest
 import detmap
 from detmap.curves import scores as curves
 from detmap.curves import tie_bounds as tied_bounds
-from detmap.extremes import extremes_of
+from detmap.curves.extremes import extremes_of
 from detmap.kernels.curves import Ranked
 from detmap.statistics import ties
 from tests.real.conftest import DATA

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import csv_cells
+from detmap.adapters.tabular import csv_cells
 from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import csv_cells
+from detmap.adapters.tabular import csv_cells
 from detmap.adapters import text_fields as text
-from detmap.adapters.csv_cells import Cells
+from detmap.adapters.tabular.csv_cells import Cells
 from detmap.base import arguments as given
 from detmap.base import memory
 from detmap.base import open_files as opening

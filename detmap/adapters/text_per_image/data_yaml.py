@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import plain_yaml
+from detmap.adapters.text_per_image import plain_yaml
 from detmap.adapters import text_fields as text
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes

@@ -110,6 +110,6 @@ def _end(arguments: argparse.Namespace) -> Protocol | None:
     """The second protocol, with the settings that both have."""
     if arguments.end is None:
         return None
-    from detmap.defaults import prepare
+    from detmap.protocol.default_protocol import prepare
 
     return prepare(arguments.end, options.settings(arguments.set))

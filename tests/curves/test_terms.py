@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import terms
+from detmap.curves import terms
 from detmap.curves import tie_bounds as bounds
 from tests.statistics.drawn_matches import draw, tables
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import terms
+from detmap.curves import terms
 from detmap.base.parallel import each_batch
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision

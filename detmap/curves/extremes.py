@@ -15,7 +15,7 @@ from detmap.curves.scores import Scores
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
-from detmap.terms import Blocks, restricted
+from detmap.curves.terms import Blocks, restricted
 
 
 def extremes_of(

@@ -2,7 +2,7 @@
 
 `Orders` matches the tables again without a limit. A component is a set of detections of one image
 and class that reach the same objects; only a component with equal scores depends on their order.
-`OpenCells` (`detmap.open_cells`) turns that into bounds.
+`OpenCells` (`detmap.curves.open_cells`) turns that into bounds.
 """
 
 from __future__ import annotations
