@@ -1,0 +1,143 @@
+"""The machine code of the kernels: one library beside this file, opened by the system's linker.
+
+`tools/build_native.py` makes it. After the library proper come a line that says what it was made
+from, and the digest of everything before. Both are compared once; then the library is trusted as
+the code beside it is. One that does not fit is passed over with a line, and numba compiles.
+
+Environment
+-----------
+DETMAP_KERNELS : ``native`` makes it an error where the library lacks a kernel; ``numba`` passes
+    the library over
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from detmap.errors import DetmapError
+from detmap.version import __version__
+
+LOG = logging.getLogger("detmap")
+FOLDER = Path(__file__).parent
+SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY = FOLDER / f"_native{SUFFIX}"
+MACHINERY = ("native.py", "jit.py")
+MODES = ("", "native", "numba")
+HINT = "in a checkout `python tools/build_native.py` makes the library"
+LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
+RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
+
+Key = tuple[object, ...]
+"""What decides the machine code: types of numbers and sides of arrays, types of tuples."""
+
+
+def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] | None:
+    """The C function of a kernel for arguments of these types; None where numba has to run it.
+
+    Raises
+    ------
+    DetmapError : DETMAP_KERNELS asks for what does not exist
+    """
+    mode = os.environ.get("DETMAP_KERNELS", "")
+    if mode not in MODES:
+        raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "native or numba")
+    if mode == "numba":
+        return None
+    opened, reason = library()
+    wanted = symbol(module, name, key)
+    try:
+        function = getattr(opened, wanted)
+    except AttributeError:
+        reason = reason or f"{LIBRARY.name} has no {wanted}"
+        if mode == "native":
+            raise DetmapError(f"kernel {name}", reason, f"unset DETMAP_KERNELS; {HINT}") from None
+        tell(reason)
+        return None
+    function.restype = RESULTS[result]
+    function.argtypes = [LETTERS[letter] for letter in letters(key)]
+    return function  # type: ignore[no-any-return]
+
+
+@cache
+def library() -> tuple[ctypes.CDLL | None, str]:
+    """The library, or None and the reason."""
+    try:
+        reason = fault(LIBRARY.read_bytes())
+        if not reason:
+            return ctypes.CDLL(str(LIBRARY)), ""
+    except FileNotFoundError:
+        return None, f"there is no {LIBRARY.name} for this platform"
+    except OSError as error:
+        reason = str(error)
+    return None, f"{LIBRARY.name} is passed over: {reason}"
+
+
+@cache
+def tell(reason: str) -> None:
+    """Tell the user once why numba compiles; shown on stderr unless the program configures
+    logging otherwise.
+    """
+    LOG.warning("detmap: numba compiles kernels, once on this machine: %s; %s", reason, HINT)
+
+
+def seal(code: bytes, compilers: str) -> bytes:
+    """A library with what `fault` reads."""
+    body = code + f"\n{description()}; {compilers}".encode()
+    return body + b"\n" + hashlib.sha256(body).hexdigest().encode()
+
+
+def fault(data: bytes) -> str:
+    """Why a file is not the library of these sources; empty where it is."""
+    body, _, digest_ = data.rpartition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != digest_:
+        return "it is damaged"
+    made = body.rpartition(b"\n")[2].decode()
+    if not made.startswith(description() + ";"):
+        return f"the sources changed since it was made ({made[:80]})"
+    return ""
+
+
+def description() -> str:
+    """What a library must say that it was made from."""
+    return f"detmap {__version__}, kernels {digest()}"
+
+
+@cache
+def digest() -> str:
+    """Of the sources of all kernels, whatever their line ends."""
+    found = hashlib.sha256()
+    for path in sorted(FOLDER.rglob("*.py")):
+        if path.name not in MACHINERY:
+            text = path.read_bytes().replace(b"\r\n", b"\n")
+            found.update(f"{path.relative_to(FOLDER).as_posix()} {len(text)}\n".encode() + text)
+    return found.hexdigest()
+
+
+def symbol(module: str, name: str, key: Key) -> str:
+    """The name of a kernel in the library, the same on every platform."""
+    words = [module.rpartition(".")[2], name, ""]
+    for part in key:
+        if isinstance(part, tuple):
+            words.append(f"{part[0].kind}{part[0].itemsize}x{part[1]}")
+        else:
+            words.append(part.__name__ if isinstance(part, type) else str(part))
+    return "_".join(words)
+
+
+def letters(key: Key) -> str:
+    """The parameters of the C function: p pointer, i int64, f float64."""
+    spelled = ""
+    for part in key:
+        if isinstance(part, tuple):
+            spelled += "p" + "i" * part[1]
+        elif isinstance(part, str):
+            spelled += part
+    return spelled
