@@ -49,7 +49,7 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
     mode = os.environ.get("DETMAP_KERNELS", "")
     if mode not in MODES:
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "native or numba")
-    if mode == "numba":
+    if mode == "numba" or not module.startswith("detmap.kernels."):
         return None
     opened, reason = library()
     wanted = symbol(module, name, key)
