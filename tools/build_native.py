@@ -75,14 +75,15 @@ def native() -> Any:
     """`detmap.kernels.native`, without the packages that the other kernels import."""
     sys.path.insert(0, str(ROOT))
     spec = importlib.util.spec_from_file_location("native", ROOT / "detmap/kernels/native.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def host() -> str:
-    """This machine, as `PLATFORMS` names it where it does."""
+    """The name of the machine, as in `PLATFORMS` if it is there."""
     import platform
 
     return f"{sys.platform}-{platform.machine()}".lower()

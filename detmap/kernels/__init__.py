@@ -139,7 +139,7 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 def _plain(arg: object) -> object:
     """An argument with the types that the C function has: every whole number is an int64."""
     if isinstance(arg, tuple):
-        return type(arg)(*map(_plain, arg))
+        return cast(Any, type(arg))(*map(_plain, arg))
     return int(arg) if isinstance(arg, (int, np.integer, np.bool_)) else arg
 
 

@@ -39,11 +39,11 @@ def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
     """
     from numba.core.caching import FunctionCache
 
-    class Cache(FunctionCache):  # type: ignore[misc]
+    class Cache(FunctionCache):
         def _index_key(self, *args: Any) -> tuple[Any, ...]:
-            return (*super()._index_key(*args), native.digest())
+            return (*super()._index_key(*args), native.digest())  # type: ignore[no-untyped-call]
 
     dispatcher = compiled(kernel)
     with suppress(RuntimeError):  # no folder can be written
-        dispatcher._cache = Cache(dispatcher.py_func)
+        dispatcher._cache = Cache(dispatcher.py_func)  # type: ignore[no-untyped-call]
     return dispatcher  # type: ignore[no-any-return]

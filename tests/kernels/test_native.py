@@ -188,7 +188,7 @@ def test_no_module_starts_a_process() -> None:
                 assert node.attr not in calls, path
 
 
-# --- what a kernel refuses -------------------------------------------------------------------------
+# --- what a kernel refuses ------------------------------------------------------------------------
 
 
 def test_a_kernel_without_a_return_annotation_is_refused_when_it_is_made() -> None:
@@ -366,8 +366,8 @@ def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
-    names = tarfile.open(made("sdist", tmp_path)).getnames()
-    inside = {name.partition("/")[2] for name in names}
+    with tarfile.open(made("sdist", tmp_path)) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {"tools/build_hook.py", "tools/build_native.py", "tools/kernels.ll.xz"} <= inside
     assert not any("_native." in name and "build" not in name for name in inside)
 
