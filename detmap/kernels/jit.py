@@ -13,14 +13,14 @@ from detmap.kernels import native
 if TYPE_CHECKING:
     from detmap.kernels import Kernel
 
-OPTIONS = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
 """nogil: classes run on a thread pool. fastmath stays off, so additions keep their order and no
 multiply-add is fused: the results are those of the reference, bit for bit. error_model numpy: a
 division by zero is an inf, not a branch."""
 
 
 @cache
-def compiled(kernel: Kernel[Any, Any], **options: object) -> Any:
+def compiled(kernel: Kernel[Any, Any], **options: Any) -> Any:
     """The numba function of a kernel; what it calls are numba functions too."""
     import numba
 
