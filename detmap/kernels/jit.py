@@ -43,6 +43,12 @@ def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
         def _index_key(self, *args: Any) -> tuple[Any, ...]:
             return (*super()._index_key(*args), native.digest())  # type: ignore[no-untyped-call]
 
+        def load_overload(self, *args: Any) -> Any:
+            found = super().load_overload(*args)  # type: ignore[no-untyped-call]
+            if found is None:
+                native.tell()
+            return found
+
     dispatcher = compiled(kernel)
     with suppress(RuntimeError):  # no folder can be written
         dispatcher._cache = Cache(dispatcher.py_func)  # type: ignore[no-untyped-call]

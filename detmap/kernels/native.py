@@ -56,10 +56,9 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
     try:
         function = getattr(opened, wanted)
     except AttributeError:
-        reason = reason or f"{LIBRARY.name} has no {wanted}"
         if mode == "native":
+            reason = reason or f"{LIBRARY.name} has no {wanted}"
             raise DetmapError(f"kernel {name}", reason, f"unset DETMAP_KERNELS; {HINT}") from None
-        tell(reason)
         return None
     function.restype = RESULTS[result]
     function.argtypes = [LETTERS[letter] for letter in letters(key)]
@@ -68,24 +67,29 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
 
 @cache
 def library() -> tuple[ctypes.CDLL | None, str]:
-    """The library, or None and the reason."""
+    """The library, or None and the reason; a file that cannot be opened is reported."""
     try:
-        reason = fault(LIBRARY.read_bytes())
-        if not reason:
-            return ctypes.CDLL(str(LIBRARY)), ""
+        stale = fault(LIBRARY.read_bytes())
+        return (None, stale) if stale else (ctypes.CDLL(str(LIBRARY)), "")
     except FileNotFoundError:
         return None, f"there is no {LIBRARY.name} for this platform"
     except OSError as error:
-        reason = str(error)
-    return None, f"{LIBRARY.name} is passed over: {reason}"
+        LOG.warning("detmap: %s is passed over: %s", LIBRARY, error)
+        return None, str(error)
 
 
 @cache
-def tell(reason: str) -> None:
-    """Tell the user once why numba compiles; shown on stderr unless the program configures
+def tell() -> None:
+    """Tell the user once that numba compiles; shown on stderr unless the program configures
     logging otherwise.
     """
-    LOG.warning("detmap: numba compiles kernels, once on this machine: %s; %s", reason, HINT)
+    reason = library()[1] or "DETMAP_KERNELS, or a kernel that the library lacks"
+    LOG.warning(
+        "detmap: compiling kernels, once on this machine (`detmap warmup` does it ahead of time):"
+        " %s; %s",
+        reason,
+        HINT,
+    )
 
 
 def seal(code: bytes, compilers: str) -> bytes:
@@ -95,14 +99,19 @@ def seal(code: bytes, compilers: str) -> bytes:
 
 
 def fault(data: bytes) -> str:
-    """Why a file is not the library of these sources; empty where it is."""
-    body, _, digest_ = data.rpartition(b"\n")
-    if hashlib.sha256(body).hexdigest().encode() != digest_:
-        return "it is damaged"
+    """Why a file is the library of other sources; empty where it is that of these.
+
+    Raises
+    ------
+    OSError : it is damaged
+    """
+    body, _, sum_ = data.rpartition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != sum_:
+        raise OSError("it is damaged")
     made = body.rpartition(b"\n")[2].decode()
-    if not made.startswith(description() + ";"):
-        return f"the sources changed since it was made ({made[:80]})"
-    return ""
+    if made.startswith(description() + ";"):
+        return ""
+    return f"the kernels changed since {LIBRARY.name} was made ({made[:40]})"
 
 
 def description() -> str:
