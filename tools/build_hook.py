@@ -43,7 +43,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         self.app.display_info(f"linked the kernels' machine code for {name}: {file}")
         if version != "editable":
             build_data["force_include"][str(place / file)] = f"detmap/kernels/{file}"
-            build_data["tag"] = f"py3-none-{tag}"
+            build_data |= {"tag": f"py3-none-{tag}", "pure_python": False}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Leave nothing behind."""

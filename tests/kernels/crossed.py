@@ -34,7 +34,7 @@ TOOLS = {  # the compiler, options for a program that finds the library beside i
         ["-Wl,-rpath,."],
         ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"],
     ),
-    "win32-amd64": (ZIG, [], ["wine"]),
+    "win32-amd64": (ZIG, [], ["wine64"]),
 }
 CALLS = 40  # of a kernel and types; so many are compared
 LARGEST = 1 << 20  # bytes of memory of a call
