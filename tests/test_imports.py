@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -56,6 +57,19 @@ def test_an_evaluation_imports_what_it_uses(code: str) -> None:
     if native.library()[0] is None:
         unused -= {"numba", "llvmlite", *NUMBAS}
     assert sorted(unused & imported) == []
+
+
+def test_the_command_line_keeps_openblas_to_one_thread_before_numpy_is_imported() -> None:
+    code = (
+        "import os, sys; from detmap.cli import process; process.begin();"
+        "print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    )
+    for given, wanted in ({}, "1 False"), ({"OPENBLAS_NUM_THREADS": "3"}, "3 False"):
+        kept = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name}
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=kept | given
+        )
+        assert ran.stdout.strip() == wanted
 
 
 def test_the_names_are_those_of_modules() -> None:

@@ -35,7 +35,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
             file, tag = build_native.PLATFORMS[name].file, build_native.PLATFORMS[name].tag
             place = kernels if version == "editable" else Path(self.folder.name)
             build_native.build(name, place / file)
-        except (LookupError, OSError) as error:
+        except (LookupError, OSError, ImportError, RuntimeError) as error:
             if asked:
                 raise
             self.app.display_warning(f"no library of the kernels, numba compiles them: {error}")
