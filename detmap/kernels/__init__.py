@@ -30,8 +30,7 @@ INNER_RESULTS = ("Any", "bool", "np.", "tuple[")
 
 
 class Kernel(Generic[P, R]):
-    """A loop that is compiled for the types of its first
-    arguments, and for further ones as they come.
+    """A loop, compiled for each combination of types of its arguments that is met.
 
     From Python its arguments are C-contiguous arrays, named tuples of them, and numbers, all by
     position; inside another kernel it is called like any function.

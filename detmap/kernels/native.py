@@ -32,10 +32,11 @@ LIBRARY = FOLDER / f"_native{SUFFIX}"
 MACHINERY = "__init__.py", "native.py", "jit.py"
 MODES = ("", "native", "numba")
 HINT = "in a checkout `python tools/build_native.py` makes the library"
+COMPILING = "compiling kernels, once on this machine (`detmap warmup` does it ahead of time)"
 LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
 RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
 
-Key = tuple[object, ...]
+Key = tuple[Any, ...]
 """What decides the machine code: types of numbers and sides of arrays, types of tuples."""
 
 
@@ -84,12 +85,7 @@ def tell() -> None:
     logging otherwise.
     """
     reason = library()[1] or "DETMAP_KERNELS, or a kernel that the library lacks"
-    LOG.warning(
-        "detmap: compiling kernels, once on this machine (`detmap warmup` does it ahead of time):"
-        " %s; %s",
-        reason,
-        HINT,
-    )
+    LOG.warning("detmap: %s: %s; %s", COMPILING, reason, HINT)
 
 
 def seal(code: bytes, compilers: str) -> bytes:
@@ -132,21 +128,16 @@ def digest() -> str:
 
 def symbol(module: str, name: str, key: Key) -> str:
     """The name of a kernel in the library, the same on every platform."""
-    words = [module.rpartition(".")[2], name, ""]
-    for part in key:
-        if isinstance(part, tuple):
-            words.append(f"{part[0].kind}{part[0].itemsize}x{part[1]}")
-        else:
-            words.append(part.__name__ if isinstance(part, type) else str(part))
-    return "_".join(words)
+    words = [
+        f"{part[0].kind}{part[0].itemsize}x{part[1]}"
+        if isinstance(part, tuple)
+        else str(getattr(part, "__name__", part))
+        for part in key
+    ]
+    return "_".join([module.rpartition(".")[2], name, "", *words])
 
 
 def letters(key: Key) -> str:
     """The parameters of the C function: p pointer, i int64, f float64."""
-    spelled = ""
-    for part in key:
-        if isinstance(part, tuple):
-            spelled += "p" + "i" * part[1]
-        elif isinstance(part, str):
-            spelled += part
-    return spelled
+    words = [part for part in key if not isinstance(part, type)]
+    return "".join("p" + "i" * word[1] if isinstance(word, tuple) else word for word in words)
