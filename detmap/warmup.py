@@ -1,7 +1,7 @@
 """Compile the kernels ahead of time, by using each once on next to nothing.
 
 Everything public that runs a kernel is called here once for each combination of types that it can
-meet: the machine code that a wheel carries is made from what this uses (`tools/build_kernels.py`),
+meet: the library of machine code is made from what this uses (`tools/build_native.py`),
 and a test holds it against all commands and the whole interface.
 """
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from detmap.base.resources import folder
+from detmap.kernels import native
 
 SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
@@ -22,10 +24,23 @@ ELSEWHERE = (
 )
 """Parts of detmap that other commands, options and formats use."""
 PACKAGES = (
-    *("IPython", "PIL", "cv2", "jinja2", "matplotlib", "numba", "numpy.ma", "pandas", "polars"),
+    *(
+        "IPython",
+        "PIL",
+        "cv2",
+        "jinja2",
+        "llvmlite",
+        "matplotlib",
+        "numba",
+        "numpy.ma",
+        "pandas",
+        "polars",
+    ),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
     *("csv", "difflib", "html", "unicodedata"),
 )
+NUMBAS = "numpy.ma", "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"
+"""What numba imports, where there is no library of the kernels."""
 COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
 CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"
 
@@ -39,7 +54,22 @@ def test_an_evaluation_imports_what_it_uses(code: str) -> None:
     imported = set(ran.stderr.splitlines()[-1].split())
     assert "detmap.matching.engine" in imported
     unused = {*PACKAGES, *(f"detmap.{name}" for name in ELSEWHERE)}
+    if native.library()[0] is None:
+        unused -= {"numba", "llvmlite", *NUMBAS}
     assert sorted(unused & imported) == []
+
+
+def test_the_command_line_keeps_openblas_to_one_thread_before_numpy_is_imported() -> None:
+    code = (
+        "import os, sys; from detmap.cli import process; process.begin();"
+        "print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    )
+    for given, wanted in ({}, "1 False"), ({"OPENBLAS_NUM_THREADS": "3"}, "3 False"):
+        kept = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name}
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=kept | given
+        )
+        assert ran.stdout.strip() == wanted
 
 
 def test_the_names_are_those_of_modules() -> None:

@@ -61,7 +61,7 @@ SHORT = ("W1", "W2")  # the workloads whose comparison the README shows
 LARGE = ("W2", "W4")
 LINEAR = (1_000_000, 10_000_000)
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
-CACHES = "DETMAP_CACHE_DIR", "NUMBA_CACHE_DIR"
+CACHES = ("NUMBA_CACHE_DIR",)
 BYTES = ("rss", "driver")  # values in bytes; all others are seconds
 
 Task = dict[str, Any]

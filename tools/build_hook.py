@@ -1,15 +1,11 @@
-"""Part of the wheel's build: compile the kernels and put them into the wheel as data.
-
-The wheel stays one for all machines (py3-none-any): it carries the code for Linux on x86-64 and on
-aarch64, and elsewhere the kernels are compiled on the first run. Built on another system than
-Linux on x86-64 it carries none, and says so. An editable install has none either: there the loops
-change.
+"""Part of the build: put the library of the kernels' machine code into the wheel, and beside the
+kernels of an editable install. Without a linker, and with changed kernels, there is none, which
+is said: numba compiles then.
 """
 
 from __future__ import annotations
 
-import platform
-import subprocess
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -22,21 +18,33 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
     """Called by hatchling around the build of a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile in a process of its own: numba has to be told of the processor before its
-        import.
+        """Link for this machine, or in a wheel for the platform that DETMAP_PLATFORM names.
+
+        Raises
+        ------
+        LookupError, OSError : it fails for DETMAP_PLATFORM
         """
-        if version == "editable" or self.target_name != "wheel":
-            return
-        here = f"{sys.platform} {platform.machine()}"
-        if here != "linux x86_64":
-            self.app.display_warning(f"built on {here}: this wheel carries no compiled kernels")
-            return
+        sys.path.insert(0, str(Path(self.root, "tools")))
+        import build_native
+
+        asked = os.environ.get("DETMAP_PLATFORM")
+        name = asked or build_native.host()
         self.folder = tempfile.TemporaryDirectory()
-        command = [sys.executable, str(Path(self.root, "tools", "build_kernels.py"))]
-        subprocess.run([*command, self.folder.name], check=True, cwd=self.root)
-        build_data["force_include"][self.folder.name] = "detmap/_data/kernels"
+        kernels = Path(self.root, "detmap", "kernels")
+        try:
+            file, tag = build_native.PLATFORMS[name].file, build_native.PLATFORMS[name].tag
+            place = kernels if version == "editable" else Path(self.folder.name)
+            build_native.build(name, place / file)
+        except (LookupError, OSError, ImportError, RuntimeError) as error:
+            if asked:
+                raise
+            self.app.display_warning(f"no library of the kernels, numba compiles them: {error}")
+            return
+        self.app.display_info(f"linked the kernels' machine code for {name}: {file}")
+        if version != "editable":
+            build_data["force_include"][str(place / file)] = f"detmap/kernels/{file}"
+            build_data |= {"tag": f"py3-none-{tag}", "pure_python": False}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Leave nothing behind."""
-        if hasattr(self, "folder"):
-            self.folder.cleanup()
+        self.folder.cleanup()

@@ -24,6 +24,8 @@ OBJECTS = 100_000  # new ones after which cycles are looked for: imports make as
 def begin() -> None:
     """Be ready for what a process meets before and while it works."""
     gc.set_threshold(OBJECTS)
+    # Before NumPy is imported: nothing here is linear algebra, and its threads cost .1 s to start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _fill_descriptors()
     _watch_for_interrupt()
     if sys.stderr is None:

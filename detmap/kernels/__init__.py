@@ -1,10 +1,9 @@
 """The compiled loops. The only folder that imports numba, and the machine code that numba made.
 
 A kernel is only the loop: it takes checked arrays, writes preallocated output, and knows no
-file, thread or error. It allocates nothing and raises nothing. An installed wheel carries the
-machine code of all of them; elsewhere numba compiles a kernel on its first call ever and `store`
-keeps the object code. Either way it is loaded without numba, whose import would cost more time
-and memory than most evaluations.
+file, thread or error. It allocates nothing and raises nothing. Its machine code comes from the
+library beside this file (`native`), without numba, whose import would cost more time and memory
+than most evaluations; without a library numba compiles it (`jit`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from detmap.kernels import store
+from detmap.kernels import jit, native
+from detmap.kernels.native import RESULTS, Key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,19 +25,12 @@ R = TypeVar("R")
 PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 """Kernels run as plain Python: slow, but a debugger and a coverage tool can look inside."""
 
-RESULTS = ("None", "int", "float")
-"""What a kernel can give to Python, by its return annotation."""
-
 INNER_RESULTS = ("Any", "bool", "np.", "tuple[")
 """How the annotation begins of a kernel that only other kernels call."""
 
-Key = tuple[object, ...]
-"""What decides the machine code: types of numbers and sides of arrays, types of tuples."""
-
 
 class Kernel(Generic[P, R]):
-    """A loop that is compiled for the types of its first
-    arguments, and for further ones as they come.
+    """A loop, compiled for each combination of types of its arguments that is met.
 
     From Python its arguments are C-contiguous arrays, named tuples of them, and numbers, all by
     position; inside another kernel it is called like any function.
@@ -58,9 +51,7 @@ class Kernel(Generic[P, R]):
                 f"kernel {self.__name__} is annotated to return {self.result}: None, int or float"
                 " where Python calls it (Any, bool, np..., tuple[...] where only kernels do)"
             )
-        self.entries: dict[Key, Callable[..., Any]] = {}
-        self._dispatchers: dict[tuple[str, ...], Any] = {}
-        self._instead: Callable[..., R] | None = function if PLAIN_PYTHON else None
+        self.entries: dict[Key, Callable[..., Any] | None] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the loop; the GIL is released meanwhile.
@@ -74,29 +65,19 @@ class Kernel(Generic[P, R]):
             raise TypeError(
                 f"kernel {self.__name__} takes no arguments by name: {', '.join(kwargs)}"
             )
-        if self._instead is not None:
-            return self._instead(*args)
+        if PLAIN_PYTHON:
+            return cast(R, self.function(*args))
         shape: list[object] = []
         flat: list[int | float] = []
         for arg in args:
             self._flatten(arg, shape, flat)
         key = tuple(shape)
-        entry = self.entries.get(key)
+        if key not in self.entries:
+            self.entries[key] = self._find(args, key)
+        entry = self.entries[key]
         if entry is None:
-            entry = self._find(args, key)
-            if entry is None:
-                return self(*args, **kwargs)
+            return cast(R, jit.cached(self)(*map(_plain, args)))
         return cast(R, entry(*flat))
-
-    def dispatcher(self, **options: object) -> Any:
-        """The numba function, with the kernels that it calls as numba functions too."""
-        key = tuple(options)
-        if key not in self._dispatchers:
-            from detmap.kernels import compiler
-
-            inner = {name: each.dispatcher(**options) for name, each in self.calls().items()}
-            self._dispatchers[key] = compiler.dispatcher(self.function, inner, **options)
-        return self._dispatchers[key]
 
     def calls(self) -> dict[str, Kernel[Any, Any]]:
         """The kernels that it calls, by the names that it has for them."""
@@ -105,9 +86,7 @@ class Kernel(Generic[P, R]):
         return {name: value for name, value in named.items() if isinstance(value, Kernel)}
 
     def _find(self, args: tuple[object, ...], key: Key) -> Callable[..., Any] | None:
-        """What runs the loop for arguments of these types, given their numbers and addresses;
-        None where from now on something else runs it, given the arguments.
-        """
+        """The C function for arguments of these types; None where numba runs the loop."""
         if len(args) != self.function.__code__.co_argcount:
             raise TypeError(
                 f"kernel {self.__name__} takes {self.function.__code__.co_argcount} arguments,"
@@ -121,12 +100,7 @@ class Kernel(Generic[P, R]):
         for part in key:
             if isinstance(part, tuple) and not (part[0].isnative and part[0].kind in "biuf"):
                 raise TypeError(f"kernel {self.__name__} takes no arrays of {part[0]}")
-        entry = store.entry(self, args, key)
-        if entry is None:
-            from detmap.kernels import compiler
-
-            self._instead = compiler.fallback(self)
-        return entry
+        return native.entry(self.__module__, self.__name__, self.result, key)
 
     def _flatten(self, arg: object, shape: list[object], flat: list[int | float]) -> None:
         """Append what decides the machine code to `shape`, and what is passed to it to `flat`."""
@@ -159,6 +133,13 @@ class Kernel(Generic[P, R]):
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make a kernel of a function."""
     return Kernel(function)
+
+
+def _plain(arg: object) -> object:
+    """An argument with the types that the C function has: every whole number is an int64."""
+    if isinstance(arg, tuple):
+        return cast(Any, type(arg))(*map(_plain, arg))
+    return int(arg) if isinstance(arg, (int, np.integer, np.bool_)) else arg
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

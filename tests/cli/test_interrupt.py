@@ -107,7 +107,8 @@ def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     output.unlink()
     moments = 12 if cold else 40
     for k in range(moments):
-        cache = {"DETMAP_CACHE_DIR": str(tmp_path / f"cache{k}")} if cold else {}
+        numba = {"DETMAP_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / f"cache{k}")}
+        cache = numba if cold else {}
         process = start("match", COCO, RESULTS, "-o", output, **cache)
         time.sleep(rng.uniform(0, whole))
         interrupted += check(interrupt(process), output)

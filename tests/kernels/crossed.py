@@ -1,11 +1,12 @@
-"""The wheel's code for aarch64, run by an emulator on what the kernels of this machine were called
-with.
+"""The library of another platform, run by an emulator on what the kernels of this machine were
+called with.
 
-    python -m tests.kernels.crossed SITE FOLDER
+    python -m tests.kernels.crossed linux-aarch64 FOLDER
+    python -m tests.kernels.crossed win32-amd64 FOLDER
 
-`SITE` holds an unpacked wheel. Every kernel call of `surface` is written down: the memory that it
-was given, and the same afterwards. A small C program, linked with the object code for aarch64,
-makes the same calls; every byte must be the same.
+Every kernel call of `surface` is written down: the memory that it was given, and the same
+afterwards. A small C program makes the same calls in the library; every byte must be the same.
+Where FOLDER holds the library already, from a wheel, that one is called.
 """
 
 from __future__ import annotations
@@ -23,6 +24,18 @@ from typing import Any
 
 import numpy as np
 
+from detmap.kernels import Kernel, native
+from tools import build_native
+
+ZIG = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu"]
+TOOLS = {  # the compiler, options for a program that finds the library beside it, the emulator
+    "linux-aarch64": (
+        ["aarch64-linux-gnu-gcc"],
+        ["-Wl,-rpath,."],
+        ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"],
+    ),
+    "win32-amd64": (ZIG, [], ["wine64"]),
+}
 CALLS = 40  # of a kernel and types; so many are compared
 LARGEST = 1 << 20  # bytes of memory of a call
 HEAD = """
@@ -32,7 +45,7 @@ HEAD = """
 typedef int64_t i; typedef double f; typedef char *p;
 static FILE *in, *out;
 static uint64_t word(void) { uint64_t w; if (fread(&w, 8, 1, in) != 1) exit(0); return w; }
-static char *region[512]; static uint64_t size[512];
+static char *region[512], *owned[512]; static uint64_t size[512];
 static p pointer(void) { uint64_t r = word(), o = word(); return region[r] + o; }
 static i integer(void) { return (i)word(); }
 static f real(void) { union { uint64_t w; double d; } u; u.w = word(); return u.d; }
@@ -44,7 +57,8 @@ int main(int n, char **names) {{
     uint64_t which = word(), regions = word();
     union {{ int64_t i; double f; }} result; result.i = 0;
     for (uint64_t r = 0; r < regions; r++) {{
-      size[r] = word(); region[r] = aligned_alloc(64, (size[r] / 64 + 1) * 64);
+      size[r] = word(); owned[r] = malloc(size[r] + 64);
+      region[r] = owned[r] + (64 - (uintptr_t)owned[r] % 64);
       if (size[r] && fread(region[r], size[r], 1, in) != 1) return 3;
     }}
     switch (which) {{
@@ -52,7 +66,7 @@ int main(int n, char **names) {{
     }}
     fwrite(&result, 8, 1, out);
     for (uint64_t r = 0; r < regions; r++) {{
-        fwrite(region[r], 1, size[r], out); free(region[r]);
+        fwrite(region[r], 1, size[r], out); free(owned[r]);
     }}
     fflush(out);
   }}
@@ -72,20 +86,14 @@ class Recorder:
         self._lock = threading.Lock()
 
     def call(self, kernel: Any, args: tuple[Any, ...], run: Any) -> Any:
-        from detmap.kernels import identity
-
         shape: list[object] = []
         flat: list[Any] = []
         for arg in args:
             kernel._flatten(arg, shape, flat)
-        letters = identity.letters(tuple(shape))
-        identity_ = (
-            f"{kernel.__module__}.{kernel.__name__}",
-            identity.spelled(tuple(shape)),
-            letters,
-        )
+        letters = native.letters(tuple(shape))
+        symbol = native.symbol(kernel.__module__, kernel.__name__, tuple(shape))
         with self._lock:
-            which = self.kernels.setdefault(identity_, len(self.kernels))
+            which = self.kernels.setdefault((symbol, kernel.result, letters), len(self.kernels))
             spans = regions(list(arrays(args)))
             if self.counts[which] >= CALLS or sum(end - begin for begin, end in spans) > LARGEST:
                 return run(*args)
@@ -130,56 +138,52 @@ def regions(found: list[Any]) -> list[tuple[int, int]]:
     return spans or [(0, 0)]
 
 
-def main(site: Path, folder: Path) -> None:
+def compare(name: str, folder: Path) -> dict[str, Any]:
     """Record, link, run, compare."""
-    from detmap.kernels import Kernel, identity
     from tests.kernels import surface
 
     recorder, call = Recorder(), Kernel.__call__
     Kernel.__call__ = lambda self, *args: recorder.call(self, args, lambda *a: call(self, *a))  # type: ignore[method-assign, assignment]
-    surface.outcomes()
-    carried = {}
-    for path in (site / "detmap" / "_data" / "kernels" / "linux-aarch64").glob("*.kernel"):
-        head, _, code = path.read_bytes()[len(identity.MAGIC) + 32 :].partition(b"\n")
-        header = json.loads(head)
-        carried[header["kernel"], header["types"], header["parameters"]] = header, code
-    declared, cases, objects = [], [], []
-    for used, which in recorder.kernels.items():
-        header, code = carried[used]
-        (folder / f"{which}.o").write_bytes(code)
-        objects.append(f"{which}.o")
-        result = {"None": "void", "int": "i", "float": "f"}[header["result"]]
-        letters = header["parameters"]
-        declared.append(
-            f'extern {result} k{which}({", ".join(letters)}) __asm__("{header["symbol"]}");'
-        )
+    try:
+        surface.outcomes()
+    finally:
+        Kernel.__call__ = call  # type: ignore[method-assign]
+    (folder / "main.c").write_text(program(recorder))
+    (folder / "calls").write_bytes(b"".join(recorder.calls))
+    compiler, options, emulator = TOOLS[name]
+    platform = build_native.PLATFORMS[name]
+    if not (folder / platform.file).exists():
+        code = build_native.emit(build_native.kept()[1], platform.triple)
+        (folder / "kernels.o").write_bytes(code)
+        link = [*compiler, "-shared", "-nostdlib", "-o", platform.file, "kernels.o"]
+        subprocess.run(link, cwd=folder, check=True)
+    made = [*compiler, "-O1", "-o", "run.exe", "main.c", platform.file, *options]
+    subprocess.run(made, cwd=folder, check=True)
+    subprocess.run([*emulator, "./run.exe", "calls", "results"], cwd=folder, check=True)
+    found, at, wrong = (folder / "results").read_bytes(), 0, Counter[str]()
+    for kernel, wanted in zip(recorder.names, recorder.results, strict=True):
+        wrong[kernel] += found[at : at + len(wanted)] != wanted
+        at += len(wanted)
+    text = {"kernels": len(recorder.kernels), "calls": len(recorder.calls), "bytes": at}
+    return {**text, "read": len(found), "wrong": +wrong}
+
+
+def program(recorder: Recorder) -> str:
+    """The source of the program that makes the calls."""
+    declared, cases = [], []
+    for (symbol, result, letters), which in recorder.kernels.items():
+        returned = {"None": "void", "float": "f", "int": "i"}[result]
+        declared.append(f"extern {returned} {symbol}({', '.join(letters)});")
         readers = {"p": "pointer()", "i": "integer()", "f": "real()"}
         locals_ = "".join(
             f"{letter} a{n} = {readers[letter]}; " for n, letter in enumerate(letters)
         )
-        into = {"void": "", "i": "result.i = ", "f": "result.f = "}[result]
+        into = {"void": "", "i": "result.i = ", "f": "result.f = "}[returned]
         passed = ", ".join(f"a{n}" for n in range(len(letters)))
-        cases.append(f"    case {which}: {{ {locals_}{into}k{which}({passed}); break; }}")
-    source = HEAD + "\n".join(declared) + MAIN.format(cases="\n".join(cases))
-    (folder / "main.c").write_text(source)
-    (folder / "calls").write_bytes(b"".join(recorder.calls))
-    link = [
-        "aarch64-linux-gnu-gcc",
-        "-O1",
-        "-static",
-        "-no-pie",
-        "-Wl,--unresolved-symbols=ignore-all",
-    ]
-    subprocess.run([*link, "-o", "run", "main.c", *objects], cwd=folder, check=True)
-    subprocess.run(["qemu-aarch64-static", "./run", "calls", "results"], cwd=folder, check=True)
-    found, at, wrong = (folder / "results").read_bytes(), 0, Counter[str]()
-    for name, wanted in zip(recorder.names, recorder.results, strict=True):
-        wrong[name] += found[at : at + len(wanted)] != wanted
-        at += len(wanted)
-    text = {"kernels": len(recorder.kernels), "calls": len(recorder.calls), "bytes": at}
-    json.dump({**text, "read": len(found), "wrong": +wrong}, sys.stdout)
+        cases.append(f"    case {which}: {{ {locals_}{into}{symbol}({passed}); break; }}")
+    return HEAD + "\n".join(declared) + MAIN.format(cases="\n".join(cases))
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    json.dump(compare(sys.argv[1], Path(sys.argv[2]).absolute()), sys.stdout)

@@ -6,11 +6,7 @@ import argparse
 
 from detmap.cli import streams
 
-EXAMPLES = (
-    "detmap warmup",
-    "DETMAP_CACHE_DIR=/scratch/detmap detmap warmup",
-    "DETMAP_KERNELS=compile detmap warmup",
-)
+EXAMPLES = ("detmap warmup", "NUMBA_CACHE_DIR=/scratch/numba DETMAP_KERNELS=numba detmap warmup")
 
 
 def add(command: argparse.ArgumentParser) -> None:

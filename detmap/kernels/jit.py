@@ -1,0 +1,55 @@
+"""Kernels compiled by numba, where the library has none for them. The same bits, a slower start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from detmap.kernels import native
+
+if TYPE_CHECKING:
+    from detmap.kernels import Kernel
+
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}
+"""nogil: classes run on a thread pool. fastmath stays off, so additions keep their order and no
+multiply-add is fused: the results are those of the reference, bit for bit. error_model numpy: a
+division by zero is an inf, not a branch."""
+
+
+@cache
+def compiled(kernel: Kernel[Any, Any], **options: Any) -> Any:
+    """The numba function of a kernel; what it calls are numba functions too."""
+    import numba
+
+    inner = {name: compiled(each, **options) for name, each in kernel.calls().items()}
+    scope = {**kernel.function.__globals__, **inner}
+    function = FunctionType(kernel.function.__code__, scope, kernel.__name__)
+    return numba.njit(**OPTIONS, **options)(function)
+
+
+@cache
+def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
+    """The same, kept in numba's cache where there is a place for it.
+
+    Numba compares only the file of the kernel itself; the digest stands for those of the kernels
+    that it calls.
+    """
+    from numba.core.caching import FunctionCache
+
+    class Cache(FunctionCache):
+        def _index_key(self, *args: Any) -> tuple[Any, ...]:
+            return (*super()._index_key(*args), native.digest())  # type: ignore[no-untyped-call]
+
+        def load_overload(self, *args: Any) -> Any:
+            found = super().load_overload(*args)  # type: ignore[no-untyped-call]
+            if found is None:
+                native.tell()
+            return found
+
+    dispatcher = compiled(kernel)
+    with suppress(RuntimeError):  # no folder can be written
+        dispatcher._cache = Cache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+    return dispatcher  # type: ignore[no-any-return]

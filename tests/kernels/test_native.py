@@ -1,0 +1,394 @@
+"""The library of the kernels' machine code: used where it fits, passed over with a line where not;
+and what a kernel refuses."""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.errors import DetmapError
+from detmap.kernels import Kernel, jit, kernel, native
+from tools import build_native
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBERS = np.arange(5.0)
+MEGABYTE = 1 << 20
+
+
+@kernel
+def count_rows(numbers: Any) -> int:
+    """Trivial on purpose: compiled in no time."""
+    return numbers.shape[0]
+
+
+@kernel
+def as_pair(number: float) -> Any:
+    """For kernels only."""
+    return number, number
+
+
+def kernel_of(source: str, name: str) -> Kernel[..., Any]:
+    module = ModuleType(name)
+    module.__dict__["kernel"] = kernel
+    exec(f"@kernel\n{source}", module.__dict__)
+    found: Kernel[..., Any] = module.__dict__["f"]
+    return found
+
+
+# --- which library is used ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where this process looks for the library; nothing lies there yet."""
+    path = tmp_path / native.LIBRARY.name
+    monkeypatch.setattr(native, "LIBRARY", path)
+    monkeypatch.delenv("DETMAP_KERNELS", raising=False)
+    native.library.cache_clear()
+    native.tell.cache_clear()
+    yield path
+    native.library.cache_clear()
+    native.tell.cache_clear()
+
+
+def test_a_library_of_these_sources_is_whole() -> None:
+    sealed = native.seal(b"any code", "numba 1")
+    assert native.fault(sealed) == ""
+    for place in range(len(sealed)):
+        flipped = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
+        for damaged in (sealed[:place], flipped):
+            with pytest.raises(OSError, match="it is damaged"):
+                native.fault(damaged)
+
+
+@pytest.mark.parametrize("name, value", [("__version__", "0.0.9"), ("digest", lambda: "0")])
+def test_a_library_of_other_sources_is_told_from_this(
+    name: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = native.seal(b"any code", "numba 1")
+    monkeypatch.setattr(native, name, value)
+    assert native.fault(sealed).startswith("the kernels changed")
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (b"", "is passed over: it is damaged"),
+        (native.seal(b"code of another architecture", "numba 1"), "is passed over: "),
+    ],
+)
+def test_a_library_that_does_not_fit_is_passed_over_with_a_line(
+    content: bytes, words: str, library: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    library.write_bytes(content)
+    with caplog.at_level(logging.WARNING, logger="detmap"):
+        for _ in range(2):
+            assert native.entry("detmap.kernels.match", "f", "int", ("i",)) is None
+    (record,) = caplog.records
+    assert words in record.getMessage()
+
+
+def test_who_waits_for_numba_is_told_once_why_and_what_to_do(
+    library: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="detmap"):
+        for _ in range(2):
+            native.tell()
+    (record,) = caplog.records
+    assert f"there is no {library.name}" in record.getMessage()
+    assert "python tools/build_native.py" in record.getMessage()
+
+
+def test_the_environment_forces_either(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DETMAP_KERNELS", "numba")
+    assert native.entry("detmap.kernels.match", "f", "int", ()) is None
+    monkeypatch.setenv("DETMAP_KERNELS", "native")
+    with pytest.raises(DetmapError, match="kernel f: there is no _native"):
+        native.entry("detmap.kernels.match", "f", "int", ())
+    monkeypatch.setenv("DETMAP_KERNELS", "moon")
+    with pytest.raises(DetmapError, match="'moon' is not known"):
+        native.entry("detmap.kernels.match", "f", "int", ())
+
+
+def test_the_digest_is_that_of_every_kernel_whatever_the_line_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    (tmp_path / "inner").mkdir()
+    seen = set()
+    for content in ("a\n", "a\r\n", "b\n"):
+        (tmp_path / "inner" / "loop.py").write_bytes(content.encode())
+        (tmp_path / "native.py").write_text(f"machinery {len(seen)}")
+        seen.add(native.digest.__wrapped__())
+    assert len(seen) == 2
+
+
+def test_a_symbol_says_kernel_and_types() -> None:
+    key = ((np.dtype(np.longlong), 1), "i", "f", (np.dtype(np.bool_), 2))
+    wanted = "match_best_free__i8x1_i_f_b1x2"
+    assert native.symbol("detmap.kernels.match", "best_free", key) == wanted
+    assert native.symbol("a.match", "best_free", ((np.dtype("i8"), 1), *key[1:])) == wanted
+    assert native.letters(key) == "piifpii"
+
+
+def test_a_kernel_of_somebody_else_is_never_called_in_the_library() -> None:
+    assert native.entry("elsewhere.kernels.match", "best_free", "int", ()) is None
+
+
+# --- numba ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_numba_runs_what_the_library_lacks_with_the_types_of_the_c_function() -> None:
+    fresh: Kernel[..., Any] = kernel_of("def f(x, n) -> int: return x.shape[0] + n", "own")
+    assert fresh(NUMBERS, 2) == fresh(NUMBERS, np.int8(2)) == fresh(NUMBERS, np.True_) + 1 == 7
+    assert len(jit.cached(fresh).signatures) == 1
+
+
+@pytest.mark.slow
+def test_the_cache_of_numba_knows_the_kernels_of_other_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Numba compares the file of the outermost function only."""
+    keys = []
+    for digest in ("a", "b"):
+        monkeypatch.setattr(native, "digest", lambda digest=digest: digest)
+        cache = jit.cached(count_rows)._cache  # type: ignore[attr-defined]
+        from numba.core.registry import cpu_target
+
+        keys.append(cache._index_key((), cpu_target.target_context.codegen()))
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.slow
+def test_no_module_starts_a_process() -> None:
+    """Helpers ran whatever lay beside the data, and whatever `sys.executable` was."""
+    starters = {"subprocess", "multiprocessing", "pty"}
+    calls = {"fork", "system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "execv", "execve"}
+    package = Path(detmap.__file__).parent
+    for path in package.rglob("*.py"):
+        if (
+            path == package / "cli" / "browser.py"
+        ):  # prints a report as PDF where a user asks for it
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert not starters & {name.split(".")[0] for name in names}, path
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os":
+                assert node.attr not in calls, path
+
+
+# --- what a kernel refuses ------------------------------------------------------------------------
+
+
+def test_a_kernel_without_a_return_annotation_is_refused_when_it_is_made() -> None:
+    for annotation in ("", " -> str", " -> NDArray[np.int32]"):
+        with pytest.raises(TypeError, match="kernel f is annotated to return"):
+            kernel_of(f"def f(x){annotation}: return x", "refused")
+    for annotation in ("None", "int", "float"):
+        kernel_of(f"def f(x) -> {annotation}: return x", "accepted")
+
+
+def test_a_kernel_for_kernels_only_is_refused_when_python_calls_it() -> None:
+    with pytest.raises(TypeError, match="kernel as_pair is annotated to return Any"):
+        as_pair(1.0)
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, error, words",
+    [
+        ((NUMBERS,), {"numbers": NUMBERS}, TypeError, "takes no arguments by name: numbers"),
+        ((), {"numbers": NUMBERS}, TypeError, "takes no arguments by name"),
+        ((), {}, TypeError, "takes 1 arguments, not 0"),
+        ((NUMBERS, 1), {}, TypeError, "takes 1 arguments, not 2"),
+        ((NUMBERS[::2],), {}, ValueError, "takes C-contiguous arrays only"),
+        ((np.ones((3, 2), order="F"),), {}, ValueError, "takes C-contiguous arrays only"),
+        ((NUMBERS.astype(">f8"),), {}, TypeError, "takes no arrays of >f8"),
+        ((np.array(["a"]),), {}, TypeError, "takes no arrays of <U1"),
+        ((np.array([None]),), {}, TypeError, "takes no arrays of object"),
+        (("5",), {}, TypeError, "not str"),
+        ((None,), {}, TypeError, "not NoneType"),
+        (([1, 2],), {}, TypeError, "not list"),
+    ],
+)
+def test_a_kernel_names_itself_in_what_it_refuses(
+    args: tuple[Any, ...], kwargs: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=f"kernel count_rows .*{words}"):
+        count_rows(*args, **kwargs)
+
+
+# --- what is compiled -----------------------------------------------------------------------------
+
+
+RECORD = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from detmap.kernels import native
+from tools.build_native import record
+from {module} import {name} as work
+symbols = [native.symbol(each.__module__, each.__name__, key) for each, key, _ in record(work)]
+json.dump(symbols, sys.stdout)
+"""
+
+
+def recorded(module: str, name: str) -> set[str]:
+    """The kernels and types that some work calls for."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RECORD.format(module=module, name=name), str(ROOT)],
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.slow
+def test_the_warm_up_leaves_nothing_to_compile_for_anything_public() -> None:
+    """`rank` compiled again after `warmup`."""
+    warm = recorded("detmap.warmup", "warmup")
+    assert len(warm) > 20
+    assert recorded("tests.kernels.surface", "outcomes") - warm == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fmadd d0, d1, d2, d3",
+        "\tfmla v0.2d, v1.2d, v2.2d",
+        "fnmsub s0",
+        "\tvfmadd213sd",
+        "vfnmadd231pd",
+    ],
+)
+def test_a_fused_operation_is_noticed(line: str) -> None:
+    assert build_native.FUSED.search(f"fmul d0, d1\n{line}\n")
+
+
+def test_what_is_not_fused_is_not_mistaken_for_it() -> None:
+    lines = ["\tmadd x0, x1, x2, x3", "\tfmov d0, d1", "\tfmul d0, d1, d2", "\tfmax d0"]
+    assert not build_native.FUSED.search("\n".join(lines))
+
+
+def test_a_kernel_that_needs_numba_at_run_time_is_refused() -> None:
+    stub = "declare void @NRT_Free(ptr) #1\n@PyExc_E = external global i8\n"
+    made = build_native.without_python(stub)
+    assert "define internal void @NRT_Free(ptr) #1 {" in made
+    assert "@PyExc_E = internal global i8 0" in made
+    with pytest.raises(AssertionError, match="kernels call strange_helper"):
+        build_native.without_python("declare void @strange_helper(ptr)\n")
+
+
+# --- wheels ---------------------------------------------------------------------------------------
+
+
+def current() -> bool:
+    """Whether the modules that are kept are of these sources, and this machine can link."""
+    try:
+        build_native.kept()
+        return bool(build_native.linker(build_native.host()))
+    except (LookupError, KeyError):
+        return False
+
+
+can_build = pytest.mark.skipif(
+    not current(), reason="the kernels changed since tools/kernels.ll.xz was made, or no linker"
+)
+
+
+def made(kind: str, place: Path, **environment: str) -> Path:
+    """A distribution as the build makes it, here without an environment of its own."""
+    build = f"import sys; from hatchling.build import build_{kind} as b; b(sys.argv[1])"
+    command = [sys.executable, "-c", build, str(place)]
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | environment)
+    (found,) = place.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel of this machine is unpacked, which is all that its installation is."""
+    place = tmp_path_factory.mktemp("wheel")
+    wheel = made("wheel", place)
+    assert not wheel.name.endswith("none-any.whl")
+    assert wheel.stat().st_size < 2 * MEGABYTE
+    names = zipfile.ZipFile(wheel).namelist()
+    assert names.count(f"detmap/kernels/{native.LIBRARY.name}") == 1
+    assert not any(name.startswith(("tools", "tests")) for name in names)
+    zipfile.ZipFile(wheel).extractall(place / "site")
+    return place / "site"
+
+
+def surface(site: Path, kernels: str) -> Any:
+    """What everything public gives, by kernels from there."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]),
+        "DETMAP_KERNELS": kernels,
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tests.kernels.surface"],
+        env=environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["detmap"].startswith(str(site))
+    return found
+
+
+@can_build
+@pytest.mark.slow
+def test_a_run_from_the_wheel_compiles_nothing_and_has_the_bits_of_numba(site: Path) -> None:
+    carried = surface(site, "native")
+    assert not carried["numba"]
+    assert surface(site, "numba")["outcomes"] == carried["outcomes"]
+
+
+def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda command: None)
+    monkeypatch.setattr(build_native.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LookupError, match="there is no linker"):
+        build_native.linker("linux-x86_64")
+
+
+@pytest.mark.slow
+def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
+    with tarfile.open(made("sdist", tmp_path)) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"tools/build_hook.py", "tools/build_native.py", "tools/kernels.ll.xz"} <= inside
+    assert not any("/_native." in name for name in inside)
+
+
+@can_build
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (shutil.which("qemu-aarch64-static") and shutil.which("aarch64-linux-gnu-gcc")),
+    reason="needs qemu-user-static and gcc-aarch64-linux-gnu",
+)
+def test_the_code_for_aarch64_gives_every_byte_that_this_machine_gives(tmp_path: Path) -> None:
+    from tests.kernels import crossed
+
+    found = crossed.compare("linux-aarch64", tmp_path)
+    assert found["wrong"] == {}
+    assert found["read"] == found["bytes"] > 10 * MEGABYTE
+    assert found["kernels"] > 20
+    assert found["calls"] > 10 * found["kernels"]
