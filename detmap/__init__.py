@@ -72,7 +72,6 @@ __all__ = [
 
 _HOMES = {
     "adapters": ("read_detections", "read_truth"),
-    "compare": ("compare",),
     "adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
     "adapters.tabular.slice_lists": ("read_slices",),
     "diagnosis": ("Diagnosis", "diagnose"),
@@ -98,6 +97,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"detmap.{_HOME[name]}"), name)
     elif name == "load_protocol":
         value = import_module("detmap.protocol").load
+    elif name == "distributed":
+        value = import_module("detmap.streaming.distributed")
     else:
         value = _module(name)
     globals()[name] = value
@@ -117,26 +118,23 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+def _function(name: str) -> property:
+    """A function that has the name of its module: the import system cannot replace it."""
+
+    def set_module(package: ModuleType, module: ModuleType) -> None:
+        """Ignore the module that the import system sets; it stays in `sys.modules`."""
+
+    return property(
+        lambda package: getattr(import_module(f"detmap.{name}"), name), set_module, doc=name
+    )
+
+
 class _Package(ModuleType):
-    """``detmap.evaluate`` and ``detmap.doctor`` are the functions, also where the modules of these
-    names were imported.
-    """
+    """``detmap.evaluate`` stays the function after ``import detmap.evaluate``; likewise others."""
 
-    @property
-    def evaluate(self) -> Any:
-        return import_module("detmap.evaluate").evaluate
-
-    @evaluate.setter
-    def evaluate(self, module: ModuleType) -> None:
-        """What the import system puts here is in `sys.modules` too."""
-
-    @property
-    def doctor(self) -> Any:
-        return import_module("detmap.doctor").doctor
-
-    @doctor.setter
-    def doctor(self, module: ModuleType) -> None:
-        """As `evaluate`."""
+    compare = _function("compare")
+    doctor = _function("doctor")
+    evaluate = _function("evaluate")
 
 
 sys.modules[__name__].__class__ = _Package

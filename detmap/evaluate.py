@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments as given
 from detmap.curves import scores as curves
-from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.errors import DataError
 from detmap.matching import engine as matching
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 
@@ -57,9 +57,7 @@ def evaluate(
     matches = matching.match(*tables, threads=threads)
     how = {"unknown": unknown, "class_names": class_names}
     result = summarize(matches, threads=threads)
-    return replace(
-        result, matched=tables[:2], inputs=(truth, detections, result.protocol, how)
-    )
+    return replace(result, matched=tables[:2], inputs=(truth, detections, result.protocol, how))
 
 
 def match(
@@ -114,9 +112,9 @@ def _read(
         what = "given for detections that have been read"
         raise DataError("evaluate: unknown, class_names", what, "give them to `read_detections`")
     if images is not None or classes is not None:
-        from detmap.results import slices as slicing
+        from detmap.tables import selection
 
-        truth, detections = slicing.part(truth, detections, images, classes)
+        truth, detections = selection.part(truth, detections, images, classes)
     return truth, detections, rules
 
 

@@ -48,14 +48,14 @@ MISTAKES: dict[str, tuple[Make, tuple[str, ...], tuple[float, ...]]] = {
         ("scores-cut",),
         (0.3, 0.4, 0.5, 0.6),
     ),
-    "shift": (_boxes(lambda b, by: b + [by, by, 0, 0]), ("boxes-shifted",), (2, 5, 10, 20)),
+    "shift": (_boxes(lambda b, by: np.add(b, [by, by, 0, 0])), ("boxes-shifted",), (2, 5, 10, 20)),
     "scale": (_boxes(lambda b, by: b * by), ("boxes-resized",), (1.01, 1.02, 1.05, 1.28, 2)),
     "corners": (
         _boxes(lambda b, by: b + np.column_stack([0 * b[:, :2], by * b[:, :2]])),
         ("boxes-xyxy",),
         (1,),
     ),
-    "width": (_boxes(lambda b, by: b + [0, 0, by, 0]), ("boxes-narrow-by-one",), (-1,)),
+    "width": (_boxes(lambda b, by: np.add(b, [0, 0, by, 0])), ("boxes-narrow-by-one",), (-1,)),
     "shuffled": (_shuffled, ("images-shuffled", "unexplained"), (0.25, 0.5, 1.0)),
     "half": (_part, ("images-without-detections",), (0.1, 0.25, 0.5)),
     "percent": (

@@ -18,9 +18,9 @@ from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.adapters.joining.unknown_policy import policy as unknown_policy
 from detmap.errors import DataError
-from detmap.matching.subsets import named_columns, named_flags
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
+from detmap.protocol.named_columns import named_columns, named_flags
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)

@@ -11,8 +11,8 @@ from detmap.base.open_files import read_bytes
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
-from detmap.results.signature import content_digests
 from detmap.tables import Detections, Truth
+from detmap.tables.digests import content_digests
 
 FILES = receipt.ROLES[2:]
 """Options that are files which make a number."""

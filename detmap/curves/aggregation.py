@@ -15,9 +15,9 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.curves import terms
 from detmap.base import memory
 from detmap.curves import scores as curves
+from detmap.curves import terms
 from detmap.curves.integrators import AT_TRUE_POSITIVES
 from detmap.curves.scores import Scores
 from detmap.errors import ProtocolError, few

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.curves import terms
 from detmap.base.parallel import each_batch
+from detmap.curves import terms
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
 

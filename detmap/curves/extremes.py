@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from detmap.base.parallel import each_batch
 from detmap.curves import counts as counting
 from detmap.curves.scores import Scores
+from detmap.curves.terms import Blocks, restricted
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
-from detmap.curves.terms import Blocks, restricted
 
 
 def extremes_of(

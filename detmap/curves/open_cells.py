@@ -23,10 +23,18 @@ from numpy.typing import NDArray
 from detmap.base.immutable import vouched
 from detmap.curves import counts as counting
 from detmap.curves import scores as curves
-from detmap.curves.scores import Scores
-from detmap.curves.equal_scores import Orders, Rows, bits, cells_of, counts_stay, object_cells, widened
-from detmap.errors import DetmapError
+from detmap.curves.equal_scores import (
+    Orders,
+    Rows,
+    bits,
+    cells_of,
+    counts_stay,
+    object_cells,
+    widened,
+)
 from detmap.curves.extremes import extremes_of
+from detmap.curves.scores import Scores
+from detmap.errors import DetmapError
 from detmap.matching.matches import Matches
 from detmap.tables.grouping import labels, offsets, runs
 

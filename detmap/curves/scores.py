@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.curves import class_curves, terms
 from detmap.base import arguments as given
 from detmap.base import memory
 from detmap.base.parallel import each_batch
 from detmap.base.reprs import outlined
+from detmap.curves import class_curves, terms
 from detmap.curves import counts as counting
 from detmap.curves import every_rank as whole_curves
 from detmap.curves import score_threshold as at_score

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from detmap.curves import aggregation
-from detmap.curves.scores import Scores
 from detmap.curves.equal_scores import Orders, Tables, may_matter
-from detmap.errors import DetmapError
 from detmap.curves.extremes import extremes_of
-from detmap.matching.matches import Matches
 from detmap.curves.open_cells import OpenCells
+from detmap.curves.scores import Scores
+from detmap.errors import DetmapError
+from detmap.matching.matches import Matches
 from detmap.tables import Note
 
 DIGITS = 4  # that a table prints

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
-from detmap.protocol.default_protocol import choose_protocol
 from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.clock import Clock
 from detmap.doctor.raw_rows import Raw, joined, restricted
 from detmap.matching.engine import match
 from detmap.overlaps.row_overlaps import Met
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import choose_protocol
 from detmap.tables import Categories, Truth
 
 MOST_IMAGES = 600  # of a sample

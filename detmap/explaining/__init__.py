@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
-from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
 from detmap.explaining import input_changes as inputs
@@ -18,6 +17,7 @@ from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
 from detmap.parity.restated_tools import MatchedOnce, headline
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import prepare
 from detmap.tables import Detections, Truth
 
 __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]

@@ -16,8 +16,8 @@ from typing import Any
 from detmap.errors import DataError, ProtocolError, few
 from detmap.explaining.switches import changed
 from detmap.protocol import Protocol, from_dict, load
+from detmap.protocol.protocol_digest import protocol_digest
 from detmap.results.receipt import Receipt, contradictions
-from detmap.results.signature import protocol_digest
 
 ITSELF = "itself: "
 """Begins the name of a part that a receipt says in two ways."""

@@ -20,8 +20,8 @@ from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import clipped, scope_notes
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
-from detmap.results.signature import image_digests
 from detmap.tables import Detections, Truth, require_truth_of
+from detmap.tables.digests import image_digests
 from detmap.tables.grouping import group, labels, offsets, places_of
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import scope_notes
 from detmap.matching.unstable_sorts import number_of, ranked_number, sort_lists
 from detmap.protocol import Protocol
-from detmap.results.signature import image_digests
 from detmap.tables import Detections, Note, Truth
+from detmap.tables.digests import image_digests
 from detmap.tables.grouping import by_image, group, places_of, runs
 
 if TYPE_CHECKING:

@@ -21,10 +21,11 @@ from detmap.matching.assignments import Taken, joined
 from detmap.matching.matches_checks import word_of
 from detmap.matching.matches_overview import Overview as Overview
 from detmap.protocol import Protocol
-from detmap.results.signature import data_digest, fold_table, protocol_digest
+from detmap.protocol.protocol_digest import protocol_digest
 from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct as distinct
 from detmap.tables.catalog import n_dropped
+from detmap.tables.digests import data_digest, fold_table
 from detmap.tables.grouping import group, labels, offsets, ranked, rows_of
 
 

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from detmap.base.parallel import of_chunks
 from detmap.errors import DataError, few
 from detmap.protocol import REGIONS, Protocol
-from detmap.tables import FLAGS, BoxFormat, Detections, Truth, boxes_as
+from detmap.protocol.named_columns import MEASURES, named_attributes
+from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
-MEASURES = ("area", "width", "height", "box_area")
-"""Attributes of every box. `area` is the truth's own where it has one, `box_area` never."""
 EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
 
 
@@ -53,30 +52,6 @@ class DetectionWords:
     dropped: Words
 
 
-def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
-    """The roles and the attributes that a protocol asks for by name, beside the flags that formats
-    have of their own and the measures that every box has.
-    """
-    roles = [role for role, what in protocol.matching.neutral if what != "count"]
-    return (
-        [role for role in roles if role not in FLAGS],
-        [attribute for attribute in _attributes(protocol) if attribute not in MEASURES],
-    )
-
-
-def named_flags(protocol: Protocol) -> list[str]:
-    """The flags of other formats that a protocol asks for by name, where a record may have one as
-    a key of its own: ``difficult``, under VOC's rule or where somebody gave it a meaning.
-
-    COCO's own evaluators read no such key, so its stock protocols do not: their ``difficult`` is
-    VOC's files' alone.
-    """
-    told = not protocol.stock or "matching.neutral.difficult" in dict(protocol.changes)
-    what = dict(protocol.matching.neutral).get("difficult", "count")
-    asked = told or protocol.matching.rule == "best_any"
-    return ["difficult"] if asked and what != "count" else []
-
-
 def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
     """Roles and subsets of the objects.
 
@@ -85,7 +60,7 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
     DataError : the truth lacks an attribute that a subset asks for
     """
     outside = np.zeros(len(truth), dtype=np.uint64)
-    for attribute in _attributes(protocol):
+    for attribute in named_attributes(protocol):
         values, ranges = _attribute(truth, attribute, protocol), _ranges(protocol, attribute)
         _mark(values, ranges, outside)
         asked: NDArray[np.bool_] = np.isfinite(ranges[:, 0]) | np.isfinite(ranges[:, 1])
@@ -118,7 +93,7 @@ def detection_words(
     if what != "count":
         ranges = {
             name: _widened(_ranges(protocol, name), margin, upper_end=what == "neutral")
-            for name in _attributes(protocol)
+            for name in named_attributes(protocol)
             if name in MEASURES
         }
 
@@ -176,10 +151,6 @@ def _single(values: Floats) -> Floats:
 
 def _in_single(protocol: Protocol) -> bool:
     return protocol.boxes.precision == "float32"
-
-
-def _attributes(protocol: Protocol) -> list[str]:
-    return sorted({r.attribute for subset in protocol.subsets for r in subset.ranges})
 
 
 def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:

@@ -15,8 +15,8 @@ from detmap.errors import DataError
 from detmap.overlaps.dense_pairs import DensePairs
 from detmap.overlaps.shape_records import Place, ShapeReader
 from detmap.protocol import Protocol
-from detmap.results.signature import fold_table
 from detmap.tables import Columns, Detections, Shapes, Truth
+from detmap.tables.digests import fold_table
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns

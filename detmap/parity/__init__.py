@@ -19,15 +19,15 @@ from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth_for
 from detmap.base import open_files as opening
 from detmap.curves.scores import coco_arrays
-from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
 from detmap.parity.run_tool import Found, StoppedError, coco_files, imported, run
 from detmap.parity.tool_comparison import Array, Number, Parity, tables
 from detmap.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import prepare
+from detmap.protocol.protocol_digest import protocol_digest
 from detmap.results.result import Result
-from detmap.results.signature import protocol_digest
 from detmap.tables import Categories, Detections, Truth
 
 __all__ = ["Array", "Number", "Parity", "beside", "compare", "find", "rules_of", "tables"]

@@ -32,8 +32,9 @@ from detmap.ranking.ranking_tables import RATES
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.samples import Classified
 from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
-from detmap.results.signature import data_digest, environment, fold_table
+from detmap.results.signature import environment
 from detmap.tables import Categories, Note
+from detmap.tables.digests import data_digest, fold_table
 from detmap.version import __version__
 
 

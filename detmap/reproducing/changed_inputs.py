@@ -22,8 +22,7 @@ from detmap.doctor.raw_rows import Raw, from_table, joined
 from detmap.doctor.score_hypotheses import suppressed
 from detmap.doctor.trial import merged, sample, trial_of
 from detmap.errors import DetmapError
-from detmap.results import slices as slicing
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables import Detections, Truth, boxes_as, selection
 from detmap.tables.catalog import Categories
 
 Tables = tuple[Truth, Detections]
@@ -132,7 +131,7 @@ def _on(
     name: str, text: str, truth: Truth, detections: Detections, images: NDArray[Any]
 ) -> Supposition:
     ids = truth.images.ids[images]
-    return Supposition(name, text, partial(slicing.part, truth, detections, ids, None))
+    return Supposition(name, text, partial(selection.part, truth, detections, ids, None))
 
 
 def _of_boxes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
@@ -207,7 +206,7 @@ def _of_parts(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     if len(voc) == len(VOC) < len(names):
         parts.append(("classes-without-detections", "the 20 classes of VOC alone", voc))
     for name, text, classes in parts:
-        made = partial(slicing.part, truth, detections, None, classes)
+        made = partial(selection.part, truth, detections, None, classes)
         yield Supposition(name, text, made)
     if len(names) > 1 and len(detections) and len(truth):
         one = Categories(np.array([1], dtype=np.int64), ("object",))

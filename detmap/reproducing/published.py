@@ -12,8 +12,8 @@ from detmap.base.resources import folder
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
 from detmap.reproducing.printed_numbers import parse
-from detmap.results.signature import content_digests
 from detmap.tables import Detections, Truth
+from detmap.tables.digests import content_digests
 
 FIX = "see docs/reproduce.md"
 

@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detmap.protocol.default_protocol import choose_protocol
 from detmap.errors import DataError, DetmapError
 from detmap.matching.matches import Matches
 from detmap.parity.restated_tools import MatchedOnce, matching_rules
 from detmap.protocol import Protocol, load, names, tools
+from detmap.protocol.default_protocol import choose_protocol
+from detmap.protocol.protocol_digest import protocol_digest
 from detmap.reproducing import changed_rules as variants
 from detmap.reproducing.changed_inputs import Supposition, suppositions
 from detmap.reproducing.printed_numbers import Wanted, parse
-from detmap.results.signature import protocol_digest
 from detmap.statistics.ties import ties
 from detmap.tables import Detections, Truth
 

@@ -141,7 +141,7 @@ def make(
 
     Parameters
     ----------
-    contents : digests of the content of truth and detections (`signature.content_digests`)
+    contents : digests of the content of truth and detections (`digests.content_digests`)
     inputs : paths by their role; None for one that was not given
     options : how they were read
     command : the words

@@ -28,9 +28,10 @@ from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
 from detmap.results import result_notes as remarks
 from detmap.results import result_tables as display
-from detmap.results.signature import digest_of, environment, signature
+from detmap.results.signature import environment, signature
 from detmap.tables import Note, fixes
 from detmap.tables.catalog import summed
+from detmap.tables.digests import digest_of
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating

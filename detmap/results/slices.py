@@ -7,105 +7,14 @@ one matching serve every slice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
 from detmap.curves.aggregation import COUNTS
-from detmap.errors import DataError, few
 from detmap.matching.matches import Matches
 from detmap.output.table import Cell, Table
-from detmap.tables import Categories, Detections, Scope, Truth
-from detmap.tables.grouping import positions
-
-
-def part(
-    truth: Truth,
-    detections: Detections,
-    images: ArrayLike | None,
-    classes: Sequence[str | int] | None,
-) -> tuple[Truth, Detections]:
-    """Both tables restricted to some images, by their ids, and classes, by name or id; to all
-    where there is None.
-    """
-    if classes is not None:
-        places = places_of(truth.categories, classes)
-        truth, detections = of_classes(truth, detections, places)
-    return (truth, detections) if images is None else on_images(truth, detections, images)
-
-
-def on_images(
-    truth: Truth, detections: Detections, image_ids: ArrayLike
-) -> tuple[Truth, Detections]:
-    """Both tables on some of the images, given by their ids.
-
-    Raises
-    ------
-    DataError : an id that the truth lacks
-    """
-    wanted = np.unique(given.ids("images", image_ids))
-    known = truth.images.ids
-    if len(wanted) and wanted.dtype.kind != known.dtype.kind:
-        what = f"{wanted[0].item()!r}, where the truth has {known[0].item()!r}"
-        raise DataError("images", what, "give ids of the truth")
-    places = positions(known, wanted)
-    if (places < 0).any():
-        strange = few(wanted[places < 0].tolist())
-        raise DataError("images", f"no images {strange}", "give ids of the truth")
-    return truth.on(places), detections.on(places)
-
-
-def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[np.int64]:
-    """Positions of classes, ascending; a text that is no name but a whole number is an id.
-
-    Raises
-    ------
-    DataError : no such class, or not a list
-    """
-    if (
-        isinstance(classes, str | bytes)
-        or not isinstance(classes, Sequence | np.ndarray)
-        or (isinstance(classes, np.ndarray) and classes.ndim != 1)
-    ):
-        raise DataError(
-            "classes", f"{classes!r} is no list", 'give names or ids: ["person", "dog"]'
-        )
-    known = set(categories.names)
-    places = [
-        categories.index(int(each) if _is_id(each) and each not in known else each)
-        for each in classes
-    ]
-    return np.unique(np.array(places, dtype=np.int64))
-
-
-def _is_id(text: Any) -> bool:
-    return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 18
-
-
-def of_classes(
-    truth: Truth, detections: Detections, classes: NDArray[np.int64]
-) -> tuple[Truth, Detections]:
-    """Both tables with some of the classes alone, given by their positions, ascending; as if the
-    others had never been annotated or predicted.
-    """
-    place = np.full(len(truth.categories), -1, dtype=np.int32)
-    place[classes] = np.arange(len(classes), dtype=np.int32)
-    categories, scope = truth.categories.take(classes), truth.scope
-    if scope is not None:
-        kept = place[scope.label] >= 0
-        total = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-        scope = Scope(total[scope.off], place[scope.label[kept]], scope.kind[kept])
-    objects = np.flatnonzero(place[truth.label] >= 0)
-    rows = np.flatnonzero(place[detections.label] >= 0)
-    some, theirs = truth.take(objects), detections.take(rows)
-    return (
-        replace(some, categories=categories, label=place[some.label], scope=scope),
-        replace(theirs, categories=categories, label=place[theirs.label]),
-    )
 
 
 def per_image(matches: Matches, a: int, t: int) -> list[dict[str, Any]]:

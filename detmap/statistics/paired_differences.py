@@ -16,7 +16,7 @@ from detmap.curves import aggregation
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, few
 from detmap.matching.matches import Matches
-from detmap.results.signature import protocol_digest
+from detmap.protocol.protocol_digest import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import bias

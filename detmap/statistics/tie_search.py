@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.curves import scores as curves
-from detmap.curves.scores import Scores
 from detmap.curves.equal_scores import Orders
+from detmap.curves.scores import Scores
 from detmap.kernels.curves import Ranked
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics.replicates import TIES, random_words

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from detmap.base.parallel import each_batch
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
-from detmap.curves.scores import Scores
-from detmap.curves.tie_bounds import DIGITS, extremes, open_cells
 from detmap.curves.equal_scores import Tables
 from detmap.curves.extremes import Setting
+from detmap.curves.scores import Scores
+from detmap.curves.tie_bounds import DIGITS, extremes, open_cells
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches

@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from detmap.adapters import read_detections, read_truth_for
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
-from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, require
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches, Overview
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import prepare
 from detmap.results.result import Result
-from detmap.results.signature import data_digest
 from detmap.tables import MAX_ROWS, Detections, Truth
 from detmap.tables.catalog import n_dropped
+from detmap.tables.digests import data_digest
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -18,14 +18,14 @@ from detmap.adapters.in_memory.batch_tables import Known, Reader, identify, pair
 from detmap.adapters.joining.unknown_policy import policy
 from detmap.base.locks import Locked, one_at_a_time
 from detmap.base.reprs import outline
-from detmap.protocol.default_protocol import prepare
 from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, counted
 from detmap.evaluate import summarize
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches, distinct, read
-from detmap.matching.subsets import named_columns
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
+from detmap.protocol.default_protocol import prepare
+from detmap.protocol.named_columns import named_columns
 from detmap.results.result import Result
 from detmap.streaming.merging import numbered_on
 from detmap.tables import Categories, Detections, Note, Truth

@@ -19,7 +19,8 @@ from detmap import protocol
 from detmap.base.resources import folder
 from detmap.errors import ProtocolError
 from detmap.protocol import Grid, Subset
-from detmap.results import signature
+from detmap.protocol.protocol_digest import protocol_digest
+from detmap.results.signature import signature
 from tests.support.tier import drawn
 
 COCO = protocol.load("coco-bbox")
@@ -37,9 +38,9 @@ def test_grids_have_the_bits_of_their_references() -> None:
 
 def test_a_change_shows_in_the_signature_and_in_its_digest() -> None:
     changed = COCO.override({"limits.max_dets": "[1, 10, 300]"})
-    line = signature.signature(changed, "data")
+    line = signature(changed, "data")
     assert line.startswith("coco-bbox.2|limits.max_dets=[1,10,300]|proto:")
-    assert signature.protocol_digest(changed) != signature.protocol_digest(COCO)
+    assert protocol_digest(changed) != protocol_digest(COCO)
     assert changed.override({"limits.max_dets": [1, 10, 100]}) == COCO
 
 
@@ -119,7 +120,7 @@ CHANGES = {
 def test_every_key_but_the_prose_is_in_the_digest() -> None:
     assert set(CHANGES) == set(protocol.keys()) - {"summary", "source"}
     tree = COCO.override({"limits.max_dets": [100]}).as_dict()
-    before = signature.protocol_digest(protocol.from_dict(tree, "test"))
+    before = protocol_digest(protocol.from_dict(tree, "test"))
     for key, value in CHANGES.items():
         *path, last = key.split(".")
         copy = {
@@ -127,7 +128,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         }
         (copy[path[0]] if path else copy)[last] = value
         changed = protocol.from_dict(copy, "test")
-        assert signature.protocol_digest(changed) != before, key
+        assert protocol_digest(changed) != before, key
 
 
 @pytest.mark.parametrize(
@@ -196,8 +197,8 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     own.write_text(text.replace("[0.5]", "[0.4]"))
     loaded = protocol.load(own)
     assert loaded.thresholds().tolist() == [0.4]
-    assert "|custom|" in signature.signature(loaded, "data")
-    assert '|mean.undefined="zero"|' in signature.signature(
+    assert "|custom|" in signature(loaded, "data")
+    assert '|mean.undefined="zero"|' in signature(
         loaded.override({"mean.undefined": "zero"}), "data"
     )
     own.write_text(text + "\n[extra]\nkey = 1\n")
@@ -402,7 +403,7 @@ def test_a_protocol_of_the_same_values_is_made(name: str) -> None:
 
 
 def test_keys_that_came_later_leave_the_digests_as_they_were() -> None:
-    found = {name: signature.protocol_digest(protocol.load(name)) for name in ("voc2007", "lvis")}
+    found = {name: protocol_digest(protocol.load(name)) for name in ("voc2007", "lvis")}
     assert found == {"voc2007": "fe2105f7f71d", "lvis": "7a1c851e1fd6"}
 
 

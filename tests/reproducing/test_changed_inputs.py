@@ -19,8 +19,7 @@ from detmap.doctor.hypothesis_names import HYPOTHESES
 from detmap.reproducing import changed_inputs as supposed
 from detmap.reproducing.changed_inputs import suppositions
 from detmap.reproducing.search import KINDS, Search, reproduce
-from detmap.results import slices as slicing
-from detmap.tables import Detections, Truth
+from detmap.tables import Detections, Truth, selection
 from tests.real.conftest import data as data
 from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
@@ -104,7 +103,7 @@ def narrower(truth: Truth, found: Detections) -> Tables:
 
 
 def without_empty(truth: Truth, found: Detections) -> Tables:
-    return slicing.part(truth, found, truth.images.ids[:-1], None)
+    return selection.part(truth, found, truth.images.ids[:-1], None)
 
 
 def suppressed(truth: Truth, found: Detections) -> Tables:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.tabular import csv_cells
 from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.in_memory.arrays import truth_from_arrays
+from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular import csv_parquet as sheets
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan

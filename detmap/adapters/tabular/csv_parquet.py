@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.tabular import csv_cells
 from detmap.adapters import text_fields as text
+from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular.csv_cells import Cells
 from detmap.base import arguments as given
 from detmap.base import memory

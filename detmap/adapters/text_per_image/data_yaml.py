@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters.text_per_image import plain_yaml
 from detmap.adapters import text_fields as text
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
-from detmap.adapters.text_per_image import label_files
+from detmap.adapters.text_per_image import label_files, plain_yaml
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note

@@ -96,9 +96,9 @@ def evaluated(
 
         slices = read_slices(arguments.slices, truth)
     if images is not None or arguments.classes is not None:
-        from detmap.results import slices as slicing
+        from detmap.tables import selection
 
-        truth, detections = slicing.part(truth, detections, images, arguments.classes)
+        truth, detections = selection.part(truth, detections, images, arguments.classes)
     slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")

@@ -72,14 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
         output.write_tables([Table("", ("entry", entry.name), about, name="entry")], arguments)
         return 0
     from detmap.adapters import read_detections, read_images, read_truth
-    from detmap.results import slices as slicing
+    from detmap.tables import selection
 
     streams.progress(f"reading {arguments.truth}")
     truth = read_truth(arguments.truth, split=arguments.split)
     detections = read_detections(arguments.detections, truth)
     if arguments.images is not None:
         ids = truth.images.ids[read_images(arguments.images, truth)]
-        truth, detections = slicing.part(truth, detections, ids, None)
+        truth, detections = selection.part(truth, detections, ids, None)
     found = published.check(entry, truth, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
     header = ("rules", "metric", "published", "value", "the same")

@@ -1,0 +1,141 @@
+"""Digests of tables: one number per image, and one text for a data set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.tables import Categories, Detections, Truth
+from detmap.tables.grouping import labels
+
+CHUNK = 1 << 13  # rows whose columns are laid out as words at a time: what a cache holds
+
+
+def fold_table(
+    n_images: int, image: NDArray[np.int32], *columns: NDArray[Any]
+) -> NDArray[np.uint64]:
+    """One digest an image over the rows of a table, in row order.
+
+    Parameters
+    ----------
+    n_images : I
+    image : (n,) int32 position of each row's image
+    columns : arrays of n rows, (n,) or (n, W); floats enter as their bit patterns with -0.0 as 0.0
+
+    Returns
+    -------
+    (I,) uint64. Digests of disjoint sets of images can be put together without the rows, so a
+    digest merges like the rest.
+    """
+    from detmap.kernels.digest import fold_rows
+
+    digest = np.zeros(n_images, dtype=np.uint64)
+    wide = [column if column.ndim == 2 else column[:, None] for column in columns]
+    words = np.empty((min(CHUNK, len(image)), sum(column.shape[1] for column in wide)), np.uint64)
+    for begin in range(0, len(image), CHUNK):
+        rows = slice(begin, begin + CHUNK)
+        words, place = words[: len(image[rows])], 0
+        for column in wide:
+            _lay(column[rows], words[:, place : place + column.shape[1]])
+            place += column.shape[1]
+        fold_rows(image[rows], words, digest)
+    return digest
+
+
+def _lay(column: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    """Write the words of some rows."""
+    if column.dtype.kind == "f":
+        np.add(column, 0.0, out=words.view(np.float64))
+    elif column.dtype == np.uint64:
+        words[:] = column
+    else:
+        words.view(np.int64)[:] = column
+
+
+def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
+    wide = column if column.ndim == 2 else column[:, None]
+    if wide.dtype.kind == "f":
+        return np.ascontiguousarray(wide + 0.0, dtype=np.float64).view(np.uint64)
+    return wide if wide.dtype == np.uint64 else wide.astype(np.int64).view(np.uint64)
+
+
+def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
+    """(I, 2) digests of each image's truth and of its detections.
+
+    A role that nobody has on an image, and an attribute that is unknown there (NaN), enter like
+    columns that are not there at all: what other images have does not show.
+    """
+    n_images, n_objects = len(truth.images), len(truth)
+    roles, attributes = (np.zeros(n_objects, dtype=np.uint64) for _ in range(2))
+    for name, flag in truth.roles.items():
+        roles ^= np.where(flag, _word_of(name), np.uint64(0))
+    for name, value in truth.attributes.items():
+        mixed = _mixed(_words(value)[:, 0] ^ _word_of(name))
+        attributes ^= np.where(np.isnan(value), np.uint64(0), mixed)
+    objects = fold_table(n_images, truth.image, truth.label, truth.boxes, roles, attributes)
+    if truth.scope is not None:
+        image = labels(truth.scope.off)
+        objects ^= fold_table(n_images, image, truth.scope.label, truth.scope.kind)
+    detections_digest = fold_table(
+        n_images, detections.image, detections.label, detections.boxes, detections.score
+    )
+    if truth.shapes is not None:
+        objects ^= fold_table(n_images, truth.image, truth.label, truth.shapes.digest())
+    if detections.shapes is not None:
+        detections_digest ^= fold_table(
+            n_images, detections.image, detections.label, detections.shapes.digest()
+        )
+    return np.stack([objects, detections_digest], axis=1)
+
+
+def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
+    """Twelve hexadecimal digits over the content of the truth, and of the detections; the files'
+    format does not enter.
+    """
+    digests = image_digests(truth, detections)
+    head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
+    columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
+    one, other = (hashlib.sha256(head + column).hexdigest()[:12] for column in columns)
+    return one, other
+
+
+def _word_of(name: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]))
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Words with their bits spread. Source: splitmix64, Steele, Lea and Flood 2014."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def data_digest(
+    categories: Categories,
+    image_ids: NDArray[Any],
+    digest: NDArray[np.uint64],
+    order: NDArray[np.uint64],
+    dropped: int = 0,
+) -> str:
+    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, the order of
+    rows where it counts, and how many detections were dropped, if any.
+    """
+    classes = [categories.ids.tolist(), categories.names]
+    if categories.groups:
+        classes.append(categories.groups)
+    hashed = hashlib.sha256(json.dumps(classes).encode())
+    hashed.update(json.dumps(image_ids.tolist()).encode())
+    hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
+    hashed.update(order.astype("<u8").tobytes())
+    if dropped:
+        hashed.update(f"dropped {dropped}".encode())
+    return hashed.hexdigest()[:12]
+
+
+def digest_of(numbers: NDArray[np.float64]) -> str:
+    """Twelve hexadecimal digits over an array."""
+    return hashlib.sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:12]
