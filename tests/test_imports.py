@@ -14,13 +14,15 @@ from detmap.kernels import native
 SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
 ELSEWHERE = (
-    *("archive", "compat", "diagnosis", "distributed", "doctor", "evaluator", "explaining"),
-    *("headers", "operating", "page", "parity", "pictures", "ranking", "receipt", "saved"),
-    *("slicing", "statistics", "tools", "warmup"),
-    *(f"adapters.{name}" for name in ("arrays", "batches", "columns", "image_sizes", "old_text")),
-    *(f"adapters.{name}" for name in ("sheets", "slices", "voc", "voc_files", "voc_xml", "yolo")),
-    *(f"cli.{name}" for name in ("compare", "diagnose", "doctor", "receipts", "report")),
-    *(f"report.{name}" for name in ("frames", "panels", "plots", "terminal")),
+    *("compat", "diagnosis", "doctor", "explaining", "html_report", "parity", "ranking"),
+    *("reproducing", "statistics", "streaming", "warmup", "base.npz_archive"),
+    *("curves.operating_points", "matching.matches_file", "matching.matches_header"),
+    *("results.curve_plots", "results.receipt", "results.slices"),
+    *(f"adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
+    "adapters.joining.image_sizes",
+    *(f"cli.commands.{name}" for name in ("compare", "diagnose", "doctor", "report")),
+    "cli.receipt_files",
+    *(f"output.{name}" for name in ("data_frames", "plot_panels", "plots", "terminal")),
 )
 """Parts of detmap that other commands, options and formats use."""
 PACKAGES = (

@@ -284,8 +284,8 @@ def test_a_trap_is_an_error(
         ("results.pkl", b"\x80\x04.", "val_evaluator.outfile_prefix=results"),
         ("results.json.gz", b"[]", "not gzip"),
         ("results.json.gz", gzip.compress(b"[" + b" " * (1 << 27)), "more than 200 times its"),
-        ("results.json.gz", gzip.compress(b"[]" * 99)[:-9], "ends in the middle"),
-        ("results.json.gz", gzip.compress(b"[1,"), "not JSON"),
+        ("results.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "ends in the middle"),
+        ("results.json.gz", gzip.compress(b"[1,", mtime=0), "not JSON"),
     ],
 )
 def test_files_that_cannot_be_unpacked(

@@ -156,7 +156,7 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
         "import sys, time\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "from detmap import files\n"
+        "from detmap.base import atomic_files as files\n"
         "with files.replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half')\n"
         "    sys.stdout.write('!'), sys.stdout.flush()\n"

@@ -735,7 +735,7 @@ def test_each_wrong_behaviour_is_told_once(
     with pytest.warns(PycocotoolsQuirk, match=rf"\[{kind}\]") as told:
         provoke(kind)
     assert [str(each.message).rpartition("[")[2] for each in told] == [f"{kind}]"]
-    assert told[0].filename.endswith(("test_evaluation.py", "both.py"))
+    assert told[0].filename.endswith(("test_cocoeval.py", "both.py"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", PycocotoolsQuirk)
         provoke(kind)
