@@ -109,7 +109,7 @@ def test_the_mask_of_the_process_is_never_changed(
 
 KILLED = """
 import os, signal, sys
-from detmap import files
+from detmap.base import atomic_files as files
 with files.replacing(sys.argv[1]) as file:
     file.write(b"x" * 100_000)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -176,7 +176,7 @@ def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
         "import sys, time, types\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "sys.modules['detmap.base.atomic_files'] = types.ModuleType('detmap.base.atomic_files')  # nothing in it yet\n"
+        "sys.modules['detmap.base.atomic_files'] = types.ModuleType('empty')\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "time.sleep(20)\n"
     )
