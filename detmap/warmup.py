@@ -17,7 +17,6 @@ from detmap.adapters.coco.scan_json import skip_nothing
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.adapters.voc.scan_voc import read_nothing
 from detmap.compare import compare
-from detmap.curves import integrators
 from detmap.curves.scores import coco_arrays
 from detmap.diagnosis import diagnose
 from detmap.diagnosis.diagnosis_intervals import uncertainty
@@ -27,7 +26,7 @@ from detmap.evaluate import evaluate, summarize
 from detmap.matching.engine import match
 from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
-from detmap.protocol import load, names
+from detmap.protocol import integrators, load, names
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
 
 BOXES = [[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 20.0, 20.0], [0.0, 0.0, 9.0, 9.0]]

@@ -27,11 +27,11 @@ LAYERS = (
     ("overlaps",),
     ("adapters", "matching"),
     ("curves",),
-    ("statistics",),
+    ("doctor", "statistics"),
     ("results",),
     ("evaluate", "ranking", "compat"),
     ("compare", "diagnosis", "streaming", "parity"),
-    ("doctor", "explaining", "html_report"),
+    ("explaining", "html_report"),
     ("reproducing", "warmup"),
     ("cli",),
 )

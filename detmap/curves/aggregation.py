@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from detmap.base import memory
 from detmap.curves import scores as curves
 from detmap.curves import terms
-from detmap.curves.integrators import AT_TRUE_POSITIVES
 from detmap.curves.scores import Scores
 from detmap.errors import ProtocolError, few
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
+from detmap.protocol.integrators import AT_TRUE_POSITIVES
 from detmap.protocol.metric_rows import POINT, MetricRow
 from detmap.tables import Categories, Note
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.curves.integrators import Curve
 from detmap.matching.matches import Matches
 from detmap.matching.unstable_sorts import ranked_number, sort_lists
 from detmap.protocol import AveragePrecision, Protocol
+from detmap.protocol.integrators import Curve
 from detmap.tables.grouping import labels
 
 Floats = NDArray[np.float64]

@@ -24,10 +24,10 @@ from detmap.curves import class_curves, terms
 from detmap.curves import counts as counting
 from detmap.curves import every_rank as whole_curves
 from detmap.curves import score_threshold as at_score
-from detmap.curves.integrators import integrator
 from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
+from detmap.protocol.integrators import integrator
 
 
 @outlined

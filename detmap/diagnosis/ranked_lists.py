@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from detmap.base.immutable import blank
 from detmap.curves import scores as curves
-from detmap.curves.integrators import Integrator, terms_of_curves
 from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
+from detmap.protocol.integrators import Integrator, terms_of_curves
 from detmap.protocol.metric_rows import NO_LIMIT
 from detmap.tables.grouping import by_image as by_class
 from detmap.tables.grouping import group

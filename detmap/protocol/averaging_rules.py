@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.grids import Grid
-from detmap.curves.integrators import INTEGRATORS, Integrator, integrator
+from detmap.protocol.integrators import INTEGRATORS, Integrator, integrator
 from detmap.protocol.key_checks import LIMITS, STOPS, WHOLE, Key, choice, grid, number
 
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from detmap import protocol as protocols
-from detmap.curves.integrators import COCO_POINTS, VOC_POINTS
 from detmap.errors import ProtocolError
 from detmap.protocol import AveragePrecision
+from detmap.protocol.integrators import COCO_POINTS, VOC_POINTS
 
 PROTOCOLS = ("plain", "voc2007", "voc2012")
 

@@ -21,7 +21,6 @@ from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.compat import drop_in_engine as engine
 from detmap.compat import matched_objects as taking
 from detmap.compat.annotation_rows import from_records
-from detmap.curves import integrators
 from detmap.curves.scores import coco_arrays, sample
 from detmap.diagnosis import diagnose
 from detmap.diagnosis.diagnosis_intervals import uncertainty
@@ -31,6 +30,7 @@ from detmap.kernels.scanning import json_scan, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
 from detmap.matching import engine as matching
 from detmap.overlaps import box_iou as boxes
+from detmap.protocol import integrators
 from detmap.statistics.replicates import random_words
 from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_runs

@@ -22,7 +22,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 import detmap
 from detmap import DataError, ranking
 from detmap.base.resources import folder
-from detmap.curves import integrators
+from detmap.protocol import integrators
 from tests.reference import ranking as naive
 from tests.reference import voc
 from tests.support.tier import drawn

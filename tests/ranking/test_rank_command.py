@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from detmap import ranking
 from detmap.base.resources import folder
-from detmap.curves import integrators
+from detmap.protocol import integrators
 from tests.reference import ranking as naive
 from tests.support.running import run, spawn
 

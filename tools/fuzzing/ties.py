@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.curves.integrators import AT_TRUE_POSITIVES
 from detmap.errors import DetmapError
 from detmap.matching.engine import match
+from detmap.protocol.integrators import AT_TRUE_POSITIVES
 from tests.support.drawing import pick
 from tests.support.drawing_rules import STOCK
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
-from detmap.curves import integrators
 from detmap.kernels import integrate as kernels
+from detmap.protocol import integrators
 from tests.reference import curves, voc
 from tests.support import builders as make
 
