@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
-from detmap.adapters.registry import as_path
+from detmap.adapters.registry import checked_path
 from detmap.curves import scores as curves
 from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
@@ -106,7 +106,7 @@ def compare_matches(
     scored = [(each, curves.scores(each, threads=threads)) for each in matches]
     paired = pair_up(scored, drawn, replicates, seed, threads=threads, progress=progress)
     maker = Maker(names, paired, alpha, adjust, test)
-    p = None if test == "z" else maker.by_permutation(replicates, seed, threads, progress)
+    p = None if test == "z" else maker.permutation_p_values(replicates, seed, threads, progress)
     pairs = maker.pairs(p)
     data = "+".join(each.data_digest() for each in matches)
     return Comparison(
@@ -160,7 +160,7 @@ def _judged(
     for each, own in zip(given, ready, strict=True):
         if own is None:
             if not isinstance(each, Detections):
-                each = read_detections(check_file(as_path(each)), table)
+                each = read_detections(check_file(checked_path(each)), table)
             own = match(table, each, rules, threads=threads)
         judged.append(own)
     return judged

@@ -101,7 +101,7 @@ SINGULAR = {"have": "has", "are": "is", "were": "was", "do": "does", "they": "it
 VERBS = ("share", "lie", "name", "lack", "meet", "give", "say", "show", "touch")
 
 
-def of_one(text: str) -> str:
+def singular(text: str) -> str:
     """What is said of several things, said of one: "classes have no object" as "class has no
     object". The first word is the thing.
     """

@@ -116,7 +116,7 @@ def test_every_protocol_names_its_source_and_survives_a_round_trip(name: str) ->
     loaded = protocol.load(name)
     assert loaded.name == name
     assert re.search(r"\.(py|m|c)\b", loaded.source), "the file of the reference"
-    assert protocol.from_dict(loaded.as_dict(), where="round trip") == loaded
+    assert protocol.from_dict(loaded.to_dict(), where="round trip") == loaded
 
 
 def test_an_import_loads_nothing_heavy() -> None:

@@ -149,7 +149,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "Keypoints": lambda x: Keypoints(x, x),
     "index": lambda x: truth.categories.index(x),
     "classes of a call": lambda x: detmap.evaluate(truth, found, classes=x),
-    "at_threshold": lambda x: result.at_threshold(x),
+    "operating_point": lambda x: result.operating_point(x),
     "best_f_beta": lambda x: result.best_f_beta(x),
     "threshold_for_precision": lambda x: result.threshold_for_precision(x),
     "threshold_for_recall": lambda x: result.threshold_for_recall(x),

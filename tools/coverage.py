@@ -192,9 +192,9 @@ def outcome(detectors: list[Made]) -> dict[str, Any]:
         maker = made.Maker(
             each.planned, each.moved, each.sample, each.off, each.drawn, LEVEL, "influence"
         )
-        found = [maker.of_metric(q, value) for q, value in enumerate(each.values)]
+        found = [maker.metric_interval(q, value) for q, value in enumerate(each.values)]
         kept["intervals"].append([[i.low, i.high] for i in found])
-        of_class = [maker.of_class(0, k, value) for k, value in enumerate(each.per_class)]
+        of_class = [maker.class_interval(0, k, value) for k, value in enumerate(each.per_class)]
         n_units = each.moved.n_units[each.planned.of_class[0]].tolist()
         rows = zip(of_class, n_units, strict=True)
         kept["classes"].append([[float(i.value), i.se, i.bias, m] for i, m in rows])

@@ -196,12 +196,12 @@ def compared(
             second = known.result(detmap.load_protocol(other))
             values = second.metrics
             found += [Difference(tool, name, k, values[row], golden[k]) for k, row in also.items()]
-            found += _of_classes(tool, name, second, golden, ["voc07_per_class"])
-        found += _of_classes(tool, name, result, golden, CLASSES)
+            found += _class_numbers(tool, name, second, golden, ["voc07_per_class"])
+        found += _class_numbers(tool, name, result, golden, CLASSES)
         yield tool, found, codes
 
 
-def _of_classes(
+def _class_numbers(
     tool: str, name: str, result: detmap.Result, golden: dict[str, Any], keys: Iterable[str]
 ) -> Iterator[Difference]:
     classes = next((golden[key] for key in keys if key in golden), {})

@@ -58,7 +58,7 @@ def read_truth(
     ------
     DataError : what is wrong, in which file, record and field, and how to fix it
     """
-    path = registry.as_path(path)
+    path = registry.checked_path(path)
     for name, words in (("roles", roles), ("attributes", attributes)):
         if not isinstance(words, Sequence | Set) or not all(
             isinstance(word, str) for word in words
@@ -73,7 +73,7 @@ def read_truth(
             split=split,
             shapes=None if shapes == "boxes" else shapes,
             box_format=box_format,
-            image_sizes=None if image_sizes is None else registry.as_path(image_sizes),
+            image_sizes=None if image_sizes is None else registry.checked_path(image_sizes),
             roles=tuple(roles) or None,
             attributes=tuple(attributes) or None,
         )
@@ -94,7 +94,7 @@ def read_truth_for(
     ------
     DataError : as `read_truth`
     """
-    path = registry.as_path(path)
+    path = registry.checked_path(path)
     row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
     names["roles"] += named_flags(protocol)
@@ -137,7 +137,7 @@ def read_detections(
         what = f"a {type(truth).__name__} where the truth is needed"
         raise DataError("read_detections: truth", what, "give what `read_truth` returned")
     policy = unknown_policy(unknown, class_names)
-    path = registry.as_path(path)
+    path = registry.checked_path(path)
     with readable(path):
         if format is None and path.is_dir():
             from detmap.adapters.voc import result_files as voc_files
@@ -155,7 +155,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     ------
     DataError : no such file, no name in it, a name twice, an image that the truth lacks
     """
-    path = registry.as_path(path)
+    path = registry.checked_path(path)
     places = {line: " ".join(words) for line, words in text.lines(path)}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")

@@ -49,7 +49,7 @@ def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
     return str(box_format)
 
 
-def in_table(
+def table_boxes(
     values: NDArray[np.float64],
     box_format: str,
     *,

@@ -175,7 +175,7 @@ IN_MEMORY = (
 )
 
 
-def as_path(path: Any) -> Path:
+def checked_path(path: Any) -> Path:
     """What a caller gave as a path, which exists.
 
     Raises

@@ -34,14 +34,14 @@ class Immutable:
 
 def _rebuilt(kind: Any, *columns: Any) -> Any:
     """A table that was pickled; arrays that were sent on their own may come at any address."""
-    return kind(*(_in_one_piece(column) for column in columns))
+    return kind(*(_contiguous(column) for column in columns))
 
 
-def _in_one_piece(value: Any) -> Any:
+def _contiguous(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.require(value, requirements=["C", "ALIGNED"])
     if isinstance(value, Mapping):
-        return {name: _in_one_piece(each) for name, each in value.items()}
+        return {name: _contiguous(each) for name, each in value.items()}
     return value
 
 

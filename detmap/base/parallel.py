@@ -75,7 +75,7 @@ def each_largest_first(
 ) -> None:
     """Call ``work(k)`` for every k, the largest first."""
     order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
-    for _ in in_order(work, order, threads):
+    for _ in map_ordered(work, order, threads):
         pass
 
 
@@ -92,17 +92,17 @@ def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
         yield batch
 
 
-def of_chunks(
+def map_chunks(
     work: Callable[[slice], Outcome], n_rows: int, threads: int | None = None
 ) -> list[Outcome]:
     """``work(rows)`` of one slice of the rows after the other."""
     slices = [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
     if len(slices) < 2:
         return [work(rows) for rows in slices]
-    return list(in_order(work, slices, threads))
+    return list(map_ordered(work, slices, threads))
 
 
-def in_order(
+def map_ordered(
     work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Outcome]:
     """``work(item)`` of every item, in the order of the items; only a few are under way or

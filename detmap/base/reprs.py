@@ -19,7 +19,7 @@ AnyClass = TypeVar("AnyClass", bound=type)
 
 def outlined(kind: AnyClass) -> AnyClass:
     """Let the objects of a dataclass or named tuple be shown in outline; a class decorator."""
-    setattr(kind, "__repr__", _of_fields)  # noqa: B010 - mypy knows no assignment to a method
+    setattr(kind, "__repr__", _describe_fields)  # noqa: B010 - mypy knows no assignment to a method
     return kind
 
 
@@ -37,21 +37,21 @@ def outline(thing: object, *facts: str) -> str:
     return "\n".join(lines)
 
 
-def _of_fields(thing: Any) -> str:
+def _describe_fields(thing: Any) -> str:
     names = getattr(thing, "_fields", None) or [each.name for each in fields(thing) if each.repr]
-    return outline(thing, *(f"{name}={in_short(getattr(thing, name))}" for name in names))
+    return outline(thing, *(f"{name}={short_repr(getattr(thing, name))}" for name in names))
 
 
-def in_short(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value in a few words: an array by its type and shape, a long list by its length."""
     if isinstance(value, np.ndarray):
         if value.size <= MOST_VALUES and value.ndim == 1:
             return _cut(str(value.tolist()))
         return f"{value.dtype} {value.shape}"
     if isinstance(value, Mapping):
-        return _cut(f"{{{', '.join(f'{key!r}: {in_short(value[key])}' for key in value)}}}")
+        return _cut(f"{{{', '.join(f'{key!r}: {short_repr(value[key])}' for key in value)}}}")
     if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
-        first = ", ".join(in_short(each) for each in value[:MOST_VALUES])
+        first = ", ".join(short_repr(each) for each in value[:MOST_VALUES])
         if len(value) > MOST_VALUES:
             first = f"{_cut(first)} and {len(value) - MOST_VALUES:,} more"
         return f"({first})"

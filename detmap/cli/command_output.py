@@ -43,15 +43,17 @@ def write_result(
     if arguments.plot is not None:
         result.plot(arguments.plot, iou=arguments.iou)
     if arguments.format == "json":
-        content = result.as_dict(iou=arguments.iou)
+        content = result.to_dict(iou=arguments.iou)
         if arguments.integrators:
             content["integrators"] = {
                 rule: {name: or_none(value) for name, value in row.items()}
                 for rule, row in result.integrators().items()
             }
-        content |= {name.replace("-", "_"): each.as_dict() for name, (_, each) in points.items()}
+        content |= {name.replace("-", "_"): each.to_dict() for name, (_, each) in points.items()}
         if slices:
-            content["slices"] = {name: _in_short(each, arguments) for name, each in slices.items()}
+            content["slices"] = {
+                name: _slice_text(each, arguments) for name, each in slices.items()
+            }
         known.write_into(content)
         write_json(content, arguments)
     else:
@@ -78,7 +80,7 @@ def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple
     chosen, iou = {}, arguments.iou
     if arguments.confidence is not None:
         title = f"from score {arguments.confidence:g}"
-        chosen["confidence"] = (title, result.at_threshold(arguments.confidence, iou=iou))
+        chosen["confidence"] = (title, result.operating_point(arguments.confidence, iou=iou))
     if arguments.best_f1 or arguments.table == "best-f1":
         chosen["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
     if arguments.at_precision is not None:
@@ -91,9 +93,9 @@ def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple
     return chosen
 
 
-def _in_short(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
+def _slice_text(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
     """What a slice tells."""
-    content = result.as_dict(iou=arguments.iou)
+    content = result.to_dict(iou=arguments.iou)
     return {name: content[name] for name in ("metrics", "counts", "signature")}
 
 

@@ -49,15 +49,15 @@ def dispatch(words: Sequence[str]) -> int:
         return _run(words)
     except DetmapError as error:
         streams.say(
-            f"detmap: error: {_in_a_line(error.where)}: {_shortened(_in_a_line(error.what))}\n"
+            f"detmap: error: {_single_line(error.where)}: {_shortened(_single_line(error.what))}\n"
         )
         if error.fix:
-            streams.say(f"  fix: {_in_a_line(error.fix)}\n")
+            streams.say(f"  fix: {_single_line(error.fix)}\n")
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
         return 0
     except OSError as error:
-        where = "" if error.filename is None else f"{_in_a_line(str(error.filename))}: "
+        where = "" if error.filename is None else f"{_single_line(str(error.filename))}: "
         streams.say(f"detmap: error: {where}{error.strerror or error}\n")
         return 2
     except MemoryError as error:
@@ -166,7 +166,7 @@ def _own_fault(error: Exception) -> int:
     return 2
 
 
-def _in_a_line(text: str) -> str:
+def _single_line(text: str) -> str:
     """A message whose names break no line."""
     from detmap.base.printable import shown
 

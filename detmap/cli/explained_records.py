@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         streams.progress("evaluating")
         result = evaluate(truth, detections, rules, threads=arguments.threads)
         now = receipts.made(truth, detections, result, arguments)
-        one, other = found[0][0], records.of_receipt(now, "now")
+        one, other = found[0][0], records.receipt_record(now, "now")
     parts = records.compared(one, other)
     stations = [Station("how the inputs are read", _options(parts), truth, detections)]
     if found[0][1] is not None and len(found) == 1:
@@ -152,9 +152,9 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
     cause = records.cause(parts)
     if arguments.format == "json":
         content = {
-            "parts": [part.as_dict() for part in parts],
+            "parts": [part.to_dict() for part in parts],
             "cause": cause,
-            **({} if steps is None else steps.as_dict()),
+            **({} if steps is None else steps.to_dict()),
         }
         output.write_json(content, arguments)
     else:
@@ -175,7 +175,7 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
 def _read(word: str) -> tuple[Record, Receipt | None]:
     """A record from a signature, or from a file; and the receipt where it is one."""
     if records.is_signature(word):
-        return records.of_signature(word), None
+        return records.signature_record(word), None
     data = read_bytes(word, most=receipt.MOST_BYTES)
     try:
         tree = json.loads(data, object_pairs_hook=receipt.unique)
@@ -184,7 +184,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:
         return records.of_json(tree, word), None
     known = receipt.parse(data, word)
-    return records.of_receipt(known, word), known
+    return records.receipt_record(known, word), known
 
 
 def _is_record(word: str) -> bool:

@@ -46,8 +46,8 @@ def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tup
     again.threads = arguments.threads
     truth, detections, result, _ = command.evaluated(again)
     now = receipts.made(truth, detections, result, again)
-    before = records.of_receipt(known, arguments.receipt)
-    return result, records.compared(before, records.of_receipt(now, "now"))
+    before = records.receipt_record(known, arguments.receipt)
+    return result, records.compared(before, records.receipt_record(now, "now"))
 
 
 def evaluated(known: Receipt, paths: Mapping[str, str | None]) -> tuple[Truth, Detections, Result]:

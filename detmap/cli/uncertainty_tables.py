@@ -104,13 +104,13 @@ class Known:
         """Add to the JSON of a result."""
         made = self.intervals
         if made is not None:
-            content["intervals"] = {key: one.as_dict() for key, one in made.metrics.items()}
+            content["intervals"] = {key: one.to_dict() for key, one in made.metrics.items()}
             for row in content["per_class"]:
                 of_class = made.per_class[row["name"]]
-                row["intervals"] = {key: one.as_dict() for key, one in of_class.items()}
+                row["intervals"] = {key: one.to_dict() for key, one in of_class.items()}
             content["sentence"] = made.sentence()
         if self.ties:
-            content["ties"] = {key: one.as_dict() for key, one in self.ties.items()}
+            content["ties"] = {key: one.to_dict() for key, one in self.ties.items()}
         content["signature"] = self.signature
         content["notes"] += [asdict(note) for note in self.notes]
 
@@ -123,18 +123,18 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
     if arguments.ci is not None:
-        from detmap.statistics.interval_tables import of_intervals
+        from detmap.statistics.interval_tables import metric_tables
 
         counter = streams.counter("replicates")
         made = result.intervals(**given, method=arguments.ci, threads=threads, progress=counter)
         signature = f"{signature}|{made.signature}"
         per_class = arguments.per_class or arguments.table == "class-intervals"
-        tables += of_intervals(made, per_class)
+        tables += metric_tables(made, per_class)
     if arguments.ties:
-        from detmap.statistics.interval_tables import of_ties
+        from detmap.statistics.interval_tables import tie_table
         from detmap.statistics.ties import ORDERS
 
         streams.progress(f"ranking equal scores in {ORDERS} random orders")
         ties = result.ties(threads=threads)
-        tables.append(of_ties(ties, ORDERS))
+        tables.append(tie_table(ties, ORDERS))
     return Known(made, ties, signature, tables)

@@ -188,7 +188,7 @@ def open_instances(path: Any) -> Instances | None:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
                 raise coco_scan.HandBack from None
             texts[name] = bytes(text)
-            return Positions(ids) if name == "images" else _as_they_are
+            return Positions(ids) if name == "images" else _identity_codes
 
         return read
 
@@ -228,7 +228,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
         return None
     if CAPTION in text:  # to pycocotools these are no boxes
         return None
-    columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _as_they_are)
+    columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _identity_codes)
     if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
@@ -258,7 +258,7 @@ def results_of_array(
     numbers = table[:, [0, 6]].astype(np.int64)
     image = Positions(known)(numbers[:, 0])
     try:
-        category = _as_they_are(numbers[:, 1])
+        category = _identity_codes(numbers[:, 1])
         boxes = good_boxes(np.ascontiguousarray(table[:, 1:5]))
     except (coco_scan.HandBack, Unusual):
         return None
@@ -303,7 +303,7 @@ def _exact(numbers: NDArray[np.float64]) -> bool:
     return bool((np.abs(numbers) < MOST_EXACT).all())
 
 
-def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:
+def _identity_codes(ids: NDArray[np.int64]) -> NDArray[np.int32]:
     """Category ids as their own codes."""
     if len(ids) and (ids.min() < 0 or ids.max() >= MOST_CATEGORIES):
         raise coco_scan.HandBack
@@ -311,7 +311,7 @@ def _as_they_are(ids: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def _codes(category: NDArray[np.int32]) -> range:
-    """What the codes of `_as_they_are` stand for."""
+    """What the codes of `_identity_codes` stand for."""
     return range(int(category.max(initial=-1)) + 1)
 
 

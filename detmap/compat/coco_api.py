@@ -75,7 +75,10 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         assert self._source is not None
         if name in ("imgs", "cats") and self._waits_for(*ANNOTATIONS):
             self._fill(
-                {"imgs": _by_id(self._source.images), "cats": _by_id(self._source.categories)}
+                {
+                    "imgs": _index_by_id(self._source.images),
+                    "cats": _index_by_id(self._source.categories),
+                }
             )
             return
         self._fill(_indexed(self._source.dataset()))
@@ -179,13 +182,13 @@ def _indexed(dataset: Tree) -> Tree:
         category_images[annotation["category_id"]].append(annotation["image_id"])
     return {
         "dataset": dataset,
-        "anns": _by_id(dataset["annotations"]),
+        "anns": _index_by_id(dataset["annotations"]),
         "imgToAnns": image_annotations,
         "catToImgs": category_images,
-        "imgs": _by_id(dataset["images"]),
-        "cats": _by_id(dataset["categories"]),
+        "imgs": _index_by_id(dataset["images"]),
+        "cats": _index_by_id(dataset["categories"]),
     }
 
 
-def _by_id(records: Iterable[Tree]) -> Tree:
+def _index_by_id(records: Iterable[Tree]) -> Tree:
     return {record["id"]: record for record in records}

@@ -73,7 +73,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
-            judged = taking.as_pycocotools(engine.judge(objects, results, rules))
+            judged = taking.pycocotools_matches(engine.judge(objects, results, rules))
         except Unusual as reason:
             super().evaluate()
             self._judged = None

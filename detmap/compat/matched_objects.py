@@ -46,7 +46,7 @@ def taken_of(judged: Judged) -> Taken:
     return Taken(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
-def as_pycocotools(judged: Judged) -> Judged:
+def pycocotools_matches(judged: Judged) -> Judged:
     """The verdicts as pycocotools reads who took what: the object with id 0 is no object, areas of
     detections are the records' own.
     """

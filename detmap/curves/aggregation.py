@@ -39,7 +39,7 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
     if row.kind == "AP" and scores.pooled is not None and not row.group:
-        pooled = _at_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
+        pooled = _select_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
         return _averaged(iter([pooled.ravel()]), pooled.size)
     blocks = _blocks(scores, row, protocol)
     chosen = partial(_chosen, scores, row, protocol, categories)
@@ -112,14 +112,14 @@ def _with_undefined(
     """
     a = protocol.subset(row.subset)
     seen = _seen(scores, a)[members]
-    cells = _of_every_class(scores, cells, np.nan)[..., members]
+    cells = _expand_classes(scores, cells, np.nan)[..., members]
     rule = protocol.mean.undefined
     none = np.isnan(cells)
     if rule == "no_mean" and (none & seen).any():
         return None
     value = np.full(len(seen), {"one": 1.0, "skip": np.nan}.get(rule, 0.0))
     if rule == "detected":  # an ignored detection is no point of a curve: TIDE, ap.py, is_empty
-        counts = _at_threshold(scores.n_tp[a] + scores.n_fp[a], row, protocol)
+        counts = _select_threshold(scores.n_tp[a] + scores.n_fp[a], row, protocol)
         listed = np.asarray(counts.any(axis=0))
         value[~listed[members]] = np.nan
     if protocol.mean.undetected and row.kind == "AP":
@@ -172,11 +172,11 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     """(K,) the row's value of each class, NaN where the class has no object to find."""
     if row.kind in POINT:
         of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
-        return _of_every_class(scores, of_class, np.nan)
+        return _expand_classes(scores, of_class, np.nan)
     means = np.concatenate([_class_means(cells) for cells in _class_blocks(scores, row, protocol)])
     if protocol.mean.precision == "rounded":
         means = means.astype(np.float32).astype(np.float64)
-    values = _of_every_class(scores, means, np.nan)
+    values = _expand_classes(scores, means, np.nan)
     if row.kind == "AP":
         none = scores.n_objects[:, protocol.subset(row.subset)] == 0
         if protocol.ap.no_objects == "zero":
@@ -203,7 +203,7 @@ def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
     return tuple(rows)
 
 
-def _of_every_class(
+def _expand_classes(
     scores: Scores, cells: NDArray[np.float64], value: float
 ) -> NDArray[np.float64]:
     """(..., K) from (..., J): `value` for the classes without an object to find."""
@@ -247,10 +247,10 @@ def _blocks(
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
         return scores.terms.by_threshold(a, t)
     cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
-    return [lambda: _at_threshold(cells, row, protocol)]
+    return [lambda: _select_threshold(cells, row, protocol)]
 
 
-def _at_threshold(
+def _select_threshold(
     cells: NDArray[np.float64], row: MetricRow, protocol: Protocol
 ) -> NDArray[np.float64]:
     """(T, ...) of the row's IoU alone, where it names one."""

@@ -24,17 +24,17 @@ def n_objects(matches: Matches, weight: NDArray[np.float64] | None, counted: boo
         return matches.n_objects()
     if counted:
         columns = [
-            in_classes(matches.obj_image, matches.obj_off, weight, matches.counted[:, a])
+            count_per_class(matches.obj_image, matches.obj_off, weight, matches.counted[:, a])
             for a in range(matches.counted.shape[1])
         ]
     else:
-        columns = [in_classes(matches.obj_image, matches.obj_off, weight)] * matches.counted.shape[
-            1
-        ]
+        columns = [
+            count_per_class(matches.obj_image, matches.obj_off, weight)
+        ] * matches.counted.shape[1]
     return np.stack(columns, axis=1)
 
 
-def in_classes(
+def count_per_class(
     image: NDArray[np.int32],
     off: NDArray[np.int64],
     weight: NDArray[np.float64] | None,
@@ -53,7 +53,7 @@ def in_classes(
 
 def n_images(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
     """(K,) images with an object of the class, or their weight."""
-    return in_classes(matches.obj_image, matches.obj_off, weight, first_of_image(matches))
+    return count_per_class(matches.obj_image, matches.obj_off, weight, first_of_image(matches))
 
 
 def first_of_image(matches: Matches) -> NDArray[np.bool_]:

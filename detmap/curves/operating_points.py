@@ -80,7 +80,7 @@ class Operating:
     micro: Row
     macro: Row
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones as None."""
         rows = [_plain(row) for row in self.per_class]
         return {"per_class": rows, "micro": _plain(self.micro), "macro": _plain(self.macro)}
@@ -98,7 +98,7 @@ Choice = Callable[[Points], int | None]
 """Which of the points is wanted; None where none is."""
 
 
-def at_threshold(matches: Matches, a: int, t: int, threshold: float) -> Operating:
+def operating_point(matches: Matches, a: int, t: int, threshold: float) -> Operating:
     """What is predicted from a score on.
 
     Raises

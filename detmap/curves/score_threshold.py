@@ -66,11 +66,11 @@ def _above(
     number: Any = np.float32 if protocol.ap.arithmetic == "float32" else np.float64
     gain = np.where(matches.score > protocol.operating.score, gain, 0.0)
 
-    def of_classes(values: Floats) -> Floats:
+    def class_sums(values: Floats) -> Floats:
         sums = np.concatenate([[0.0], np.cumsum(values)])
         return np.diff(sums[matches.off])
 
-    true, every = of_classes(gain * hit), of_classes(gain)
+    true, every = class_sums(gain * hit), class_sums(gain)
     columns = (
         np.concatenate([[values.sum()], values[judged]]).astype(number)
         for values in (true, every, n_objects)

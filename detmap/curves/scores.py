@@ -249,7 +249,7 @@ def scores(
         n_objects,
         n_tp,
         n_fp,
-        counting.in_classes(matches.image, matches.off, weight) - n_tp - n_fp,
+        counting.count_per_class(matches.image, matches.off, weight) - n_tp - n_fp,
         counting.n_images(matches, weight),
         whole_curves.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
         at_score.points(matches, positives, judged, weight),

@@ -21,7 +21,7 @@ from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.matching.scope import clipped, objects_that_take_part
-from detmap.output.tiles import of_metrics, sentences
+from detmap.output.tiles import metric_tiles, sentences
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.tables.grouping import by_image
@@ -139,7 +139,7 @@ class Diagnosis(Immutable):
         rates = {"precision": best.precision, "recall": best.recall}
         shown = {f"AP at IoU {self.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
         told = f"<p>{escape(repr(self))}</p>"
-        return of_metrics(shown, sentences(summary.sentences(seen)), told)
+        return metric_tiles(shown, sentences(summary.sentences(seen)), told)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)

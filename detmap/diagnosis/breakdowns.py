@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.operating_sweep import best_f1, found_from
-from detmap.diagnosis.ranked_lists import Ranked, in_order_of_ties, ranked
+from detmap.diagnosis.ranked_lists import Ranked, ranked, tie_order
 from detmap.output.cell_text import or_none
 from detmap.tables import Detections, Truth, boxes_as
 
@@ -46,7 +46,7 @@ class Slice:
     ap: float
     score: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         return {name: or_none(value) for name, value in asdict(self).items()}
 
@@ -73,7 +73,7 @@ def slices(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Sli
 
 def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
     """Property, range, and the list that AP is taken of, of each slice with an object."""
-    every = ranked(diagnosis, in_order_of_ties(diagnosis))
+    every = ranked(diagnosis, tie_order(diagnosis))
     every = every.kept(~diagnosis.ignored[every.rows])
     took = diagnosis.took[every.rows]
     for by, names, of_objects, of_detections in _properties(diagnosis):
@@ -127,7 +127,7 @@ def _properties(diagnosis: Diagnosis) -> Iterator[Property]:
         )
     for name, values in truth.attributes.items():
         if name != "area":
-            yield name, *_of_attribute(values), None
+            yield name, *_attribute_ranges(values), None
 
 
 def _side(table: Truth | Detections) -> Floats:
@@ -156,7 +156,7 @@ def _position(table: Truth | Detections) -> NDArray[np.int8]:
     return np.where(edge, 2, np.where(inner, 0, 1)).astype(np.int8)
 
 
-def _of_attribute(values: Floats) -> tuple[list[str], NDArray[np.int8]]:
+def _attribute_ranges(values: Floats) -> tuple[list[str], NDArray[np.int8]]:
     """The ranges of an attribute and the place of each object; -1 where it is not known."""
     known = np.unique(values[~np.isnan(values)])
     if len(known) <= FEW_VALUES:

@@ -64,7 +64,7 @@ class Calibration:
     bins: tuple[Bin, ...]
     n: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         values: dict[str, Any] = {
             name: or_none(getattr(self, name)) for name in self.__slots__ if name != "bins"

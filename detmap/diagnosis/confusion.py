@@ -43,7 +43,7 @@ class Confusion:
     iou: float
     cases: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "classes": [*self.classes, "background"],
@@ -178,7 +178,7 @@ def _class_first_in_file(diagnosis: Diagnosis, met: Pairs) -> Pairs:
     return _one_to_one(met, np.lexsort((det, obj, -overlap, other)))
 
 
-def _by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
+def _match_by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
     """One to one: by score, then by overlap, of any classes."""
     det, _, overlap = met
     return _one_to_one(met, np.lexsort((-overlap, -diagnosis.detections.score[det])))
@@ -224,6 +224,6 @@ RULES = {
     "detmap": Rule(None, None, (False, False), _class_first, "detmap"),
     "supervision": Rule(0.3, 0.5, (False, True), _class_first_in_file, "supervision 0.31.2"),
     "ultralytics-8.0": Rule(0.25, 0.45, (True, True), _best_of_each, "ultralytics 8.0.200"),
-    "ultralytics-8.4": Rule(0.25, 0.45, (True, True), _by_score, "ultralytics 8.4.190"),
+    "ultralytics-8.4": Rule(0.25, 0.45, (True, True), _match_by_score, "ultralytics 8.4.190"),
     "mmdet": Rule(0.3, 0.5, (False, False), _all, "mmdet 3.3.0, confusion_matrix.py"),
 }

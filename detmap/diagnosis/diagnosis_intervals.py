@@ -19,7 +19,14 @@ from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.calibration import bins
 from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.summary import Parts
-from detmap.statistics.resampled_numbers import Part, Sampled, joined, less, of_ap, of_parts
+from detmap.statistics.resampled_numbers import (
+    Part,
+    Sampled,
+    joined,
+    less,
+    resample_ap,
+    resample_fractions,
+)
 from detmap.statistics.sampling_units import Units, units
 
 MOST_PAIRS = 12
@@ -90,7 +97,7 @@ def uncertainty(
     """
     drawn = units(diagnosis.truth.images.ids)
     ap = {
-        name: of_ap(each.matches(), drawn, of_lists, seed, threads=threads)
+        name: resample_ap(each.matches(), drawn, of_lists, seed, threads=threads)
         for name, each in tide.lists(diagnosis)
     }
     masks: list[NDArray[np.bool_]] = []
@@ -98,7 +105,7 @@ def uncertainty(
     for _, _, each in slices.lists(diagnosis):
         masks.append(each.objects)
         matches = each.matches(undefined="skip")
-        of_slices.append(of_ap(matches, drawn, of_lists, seed, threads=threads))
+        of_slices.append(resample_ap(matches, drawn, of_lists, seed, threads=threads))
     makers: dict[str, Callable[[], Part]] = {
         "recall": lambda: sampling.recalled(diagnosis, masks, known.points[0].score),
         "best": lambda: sampling.operating(diagnosis, np.array([known.points[0].score])),
@@ -111,7 +118,7 @@ def uncertainty(
     if calibrated:
         makers["calibration"] = lambda: sampling.calibrated(diagnosis, bins(diagnosis))
     every = {  # one after the other: a part holds a number or more a detection
-        name: of_parts([make()], drawn, replicates, seed, threads=threads)[0]
+        name: resample_fractions([make()], drawn, replicates, seed, threads=threads)[0]
         for name, make in makers.items()
     }
     return Uncertainty(

@@ -16,7 +16,7 @@ from detmap.diagnosis.calibration import Bins
 from detmap.diagnosis.confusion import Confusion
 from detmap.diagnosis.olrp import overlap_taken
 from detmap.diagnosis.operating_sweep import Point, found_from
-from detmap.diagnosis.ranked_lists import in_order_of_ties, ranked
+from detmap.diagnosis.ranked_lists import ranked, tie_order
 from detmap.statistics.image_sums import tally
 from detmap.statistics.resampled_numbers import Part
 
@@ -49,12 +49,12 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
         np.where(diagnosis.to_find, 0, -1), truth.image, [np.ones(len(truth))], 1, n_images
     )
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         tp, fp = np.cumsum(cases.totals(weights), axis=0).transpose(1, 0, 2)
         return _rates(tp, fp, objects.totals(weights)[:, 0]).reshape(-1, weights.shape[1])
 
     n_units = np.full(3 * len(scores), len(np.union1d(cases.image, objects.image)))
-    return Part(_once(of, n_images), of, n_units)
+    return Part(_once(evaluate, n_images), evaluate, n_units)
 
 
 def classes(diagnosis: Diagnosis, points: Sequence[Point]) -> Part:
@@ -78,7 +78,7 @@ def classes(diagnosis: Diagnosis, points: Sequence[Point]) -> Part:
         n_images,
     )
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         tp, fp = cases.totals(weights).transpose(1, 0, 2)
         sought = objects.totals(weights)[:, 0]
         rates = _rates(tp, fp, sought)
@@ -88,7 +88,7 @@ def classes(diagnosis: Diagnosis, points: Sequence[Point]) -> Part:
 
     on = np.append(objects.n_images(), len(np.unique(objects.image)))
     with_rows = np.append(cases.n_images(), len(np.unique(cases.image)))
-    return Part(_once(of, n_images), of, np.concatenate([with_rows, on, on]))
+    return Part(_once(evaluate, n_images), evaluate, np.concatenate([with_rows, on, on]))
 
 
 def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
@@ -96,9 +96,9 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
     n_images, image = len(diagnosis.truth.images), diagnosis.detections.image[bins.rows]
     columns = [np.ones(len(image)), bins.score, bins.right]
     of_score = tally(bins.place, image, columns, bins.n_bins, n_images)
-    of_box = tally(bins.cell, image, columns, int(bins.cell.max(initial=-1)) + 1, n_images)
+    of_boxes = tally(bins.cell, image, columns, int(bins.cell.max(initial=-1)) + 1, n_images)
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         n, score, right = of_score.totals(weights).transpose(1, 0, 2)
         gap = np.abs(right - score)
         deviation = ratio(gap, n)
@@ -108,13 +108,13 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
             np.where((n > 0).any(axis=0), filled.max(axis=0, initial=0.0), np.nan),
             ratio(filled.sum(axis=0), (n > 0).sum(axis=0).astype(float)),
         ]
-        n, score, right = of_box.totals(weights).transpose(1, 0, 2)
+        n, score, right = of_boxes.totals(weights).transpose(1, 0, 2)
         gap = np.where(n >= bins.least, np.abs(right - score), 0.0)
         of_boxes = ratio(gap.sum(axis=0), n.sum(axis=0))
         found.append(of_boxes if bins.has_boxes else np.full_like(of_boxes, np.nan))
         return np.stack(found)
 
-    return Part(_once(of, n_images), of, np.full(4, len(np.unique(image))))
+    return Part(_once(evaluate, n_images), evaluate, np.full(4, len(np.unique(image))))
 
 
 def localised(diagnosis: Diagnosis) -> Part:
@@ -125,11 +125,11 @@ def localised(diagnosis: Diagnosis) -> Part:
     image = diagnosis.detections.image[rows]
     sums = tally(np.zeros(len(rows)), image, columns, 1, n_images)
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         n, overlap = sums.totals(weights)[0]
         return ratio(overlap, n)[None]
 
-    return Part(_once(of, n_images), of, sums.n_images())
+    return Part(_once(evaluate, n_images), evaluate, sums.n_images())
 
 
 def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: float) -> Part:
@@ -141,11 +141,11 @@ def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: 
     columns = [np.ones(len(every)), found_from(diagnosis, score)[every]]
     sums = tally(place, truth.image[every], columns, len(rows), n_images)
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         n, found = sums.totals(weights).transpose(1, 0, 2)
         return ratio(found, n)
 
-    return Part(_once(of, n_images), of, sums.n_images())
+    return Part(_once(evaluate, n_images), evaluate, sums.n_images())
 
 
 def confused(diagnosis: Diagnosis, found: Confusion, pairs: Sequence[tuple[int, int]]) -> Part:
@@ -163,10 +163,10 @@ def confused(diagnosis: Diagnosis, found: Confusion, pairs: Sequence[tuple[int, 
     objects = tally(np.where(true < n, true, -1), image, [ones], n, n_images)
     rows = np.array([i for i, _ in pairs], dtype=np.int64)
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         return ratio(cases.totals(weights)[:, 0], objects.totals(weights)[rows, 0])
 
-    return Part(_once(of, n_images), of, objects.n_images()[rows])
+    return Part(_once(evaluate, n_images), evaluate, objects.n_images()[rows])
 
 
 def least_lrp(diagnosis: Diagnosis) -> Part:
@@ -174,7 +174,7 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
     from detmap.kernels.resampling import least as kernels
 
     truth, n_images = diagnosis.truth, len(diagnosis.truth.images)
-    ranks = ranked(diagnosis, in_order_of_ties(diagnosis))
+    ranks = ranked(diagnosis, tie_order(diagnosis))
     ranks = ranks.kept(~diagnosis.ignored[ranks.rows])
     error, score = np.zeros(len(ranks.rows)), ranks.score()
     right = np.flatnonzero(ranks.right)
@@ -188,7 +188,7 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
     place = np.where(diagnosis.to_find, truth.label, -1)
     objects = tally(place, truth.image, [np.ones(len(truth))], n, n_images)
 
-    def of(weights: Floats) -> Floats:
+    def evaluate(weights: Floats) -> Floats:
         n_lanes = weights.shape[1]
         found = np.empty((n, 4, n_lanes))
         sought = np.ascontiguousarray(objects.totals(weights)[:, 0])
@@ -198,7 +198,7 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
         return ratio(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0).astype(float))
 
     n_units = np.full(4, len(np.unique(objects.image)))
-    return Part(_once(of, n_images), of, n_units)
+    return Part(_once(evaluate, n_images), evaluate, n_units)
 
 
 def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:

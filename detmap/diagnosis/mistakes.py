@@ -52,7 +52,7 @@ class Mistake:
     row: int
     reason: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         return {
             "kind": self.kind,
@@ -75,7 +75,7 @@ SUSPECTS = ("missing label", "wrong label", "label twice", "odd box")
 def doubt(suspect: Mistake) -> dict[str, Any]:
     """A doubtful label as plain values: the class that is labelled, and the one detected there."""
     of_detection = suspect.kind in SUSPECTS[:2]
-    plain = suspect.as_dict()
+    plain = suspect.to_dict()
     detected, other = plain.pop("class"), plain.pop("other")
     row = plain.pop("row")
     kind, image = plain.pop("kind"), plain.pop("image")
@@ -98,7 +98,7 @@ def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]
     rows = np.flatnonzero(wrong)
     rows = rows[np.argsort(-diagnosis.detections.score[rows], kind="stable")]
     names = [KINDS[kind] for kind in diagnosis.kind[rows].tolist()]
-    return [*_of_detections(diagnosis, rows, names), *_missed(diagnosis)]
+    return [*_detection_mistakes(diagnosis, rows, names), *_missed(diagnosis)]
 
 
 def _missed(diagnosis: Diagnosis) -> list[Mistake]:
@@ -129,11 +129,11 @@ def worst(diagnosis: Diagnosis, n: int) -> list[Mistake]:
         rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored)
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
         rows = _one_an_image(rows, detections.image[rows], n)
-        found += _of_detections(diagnosis, rows, [KINDS[kind]] * len(rows))
+        found += _detection_mistakes(diagnosis, rows, [KINDS[kind]] * len(rows))
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0) & (diagnosis.fixer() < 0))
     rows = rows[np.argsort(-truth.area[rows], kind="stable")]
     rows = _one_an_image(rows, truth.image[rows], n)
-    return found + _of_objects(diagnosis, rows, "Miss", diagnosis.reach[rows])
+    return found + _object_mistakes(diagnosis, rows, "Miss", diagnosis.reach[rows])
 
 
 def _one_an_image(rows: NDArray[np.int64], image: NDArray[np.int32], n: int) -> NDArray[np.int64]:
@@ -158,7 +158,7 @@ class ImageErrors:
     fp: int
     missed: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
@@ -199,14 +199,14 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
         rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored & (score >= least))
         rows = rows[diagnosis.twin[rows] < diagnosis.iou]  # the surest of several says it
         own = diagnosis.same[rows] < diagnosis.iou
-        rows = rows[~_on_neutral(diagnosis, rows) if kind == BKG else own]
+        rows = rows[~_overlaps_ignored(diagnosis, rows) if kind == BKG else own]
         rows = rows[np.argsort(-score[rows], kind="stable")]
-        found += _of_detections(diagnosis, rows, [name] * len(rows))
+        found += _detection_mistakes(diagnosis, rows, [name] * len(rows))
     twice = _twice(diagnosis)
-    found += _of_objects(diagnosis, twice, SUSPECTS[2], diagnosis.near[twice])
+    found += _object_mistakes(diagnosis, twice, SUSPECTS[2], diagnosis.near[twice])
     why = _odd(truth)
     odd = np.flatnonzero((why > 0) & diagnosis.to_find)
-    boxes = _of_objects(diagnosis, odd, SUSPECTS[3], np.full(len(odd), np.nan))
+    boxes = _object_mistakes(diagnosis, odd, SUSPECTS[3], np.full(len(odd), np.nan))
     found += [
         replace(each, reason=ODD[place])
         for each, place in zip(boxes, why[odd].tolist(), strict=True)
@@ -214,7 +214,7 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
     return found
 
 
-def _on_neutral(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _overlaps_ignored(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(n,) whether a detection is on an object that is not one to find: there is a label."""
     truth, detections = diagnosis.truth, diagnosis.detections
     neutral = np.flatnonzero(~diagnosis.to_find)
@@ -249,7 +249,7 @@ def _odd(truth: Truth) -> NDArray[np.int64]:
     return np.select([short < TINY, long > LONG * np.maximum(short, 1e-9), nearly_all], [1, 2, 3])
 
 
-def _of_detections(
+def _detection_mistakes(
     diagnosis: Diagnosis, rows: NDArray[np.int64], kinds: list[str]
 ) -> list[Mistake]:
     same, other = diagnosis.same[rows], diagnosis.other[rows]
@@ -265,7 +265,7 @@ def _of_detections(
     return _rows(diagnosis.detections, rows, kinds, score, overlap, shown)
 
 
-def _of_objects(
+def _object_mistakes(
     diagnosis: Diagnosis, rows: NDArray[np.int64], kind: str, overlap: NDArray[Any]
 ) -> list[Mistake]:
     none = np.full(len(rows), np.nan)

@@ -40,7 +40,7 @@ class Lrp:
     fn: float
     score: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         return {name: or_none(value) for name, value in asdict(self).items()}
 

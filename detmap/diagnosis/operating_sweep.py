@@ -39,7 +39,7 @@ class Point:
     fp: int
     missed: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, None for NaN."""
         return {name: or_none(value) for name, value in asdict(self).items()}
 

@@ -13,7 +13,7 @@ from detmap.tables import Detections, Truth
 CHUNK = 1 << 16  # pairs that are looked at together
 
 
-def in_single(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def single_precision_ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """`ious` in single precision, with 1e-7 added to the union.
 
     Source: ultralytics 8.0.200, utils/metrics.py, box_iou.
@@ -55,7 +55,7 @@ def pairs(
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
         det, obj = rows[some], objects[at]
-        overlap = (in_single if single else ious)(det_edges[some], obj_edges[at])
+        overlap = (single_precision_ious if single else ious)(det_edges[some], obj_edges[at])
         keep = overlap > least if strict else overlap >= least
         found.append((det[keep], obj[keep], overlap[keep]))
     none = np.zeros(0, dtype=np.int64)

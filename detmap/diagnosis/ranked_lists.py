@@ -131,7 +131,7 @@ class Ranked:
         )
 
 
-def in_order_of_ties(diagnosis: Diagnosis) -> NDArray[np.int32]:
+def tie_order(diagnosis: Diagnosis) -> NDArray[np.int32]:
     """(n,) int32, detections within the limit, of equal scores the one that ranks first before the
     other.
     """

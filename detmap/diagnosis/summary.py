@@ -89,7 +89,7 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     """
     own, found = olrp(diagnosis, **choices.olrp), parts(diagnosis, choices)
     try:
-        calibrated: dict[str, Any] | None = calibration(diagnosis, **choices.calibration).as_dict()
+        calibrated: dict[str, Any] | None = calibration(diagnosis, **choices.calibration).to_dict()
     except DataError:
         if choices.calibration:
             raise
@@ -99,17 +99,17 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     return {
         "sentences": sentences(found),
         "counts": diagnosis.counts(),
-        "tide": _tide(diagnosis, found, choices).as_dict(),
-        "tide_protocol": found.tide.as_dict(),
-        "confusion": found.confusion.as_dict(),
+        "tide": _tide(diagnosis, found, choices).to_dict(),
+        "tide_protocol": found.tide.to_dict(),
+        "confusion": found.confusion.to_dict(),
         "calibration": calibrated,
         "olrp": {
-            **own[""].as_dict(),
-            "per_class": {name: each.as_dict() for name, each in own.items() if name},
+            **own[""].to_dict(),
+            "per_class": {name: each.to_dict() for name, each in own.items() if name},
         },
-        "operating_points": [point.as_dict() for point in found.points],
-        "slices": [each.as_dict() for each in found.slices],
-        "images": [each.as_dict() for each in images(diagnosis, confidence=best)],
+        "operating_points": [point.to_dict() for point in found.points],
+        "slices": [each.to_dict() for each in found.slices],
+        "images": [each.to_dict() for each in images(diagnosis, confidence=best)],
         "suspects": [doubt(each) for each in found.suspects],
     }
 
@@ -134,7 +134,11 @@ def sentences(known: Parts) -> list[str]:
     confused, which labels to look at.
     """
     micro = known.points[0]
-    found = [_of_tide(known.tide), *_of_best(micro, known.lowest), *_of_slices(known.slices)]
+    found = [
+        _tide_sentence(known.tide),
+        *_best_sentence(micro, known.lowest),
+        *_slice_sentence(known.slices),
+    ]
     pairs = known.confusion.confused(1)
     if pairs:
         true, predicted, n = pairs[0]
@@ -149,7 +153,7 @@ def sentences(known: Parts) -> list[str]:
     return found
 
 
-def _of_tide(costs: Tide) -> str:
+def _tide_sentence(costs: Tide) -> str:
     if np.isnan(costs.ap):
         return "No class has an object to find: nothing is defined."
     gain = {kind: value for kind, value in costs.gain.items() if kind in ERRORS and value > 0}
@@ -163,7 +167,7 @@ def _of_tide(costs: Tide) -> str:
     )
 
 
-def _of_best(best: Point, lowest: float) -> list[str]:
+def _best_sentence(best: Point, lowest: float) -> list[str]:
     """Nothing where there is no object to find."""
     if np.isnan(best.f1):
         return []
@@ -176,7 +180,7 @@ def _of_best(best: Point, lowest: float) -> list[str]:
     ]
 
 
-def _of_slices(found: list[Slice]) -> list[str]:
+def _slice_sentence(found: list[Slice]) -> list[str]:
     """The range of `ENOUGH` objects in which fewest are found, where it is fewer than outside."""
     below = []
     for each in found:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.analysis import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.diagnosis.class_labels import told_apart
-from detmap.diagnosis.ranked_lists import Ranked, in_order_of_ties, ranked
+from detmap.diagnosis.ranked_lists import Ranked, ranked, tie_order
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
 from detmap.tables import Detections, Truth
@@ -51,7 +51,7 @@ class Tide:
     counts: dict[str, int]
     per_class: dict[str, float]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As tidecv prints it, None where nothing is defined: gains of `ERRORS` are at least 0;
         ``raw`` has them as they are.
         """
@@ -129,7 +129,7 @@ def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, Ranked]]:
     each kind of `ERRORS` and `SPECIAL` mended.
     """
     mending = _Mending(diagnosis, False, "")
-    yield "", mending.as_it_is()
+    yield "", mending.unchanged_list()
     for name in (*ERRORS, *SPECIAL):
         yield name, mending.mended(name)
 
@@ -139,7 +139,7 @@ class _Mending:
 
     def __init__(self, diagnosis: Diagnosis, as_tidecv: bool, of_classes: str) -> None:
         self.diagnosis, self.as_tidecv, self.of_classes = diagnosis, as_tidecv, of_classes
-        self.rows = diagnosis.order() if as_tidecv else in_order_of_ties(diagnosis)
+        self.rows = diagnosis.order() if as_tidecv else tie_order(diagnosis)
         self.rows = self.rows[diagnosis.kind[self.rows] != BEYOND]
         self.plain = ranked(diagnosis, self.rows)
         self.first = self.plain  # what is mended is ranked among these
@@ -154,13 +154,13 @@ class _Mending:
     def all(self) -> Tide:
         """AP as it is and with each kind mended."""
         diagnosis = self.diagnosis
-        as_it_is = self.as_it_is()
-        base = self.integrated(as_it_is)
-        ap = self.mean(base, self.plain, as_it_is)
+        unchanged = self.unchanged_list()
+        base = self.integrated(unchanged)
+        ap = self.mean(base, self.plain, unchanged)
         gain = {}
         for name in (*ERRORS, *SPECIAL):
             mended = self.mended(name)
-            left = as_it_is if name == "FalsePos" else mended  # tidecv ranks them last there
+            left = unchanged if name == "FalsePos" else mended  # tidecv ranks them last there
             gain[name] = self.mean(self.integrated(mended), mended, left) - ap
         errors = diagnosis.kind[self.rows]
         errors = errors if self.as_tidecv else errors[~diagnosis.ignored[self.rows]]
@@ -179,7 +179,7 @@ class _Mending:
         lost = self.diagnosis.to_find & (self.diagnosis.by < 0)
         return np.asarray(lost & (self.fixer < 0))
 
-    def as_it_is(self) -> Ranked:
+    def unchanged_list(self) -> Ranked:
         """The list with nothing mended."""
         return self.plain.kept(~self.diagnosis.ignored[self.plain.rows])
 

@@ -80,7 +80,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
         if len(mapping) >= 0.9 * len(used):
             yield Repair(name, text, partial(renamed, mapping=mapping))
     gaps = ids != list(range(first, first + n))
-    by_name = sorted(range(n), key=lambda k: known.names[k])
+    positions_by_name = sorted(range(n), key=lambda k: known.names[k])
     for start in (0, 1):
         if start <= low and high < start + n:
             ends = f"from {start} to {n - 1 + start}"
@@ -92,8 +92,8 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
                     f"{ids[-1]} with gaps",
                     partial(renamed, mapping=mapping),
                 )
-            if by_name != list(range(n)):
-                mapping = {key: ids[by_name[key - start]] for key in used}
+            if positions_by_name != list(range(n)):
+                mapping = {key: ids[positions_by_name[key - start]] for key in used}
                 yield Repair(
                     "classes-alphabetical",
                     f"class ids are numbered {ends} in alphabetical order of the names, the "

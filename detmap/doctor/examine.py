@@ -232,8 +232,8 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     for repair in (*images.repairs(part.raw, trial.truth), *boxes.repairs(view)):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
-        of_one = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
-        outcomes.append(Tried(repair, rows, view.trial.outcome(of_one)))
+        one_class = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
+        outcomes.append(Tried(repair, rows, view.trial.outcome(one_class)))
     for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
         repaired = replace(part, raw=each.rows)
         more = [

@@ -37,7 +37,7 @@ class Finding:
         advice = f"; repair it with {self.fix}" if self.fix else ""
         return f"{self.name}: {self.sentence}{change}{advice}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "name": self.name,

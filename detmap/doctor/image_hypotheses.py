@@ -33,7 +33,7 @@ def readings(used: tuple[Key, ...], stems: bool, truth: Truth) -> tuple[Repair, 
 
 
 def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> Iterator[Repair]:
-    by_stem = _by_stem(used, truth)
+    by_stem = _index_stems(used, truth)
     if (by_stem >= 0).mean() >= KNOWN and not np.array_equal(by_stem, as_is):
         text = (
             f"images are named by file stem, such as {used[0]!r}, where the truth's ids are such "
@@ -85,7 +85,7 @@ def stem(name: str) -> str:
     return re.sub(r"\.(?:jpe?g|png|bmp|webp|tiff?|gif|xml|txt|json)$", "", inner, flags=re.I)
 
 
-def _by_stem(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
+def _index_stems(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
     """Positions of images by file stem, or by the number that a stem ends with; -1 for none."""
     stems = [each or str(i) for each, i in zip(truth.images.stems, truth.images.ids, strict=True)]
     place = {each: p for p, each in enumerate(stems)}

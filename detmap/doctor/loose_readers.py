@@ -70,7 +70,7 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
             return _records(msgspec.convert(list(detections), list[_Row]), "detections")
         except msgspec.ValidationError as error:
             raise _strange("detections", str(error)) from None
-    path = registry.as_path(detections)
+    path = registry.checked_path(detections)
     refused, table = None, None
     try:
         table = read_detections(path, truth) if strictly is None else strictly()

@@ -63,7 +63,7 @@ def _images(
     natural = TIMES * min(by_recall, by_count) + LEAST_EMPTY * there.sum()
     if n_empty < natural:
         return
-    kept = truth.on(covered)
+    kept = truth.select_images(covered)
     yield Finding(
         "images-without-detections",
         f"{int((n_rows == 0).sum()):,} of {len(truth.images):,} images have no detection: AP50 "

@@ -144,7 +144,7 @@ def sample(whole: Trial, raw: Raw) -> Sample:
     mean = max(1.0, len(raw) / max(1, len(raw.images)))
     wanted = int(min(MOST_IMAGES, max(LEAST_IMAGES, MOST_ROWS / mean), len(some)))
     chosen = some[np.unique(np.linspace(0, max(len(some) - 1, 0), wanted).astype(np.int64))]
-    return Sample(replace(whole, truth=truth.on(chosen)), raw, chosen, truth)
+    return Sample(replace(whole, truth=truth.select_images(chosen)), raw, chosen, truth)
 
 
 def merged(truth: Truth) -> Truth:

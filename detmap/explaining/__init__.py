@@ -71,7 +71,7 @@ def explain(
             (truth, detections),
             _other(truth, detections, other_truth, other_detections, first),
         )
-        return _of_inputs(*two_inputs, first, shapley=shapley, seed=seed)
+        return _explain_inputs(*two_inputs, first, shapley=shapley, seed=seed)
     last = prepare(end, settings)
     if first.iou.of != last.iou.of:
         raise DataError(
@@ -133,7 +133,9 @@ def _other(
     return other_truth, other_detections
 
 
-def _of_inputs(one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: int) -> Explanation:
+def _explain_inputs(
+    one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: int
+) -> Explanation:
     """Why two inputs get different numbers under one protocol."""
     objects, truth_of, same_objects = inputs.truth_parts(one[0], two[0])
     found, detections_of, same_detections = inputs.detection_parts(one[1], two[1])

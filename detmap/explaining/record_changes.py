@@ -96,7 +96,7 @@ class Part:
         remark = f" ({self.remark})" if self.remark else ""
         return f"{self.name}: {self.theirs} then, {self.ours} now{remark}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         kinds = ("changed", "added", "removed")
         members = {kind: list(getattr(self.members, kind)) for kind in kinds}
@@ -111,13 +111,13 @@ class Part:
         }
 
 
-def of_receipt(receipt: Receipt, name: str) -> Record:
+def receipt_record(receipt: Receipt, name: str) -> Record:
     """What a receipt says."""
     content = {**receipt.content, **_signed(receipt.content["signature"], name)}
     return Record(name, content, receipt.protocol, tuple(contradictions(receipt)))
 
 
-def of_signature(text: str) -> Record:
+def signature_record(text: str) -> Record:
     """What a signature says, and the protocol that it names, where that can be made again.
 
     Raises
@@ -211,10 +211,15 @@ def compared(one: Record, other: Record) -> tuple[Part, ...]:
         for record in (one, other)
         for name, said, follows in record.contradictions
     )
-    return (*_of_rules(one, other), *_of_data(one, other), *_of_numbers(one, other), *odd)
+    return (
+        *_rule_changes(one, other),
+        *_data_changes(one, other),
+        *_number_changes(one, other),
+        *odd,
+    )
 
 
-def _of_rules(one: Record, other: Record) -> Iterator[Part]:
+def _rule_changes(one: Record, other: Record) -> Iterator[Part]:
     a, b = one.content, other.content
     unknown = "rules that this version does not ship, or not so any more"
     yield Part("protocol", a["named"], b["named"])
@@ -228,7 +233,7 @@ def _of_rules(one: Record, other: Record) -> Iterator[Part]:
                 yield Part(key, x, y, each.switch.title)
 
 
-def _of_data(one: Record, other: Record) -> Iterator[Part]:
+def _data_changes(one: Record, other: Record) -> Iterator[Part]:
     a, b = one.content, other.content
     contents = [each.get("contents", {}) for each in (a, b)]
     told = [role for role in ("truth", "detections") if all(role in each for each in contents)]
@@ -242,7 +247,7 @@ def _of_data(one: Record, other: Record) -> Iterator[Part]:
     yield Part("data", a["data"], b["data"], remark)
     if "inputs" in a and "inputs" in b:
         for role in sorted({*a["inputs"], *b["inputs"]}):
-            yield _of_file(role, a["inputs"].get(role), b["inputs"].get(role))
+            yield _file_changes(role, a["inputs"].get(role), b["inputs"].get(role))
     if "options" in a and "options" in b:
         for name in sorted({*a["options"], *b["options"]}):
             x, y = (_option(each["options"].get(name)) for each in (a, b))
@@ -256,7 +261,7 @@ def _option(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _of_file(role: str, one: Any, other: Any) -> Part:
+def _file_changes(role: str, one: Any, other: Any) -> Part:
     """A file or folder, by its digest."""
     option = role not in ("truth", "detections")
     name = f"--{role.replace('_', '-')} file" if option else f"{role} file"
@@ -299,7 +304,7 @@ def _members(one: Mapping[str, str], other: Mapping[str, str]) -> Members:
     )
 
 
-def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
+def _number_changes(one: Record, other: Record) -> Iterator[Part]:
     a, b = one.content, other.content
     for kind in ("metrics", "counts"):
         if kind in a and kind in b:
@@ -314,7 +319,7 @@ def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
         for name in ("signature", "short"):
             if _unversioned(a[name]) != _unversioned(b[name]):
                 yield Part(name, a[name], b[name])
-    yield from _of_notes(a, b)
+    yield from _note_changes(a, b)
     yield Part("detmap", a["detmap"], b["detmap"], decides=False)
     if "environment" in a and "environment" in b:
         for name in sorted({*a["environment"], *b["environment"]} - {"detmap"}):
@@ -323,7 +328,7 @@ def _of_numbers(one: Record, other: Record) -> Iterator[Part]:
                 yield Part(name, x, y, "of the environment", decides=False)
 
 
-def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
+def _note_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
     """Which notes there are and what they count follows from files, rules and detmap's version, and
     decides where these are the same; how they are worded does not.
     """
@@ -335,7 +340,7 @@ def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
     ]
     same = bool(files[0]) and files[0] == files[1] and a["detmap"] == b["detmap"]
     same = same and all(each.get("contents") for each in (a, b))  # the first had fewer notes
-    known = [_by_code(each["notes"]) for each in (a, b)]
+    known = [_group_notes(each["notes"]) for each in (a, b)]
     for code in {**known[0], **known[1]}:
         x, y = (each.get(code, []) for each in known)
         if x != y:
@@ -348,7 +353,7 @@ def _of_notes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
             yield Part(f"note {code}", first, other, remark, decides)
 
 
-def _by_code(notes: Any) -> dict[str, list[tuple[str, str]]]:
+def _group_notes(notes: Any) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for code, text, count in notes:
         found.setdefault(code, []).append((str(count), text))

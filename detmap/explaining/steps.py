@@ -131,7 +131,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         return html(self.tables())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; exact changes as text, numerator/denominator."""
         return {
             "start": self.start,

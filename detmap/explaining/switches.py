@@ -133,7 +133,7 @@ def _short(text: str) -> str:
 
 def changed(start: Protocol, end: Protocol) -> list[Changed]:
     """The switches in which two protocols differ, in their order."""
-    a, b = start.as_dict(), end.as_dict()
+    a, b = start.to_dict(), end.to_dict()
     found = []
     for switch in SWITCHES:
         pairs = [each for key in switch.keys for each in _parts(key, _get(a, key), _get(b, key))]
@@ -159,7 +159,7 @@ def between(start: Protocol, end: Protocol, taken: Collection[str]) -> Protocol:
         return start
     if all(name in taken for name in names):
         return end
-    tree, other = deepcopy(start.as_dict()), end.as_dict()
+    tree, other = deepcopy(start.to_dict()), end.to_dict()
     for switch in SWITCHES:
         if switch.name in taken:
             for key in switch.keys:

@@ -15,7 +15,7 @@ from detmap.curves import aggregation
 from detmap.diagnosis.operating_sweep import point
 from detmap.diagnosis.tide import ERRORS, SPECIAL
 from detmap.html_report import charts
-from detmap.html_report.gather import GRID, Run, at_thresholds
+from detmap.html_report.gather import GRID, Run, threshold_curve
 
 MULTIPLES, MATRIX = 12, 30  # classes that are worst and best; most confused
 BESIDE = 12  # rows of a matrix that has room beside a table
@@ -76,7 +76,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
 def _ap(run: Run, t: int) -> NDArray[np.float64]:
     """(K,) AP of the classes at a threshold, by the protocol."""
     rules = run.result.protocol
-    return aggregation.per_class(run.result.scores, at_thresholds(rules)[t], rules)
+    return aggregation.per_class(run.result.scores, threshold_curve(rules)[t], rules)
 
 
 def threshold(run: Run) -> int:
@@ -110,7 +110,7 @@ def over_iou(runs: Sequence[Run]) -> Markup:
         mean = np.array([nanmean(each, axis=None) for each in run.precision])
         band = None
         if run.intervals is not None:
-            rows = at_thresholds(run.result.protocol)
+            rows = threshold_curve(run.result.protocol)
             each = [run.intervals.metrics[row.name] for row in rows]
             band = np.array([(one.low, one.high) for one in each])
         drawn.append(charts.Line(thresholds, mean, name, style, band))

@@ -147,7 +147,7 @@ def _shown(sweep: Points) -> NDArray[np.int64]:
     return np.unique(some if best is None else np.append(some, best))
 
 
-def at_thresholds(rules: Protocol) -> list[MetricRow]:
+def threshold_curve(rules: Protocol) -> list[MetricRow]:
     """AP at each IoU threshold."""
     main, most = rules.axes().main, rules.max_dets()[-1]
     return [
@@ -165,7 +165,7 @@ def _intervals(result: Result, replicates: int, seed: int, threads: int | None) 
             result.scores,
             replicates=replicates,
             seed=seed,
-            more=at_thresholds(result.protocol),
+            more=threshold_curve(result.protocol),
             threads=threads,
         )
     except ProtocolError:  # rules of a tool, whose influence nobody has worked out

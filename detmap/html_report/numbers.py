@@ -56,7 +56,7 @@ def under(interval: Interval) -> str:
     return ""
 
 
-def at(sampled: Sampled | None, q: int) -> Interval | None:
+def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
     """The interval of one number; None where nothing was drawn."""
     return None if sampled is None else sampled.intervals[q]
 

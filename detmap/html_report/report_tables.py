@@ -12,8 +12,8 @@ from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.summary import MEANING
 from detmap.html_report.figures import titled
 from detmap.html_report.gather import Run
-from detmap.html_report.numbers import Number, at, known, moved
-from detmap.html_report.what_changed import difference, of_classes
+from detmap.html_report.numbers import Number, interval_at, known, moved
+from detmap.html_report.what_changed import class_differences, difference
 from detmap.output.tiles import Written, tile
 from detmap.results.receipt import Receipt
 from detmap.statistics.comparison import LEAST_UNITS
@@ -68,7 +68,7 @@ def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
         point, drawn = run.points[0], run.uncertainty
         best = None if drawn is None else drawn.best
         values = (point.precision, point.recall, point.f1)
-        each.append([known(value, at(best, q)) for q, value in enumerate(values)])
+        each.append([known(value, interval_at(best, q)) for q, value in enumerate(values)])
     return each, _apart(runs, lambda drawn: drawn.best)
 
 
@@ -114,7 +114,7 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
         for run in runs:
             row += [run.tide.counts.get(kind), gain(run, kind)]
         row += apart.get(kind, [])
-        rows.append(row + [run.tidecv.as_dict()[kind] for run in runs])
+        rows.append(row + [run.tidecv.to_dict()[kind] for run in runs])
     return {"header": header, "rows": rows}
 
 
@@ -128,7 +128,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     letters = ["A ", "B "] if two else [""]
     header = ["class", "objects"]
     header += [f"{letter}{name}" for name in values for letter in letters]
-    apart = of_classes(runs[0], runs[1], values[0]) if two and values else {}
+    apart = class_differences(runs[0], runs[1], values[0]) if two and values else {}
     header += [f"{values[0]} B - A"] if apart else []
     header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
     header += [] if two else ["precision", "recall", "FP", "missed"]
@@ -136,7 +136,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     for k, first in enumerate(per_class[0]):
         row: list[Any] = [first["name"], first["objects"]]
         row += [
-            known(each[k][value], _of_class(run, k, value))
+            known(each[k][value], _class_interval(run, k, value))
             for value in values
             for run, each in zip(runs, per_class, strict=True)
         ]
@@ -160,10 +160,12 @@ def _rates(run: Run, k: int) -> list[Number]:
     if drawn is None:
         return [known(value, None) for value in values]
     places = drawn.rates(k)
-    return [known(value, at(drawn.classes, q)) for value, q in zip(values, places, strict=True)]
+    return [
+        known(value, interval_at(drawn.classes, q)) for value, q in zip(values, places, strict=True)
+    ]
 
 
-def _of_class(run: Run, k: int, value: str) -> Interval | None:
+def _class_interval(run: Run, k: int, value: str) -> Interval | None:
     """The interval of a class's number."""
     return None if run.intervals is None else run.intervals.classes[k].get(value)
 
@@ -180,7 +182,7 @@ def lrp(runs: Sequence[Run]) -> dict[str, Any]:
             known(value, None if drawn is None else drawn.olrp.intervals[q])
             for q, value in enumerate(values)
         ]
-        rows.append([*row, known(run.overlap, at(drawn.overlap, 0) if drawn else None)])
+        rows.append([*row, known(run.overlap, interval_at(drawn.overlap, 0) if drawn else None)])
     apart = _apart(runs, lambda drawn: joined([drawn.olrp, drawn.overlap]))
     if apart:
         rows.append(["B - A", *apart])
@@ -197,7 +199,9 @@ def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
             continue
         values = (own.ece, own.mce, own.ace, own.d_ece)
         of = None if drawn is None else drawn.calibration
-        rows.append([run.name, *(known(value, at(of, q)) for q, value in enumerate(values))])
+        rows.append(
+            [run.name, *(known(value, interval_at(of, q)) for q, value in enumerate(values))]
+        )
     apart = _apart(runs, lambda drawn: drawn.calibration)
     if apart:
         rows.append(["B - A", *apart])
@@ -226,7 +230,9 @@ def confused(run: Run) -> dict[str, Any]:
     place = {name: k for k, name in enumerate(run.confusion.classes)}
     for q, (true, taken, n) in enumerate(pairs):
         share = n / int(matrix[place[true]].sum())
-        rows.append([true, taken, n, known(share, at(drawn.confused, q) if drawn else None)])
+        rows.append(
+            [true, taken, n, known(share, interval_at(drawn.confused, q) if drawn else None)]
+        )
     return {"header": ["true", "predicted", "count", "% of the true"], "rows": rows}
 
 
@@ -248,7 +254,7 @@ def sliced(runs: Sequence[Run]) -> dict[str, Any]:
             for run, part in zip(runs, each, strict=True):
                 drawn = run.uncertainty
                 of = None if drawn is None else getattr(drawn, f"slice_{name}")
-                row.append(known(getattr(part, name), at(of, q)))
+                row.append(known(getattr(part, name), interval_at(of, q)))
             row += change[q : q + 1]
         rows.append(row)
     return {"header": header, "rows": rows}

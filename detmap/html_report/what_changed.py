@@ -30,7 +30,7 @@ def difference(a: Run, b: Run, metric: str) -> Number:
     return moved(value, pair and _tested(pair, pair.p, found))
 
 
-def of_classes(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
+def class_differences(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
     """The differences of a number of each class, by its place; p-values adjusted for all."""
     found = _compared(a, b)
     if found is None:

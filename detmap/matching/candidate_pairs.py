@@ -109,10 +109,10 @@ def candidates(
     first, last = _bounds(cell, own, n_images * len(truth.categories))
     lowest = least_overlap(protocol)
     if protocol.iou.of == "boxes":
-        parts = list(_of_boxes(truth, detections, protocol, (mine, first, last), objects, lowest))
+        parts = list(_box_pairs(truth, detections, protocol, (mine, first, last), objects, lowest))
     else:
         given = (truth, detections, objects)
-        parts = list(_of_shapes(given, protocol, (rows, turn, own, first, last), lowest))
+        parts = list(_shape_pairs(given, protocol, (rows, turn, own, first, last), lowest))
     d = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
     placed = np.argsort(d, kind="stable")
     pairs = Candidates(
@@ -125,7 +125,7 @@ def candidates(
     return pairs.take(pairs.overlap > 0) if protocol.matching.rule == "best_any" else pairs
 
 
-def _of_boxes(
+def _box_pairs(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
@@ -170,7 +170,7 @@ def _of_boxes(
         begin = end
 
 
-def _of_shapes(
+def _shape_pairs(
     given: tuple[Truth, Detections, ObjectColumns],
     protocol: Protocol,
     order: tuple[Rows, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],

@@ -62,7 +62,7 @@ def match(
             raise DataError(f"match: {name}", what, "give truth, detections, protocol")
     require_truth_of(detections, truth)
     truth, detections = clipped(truth, detections, protocol)  # so digests see the images' sizes
-    if not protocol.in_stock_order():
+    if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 
         return match_in_order(truth, detections, protocol, taken=taken)
@@ -183,7 +183,9 @@ def match_images(
     """
     images = np.unique(images)
     rows = np.flatnonzero(np.isin(detections.image, images))
-    part = match(truth.on(images), detections.on(images, rows), protocol, taken=taken)
+    part = match(
+        truth.select_images(images), detections.select_images(images, rows), protocol, taken=taken
+    )
     return replace(part, position=rows.astype(np.int32)[part.position])
 
 

@@ -149,7 +149,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
     sort = matching.sort if own else "stable"
     n_undecided = 0
 
-    def in_lists(whole_image: bool) -> tuple[Rows, Offsets, int]:
+    def sorted_lists(whole_image: bool) -> tuple[Rows, Offsets, int]:
         """Rows by image or by image and class, sorted there."""
         if whole_image:
             rows, off = by_image(image, n_images)
@@ -161,7 +161,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
 
     turn: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
     if own:
-        placed, _, n_undecided = in_lists(matching.order == "image")
+        placed, _, n_undecided = sorted_lists(matching.order == "image")
         turn[placed] = np.arange(len(image))
     rank = np.zeros(len(image), dtype=np.int32)
     if limits.order == "input":
@@ -170,7 +170,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
             placed = group(image, label, n_images, n_classes)[0]
             off = runs(image[placed], label[placed])
     else:
-        placed, off, _ = in_lists(limits.scope == "image")
+        placed, off, _ = sorted_lists(limits.scope == "image")
     rank[placed] = np.arange(len(image)) - np.repeat(off[:-1], np.diff(off))
     return Turns(turn, rank, n_undecided)
 
@@ -349,7 +349,7 @@ def _judge(
         shift = word(ts[0] if one_by_one else 0)
         filled = kernels.Takings._make(column[:n_taken] for column in takings)
         filled = filled._replace(words=filled.words.astype(word) << shift)
-        kept.append(_as_compared(filled, absorb, protocol))
+        kept.append(_restore_overlaps(filled, absorb, protocol))
         if places is not None and one_by_one:
             kept.append(in_region._replace(words=in_region.words.astype(word) << shift))
     matches = Matches(
@@ -374,7 +374,7 @@ def _judge(
     return matches, n_chosen, late
 
 
-def _as_compared(takings: Takings, absorb: NDArray[np.uint64], protocol: Protocol) -> Takings:
+def _restore_overlaps(takings: Takings, absorb: NDArray[np.uint64], protocol: Protocol) -> Takings:
     """The takings with the overlaps of objects that absorb as they were before `Candidates.buffer`
     made them smaller.
     """

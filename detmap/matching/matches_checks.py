@@ -162,7 +162,7 @@ def _ranks(protocol: Protocol) -> int:
     """
     from detmap.kernels import state
 
-    if protocol.limits.order == "input" or not protocol.in_stock_order():
+    if protocol.limits.order == "input" or not protocol.uses_default_order():
         return state.ANY_ORDER
     whole = protocol.scope.unlisted == "judge" and protocol.boxes.empty == "keep"
     return state.NO_GAPS if whole and protocol.limits.scope == "class" else state.UPWARDS

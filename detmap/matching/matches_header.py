@@ -21,7 +21,7 @@ def written(
     """The header as plain values for JSON."""
     return {
         "format": FORMAT,
-        "protocol": protocol.as_dict(),
+        "protocol": protocol.to_dict(),
         "changes": protocol.changes,
         "stock": protocol.stock,
         "categories": categories.names,
@@ -83,7 +83,7 @@ def read(where: str, header: Any) -> Header:
     notes = part("notes", lambda value: isinstance(value, list) and all(map(is_note, value)))
     remarks = part("remarks", lambda value: isinstance(value, dict))
     try:
-        protocol = protocols.as_told(protocol, changes, stock)
+        protocol = protocols.from_file(protocol, changes, stock)
     except ProtocolError as error:
         raise DataError(f"{where}.{error.where}", error.what, archive.WRITE_AGAIN) from None
     return Header(protocol, names, groups, tuple(Note(*note) for note in notes), remarks)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import of_chunks
+from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.protocol import REGIONS, Protocol
 from detmap.protocol.named_columns import MEASURES, named_attributes
@@ -108,7 +108,7 @@ def detection_words(
                 _mark(values, bounds, words)
             outside[rows] = words
 
-        of_chunks(mark, len(detections), threads)
+        map_chunks(mark, len(detections), threads)
     dropped = outside.astype(np.uint64) if what == "drop" else np.zeros(0, dtype=np.uint64)
     return DetectionWords(outside, dropped)
 
@@ -130,7 +130,7 @@ def measure(
         return sides[:, 0] * sides[:, 1]
     inclusive = protocol.boxes.extent == "inclusive"
     boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
-    if not inclusive and _in_single(protocol):
+    if not inclusive and _single_precision(protocol):
         first, last = _single(boxes[:, :2]), _single(boxes[:, :2] + boxes[:, 2:])
         sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
         boxes = np.hstack([first, sides])
@@ -149,7 +149,7 @@ def _single(values: Floats) -> Floats:
     return values.astype(np.float32).astype(np.float64)
 
 
-def _in_single(protocol: Protocol) -> bool:
+def _single_precision(protocol: Protocol) -> bool:
     return protocol.boxes.precision == "float32"
 
 
@@ -157,7 +157,7 @@ def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
     """(G,) the truth's own column, or the measure of its boxes."""
     if name in truth.attributes:
         values = truth.attributes[name]
-        return _single(values) if name == "area" and _in_single(protocol) else values
+        return _single(values) if name == "area" and _single_precision(protocol) else values
     if name in MEASURES:
         return measure(name, truth.boxes, truth.box_format, protocol)
     known = sorted({*truth.attributes, *MEASURES})

@@ -57,12 +57,12 @@ def sentences(texts: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
-def of_metrics(metrics: Mapping[str, float], *more: str) -> str:
+def metric_tiles(metrics: Mapping[str, float], *more: str) -> str:
     """A tile a metric, and what else a notebook shows, with their style."""
-    numbers = tiles(tile(name, [Written(_in_points(value))]) for name, value in metrics.items())
+    numbers = tiles(tile(name, [Written(_points_text(value))]) for name, value in metrics.items())
     style = f"<style>{STYLE}</style>"
     return f'<div class="detmap-summary">{style}{numbers}{"".join(more)}</div>'
 
 
-def _in_points(value: float) -> str:
+def _points_text(value: float) -> str:
     return "\N{EN DASH}" if math.isnan(value) else f"{100 * value:.2f}"

@@ -34,7 +34,7 @@ class MaskReader(ShapeReader):
         """(n, 4) boxes around the pixels."""
         return shapes.runs.boxes
 
-    def of_box(self, box: Sequence[float]) -> list[list[float]]:
+    def from_box(self, box: Sequence[float]) -> list[list[float]]:
         """The mask of a result that has a box alone. Source: COCO.loadRes."""
         left, top, right, bottom = box[0], box[1], box[0] + box[2], box[1] + box[3]
         return [[left, top, left, bottom, right, bottom, right, top]]

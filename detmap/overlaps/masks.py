@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from detmap.base import column_checks as checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
 from detmap.overlaps.polygons import FIX, rasterised
 from detmap.overlaps.shape_records import Place
@@ -255,7 +255,7 @@ def _checked(runs: Any, n: int) -> Runs:
 def _each_slice(work: Callable[[slice], None], n_rows: int) -> None:
     """Call `work` with slices of the rows, by several threads where they are many."""
     slices = [slice(at, min(at + AT_ONCE, n_rows)) for at in range(0, n_rows, AT_ONCE)]
-    for _ in in_order(work, slices, 1 if len(slices) < 2 else None):
+    for _ in map_ordered(work, slices, 1 if len(slices) < 2 else None):
         pass
 
 

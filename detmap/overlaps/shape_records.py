@@ -62,7 +62,7 @@ class ShapeReader(ABC):
         """(n, 4) boxes around objects that give none; NaN where there is none."""
         return self.around(shapes)
 
-    def of_box(self, box: Sequence[float]) -> Any:
+    def from_box(self, box: Sequence[float]) -> Any:
         """The value of a detection that gives a box x, y, width, height alone."""
         return None
 

@@ -248,7 +248,7 @@ def _compared(
             raise DetmapError(peer.name, what, f"detmap knows {peer.name} {peer.version}")
         pairs = zip(result.metrics, values, theirs.stats, strict=True)
         found = [Number(name, ours, _nan(value)) for name, ours, value in pairs]
-    found += _of_classes(result, theirs, ids)
+    found += _class_numbers(result, theirs, ids)
     arrays = []
     if theirs.arrays:
         ours = coco_arrays(result.matches)
@@ -261,7 +261,7 @@ def _nan(value: float | None) -> float:
     return math.nan if value is None or value == -1 else float(value)
 
 
-def _of_classes(result: Result, theirs: Found, ids: list[int] | None) -> list[Number]:
+def _class_numbers(result: Result, theirs: Found, ids: list[int] | None) -> list[Number]:
     if not theirs.classes:
         return []
     rows, classes = result.per_class, result.verdicts.categories

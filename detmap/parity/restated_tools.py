@@ -176,7 +176,7 @@ AFTER_MATCHING = ("name", "version", "summary", "source", "metrics", "ap", "mean
 
 def matching_rules(protocol: Protocol) -> str:
     """What two protocols have to share for their verdicts to be the same."""
-    tree = protocol.as_dict()
+    tree = protocol.to_dict()
     for part in AFTER_MATCHING:
         del tree[part]
     for key in ("equal", "stops_at"):

@@ -119,12 +119,12 @@ def coco_files(truth: Truth, detections: Detections) -> Iterator[tuple[str, str]
     """The tables as two COCO files, for as long as the block takes."""
     with tempfile.TemporaryDirectory(prefix="detmap-") as folder:
         paths = Path(folder, "truth.json"), Path(folder, "detections.json")
-        for path, content in zip(paths, as_coco(truth, detections), strict=True):
+        for path, content in zip(paths, to_coco(truth, detections), strict=True):
             path.write_text(json.dumps(content, allow_nan=False), encoding="ascii")
         yield str(paths[0]), str(paths[1])
 
 
-def as_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def to_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The tables as COCO's instances and results.
 
     Images, classes and annotations count from 1, in the order of the tables; neutral objects are

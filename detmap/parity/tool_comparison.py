@@ -98,7 +98,7 @@ class Parity:
         apart += [each for each in self.arrays if each.largest > limit]
         return f"the numbers differ: {few(apart)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values; what is undefined, or apart without measure, is None."""
         return {
             "tool": self.peer.name,
@@ -145,12 +145,12 @@ def tables(found: Sequence[Parity], of_classes: bool = False) -> list[Table]:
     """
     head = tuple((each.peer.name, each.version, each.protocol, each.verdict) for each in found)
     arrays = tuple(
-        (*_of(each), array.name, array.cells, array.different, _apart(array.largest))
+        (*_peer_name(each), array.name, array.cells, array.different, _apart(array.largest))
         for each in found
         for array in each.arrays
     )
     seconds = tuple(
-        (*_of(each), *(f"{value:.3f}" for value in each.seconds), _ratio(*each.seconds))
+        (*_peer_name(each), *(f"{value:.3f}" for value in each.seconds), _ratio(*each.seconds))
         for each in found
     )
     made = [
@@ -183,7 +183,7 @@ def tables(found: Sequence[Parity], of_classes: bool = False) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def _of(each: Parity) -> tuple[str]:
+def _peer_name(each: Parity) -> tuple[str]:
     return (each.peer.name,)
 
 
@@ -193,7 +193,7 @@ def _rows(found: Iterable[Parity], of_classes: bool) -> Iterable[tuple[str | flo
             if bool(number.of_class) == of_classes:
                 of = (number.of_class,) if of_classes else ()
                 values = number.ours, number.theirs, _apart(number.difference)
-                yield (*_of(each), *of, number.name, *values)
+                yield (*_peer_name(each), *of, number.name, *values)
 
 
 def _apart(difference: float) -> str:

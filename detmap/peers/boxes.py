@@ -34,12 +34,12 @@ def per_image(truth: str, found: str) -> tuple[list[Image], list[Image]]:
     import json
 
     content = json.loads(Path(truth).read_bytes())
-    place = {image["id"]: i for i, image in enumerate(sorted(content["images"], key=_by_id))}
+    place = {image["id"]: i for i, image in enumerate(sorted(content["images"], key=_index_by_id))}
     objects = _columns(content["annotations"], place)
     return objects, _columns(json.loads(Path(found).read_bytes()), place)
 
 
-def _by_id(image: dict[str, Any]) -> Any:
+def _index_by_id(image: dict[str, Any]) -> Any:
     return image["id"]
 
 

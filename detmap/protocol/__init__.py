@@ -8,7 +8,7 @@ from detmap.base.grids import Grid
 from detmap.protocol.averaging_rules import AveragePrecision, Limits
 from detmap.protocol.key_checks import MAX_SUBSETS, MAX_THRESHOLDS, REGIONS, Group, Range, Subset
 from detmap.protocol.keys import LATER, KeyRow, describe, keys, table
-from detmap.protocol.load_toml import as_told, from_dict, load, names, shipped, tools
+from detmap.protocol.load_toml import from_dict, from_file, load, names, shipped, tools
 from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.protocol.tree import Protocol
 
@@ -27,7 +27,7 @@ __all__ = [
     "Protocol",
     "Range",
     "Subset",
-    "as_told",
+    "from_file",
     "describe",
     "from_dict",
     "keys",

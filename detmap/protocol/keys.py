@@ -27,14 +27,14 @@ def declared(node: type) -> dict[str, Key | type]:
 
     The modules of the tables do not put off their annotations: to evaluate them later costs more.
     """
-    by_name: dict[str, Key | type] = {}
+    positions_by_name: dict[str, Key | type] = {}
     for each in fields(node):
         metadata = getattr(each.type, "__metadata__", ())
         if metadata:
-            by_name[each.name] = metadata[0]
+            positions_by_name[each.name] = metadata[0]
         elif is_dataclass(each.type) and isinstance(each.type, type):
-            by_name[each.name] = each.type
-    return by_name
+            positions_by_name[each.name] = each.type
+    return positions_by_name
 
 
 def table() -> list[KeyRow]:

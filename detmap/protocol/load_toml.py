@@ -131,7 +131,7 @@ def _over(base: dict[str, Any], tree: Mapping[str, Any], prefix: str = "") -> di
 
 
 def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
-    """A protocol from plain values, as `Protocol.as_dict` gives them; errors begin with `where`."""
+    """A protocol from plain values, as `Protocol.to_dict` gives them; errors begin with `where`."""
     protocol: Protocol = _node(Protocol, tree, where, prefix="")
     return protocol
 
@@ -150,10 +150,10 @@ def check(protocol: Protocol) -> None:
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
-    if protocol.iou.of != "boxes" and protocol.of_boxes():
+    if protocol.iou.of != "boxes" and protocol.box_only_keys():
         raise ProtocolError(
             "iou.of",
-            f"compares {protocol.iou.of}, and {', '.join(protocol.of_boxes())} is of boxes alone",
+            f"compares {protocol.iou.of}, and {', '.join(protocol.box_only_keys())} is of boxes alone",
             "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
         )
     protocol.rows()  # a metric that does not exist is refused before any work is done
@@ -188,7 +188,7 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
             f"{_shown(settings)} is no table of settings",
             'give a dict of keys and values, {"limits.max_dets": [1, 10, 300]}',
         )
-    tree = protocol.as_dict()
+    tree = protocol.to_dict()
     for key, value in settings.items():
         if key in ("name", "version", "summary", "source"):
             raise ProtocolError(
@@ -208,7 +208,7 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
 
 def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:
     """The dotted keys whose values are others, and what they are now."""
-    before, now = dict(_flat(stock.as_dict())), dict(_flat(changed.as_dict()))
+    before, now = dict(_flat(stock.to_dict())), dict(_flat(changed.to_dict()))
     return tuple(
         (key, canonical(now.get(key)))
         for key in (*now, *(before.keys() - now.keys()))
@@ -216,7 +216,7 @@ def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], .
     )
 
 
-def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
+def from_file(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
     """A protocol out of a file, with what can be known of where it came from: what differs from the
     shipped one of its name is looked up, unless that is of another version.
 
@@ -224,7 +224,7 @@ def as_told(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool)
     ------
     ProtocolError : changes that its values do not bear out
     """
-    now = dict(_flat(protocol.as_dict()))
+    now = dict(_flat(protocol.to_dict()))
     for key, value in changes:
         if value != canonical(now.get(key)):
             raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")

@@ -78,7 +78,7 @@ class Axes:
         near = [t for t, value in enumerate(self.thresholds) if abs(value - iou) < 1e-9]
         return near[0] if near else None
 
-    def at_point(self) -> float:
+    def point_iou(self) -> float:
         """The IoU threshold of the rows of `POINT` that name none."""
         return 0.5 if self.threshold(0.5) is not None else self.thresholds[0]
 
@@ -188,7 +188,7 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
         )
     iou = float(match["iou"]) / 100 if match["iou"] else None
     if kind in POINT and iou is None:
-        iou = axes.at_point()
+        iou = axes.point_iou()
     stem = match["kind"] + (match["iou"] or "")
     return [
         MetricRow(stem + suffix + number, kind, iou, *places[suffix], limit)

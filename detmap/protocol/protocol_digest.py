@@ -14,7 +14,7 @@ def protocol_digest(protocol: Protocol) -> str:
     A key of `detmap.protocol.LATER` that has its default is left out: what was signed before there
     was such a key has the same digest still.
     """
-    tree = protocol.as_dict()
+    tree = protocol.to_dict()
     del tree["summary"], tree["source"]
     for key, default in LATER.items():
         table, name = key.split(".")

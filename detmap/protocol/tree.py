@@ -155,7 +155,7 @@ class Protocol(Immutable):
             return f"{self.name}: {self.summary}"
         return f"{self.name} with {', '.join(f'{key}={value}' for key, value in self.changes)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""
         tree = values_of(self)
         del tree["changes"], tree["stock"]
@@ -174,7 +174,7 @@ class Protocol(Immutable):
 
         return override(self, settings)
 
-    def in_stock_order(self) -> bool:
+    def uses_default_order(self) -> bool:
         """Whether matching needs no other order of detections and no other numbers than those of
         the benchmarks: stable sorts, float64, each detection by the class's ranking.
         """
@@ -187,9 +187,9 @@ class Protocol(Immutable):
         what = set(dict(self.matching.neutral).values())
         return known and not what & {"absent", *REGIONS}
 
-    def of_boxes(self) -> list[str]:
+    def box_only_keys(self) -> list[str]:
         """The keys with values that only a comparison of boxes can honour, as KEY=VALUE."""
-        tree = self.as_dict()
+        tree = self.to_dict()
         values = {key: tree[key.split(".")[0]][key.split(".")[1]] for key in OF_BOXES}
         found = [f"{key}={value}" for key, value in values.items() if value not in OF_BOXES[key]]
         if self.matching.equal == "sorted_own":  # sorts all overlaps, those of no match too
@@ -217,7 +217,7 @@ class Protocol(Immutable):
         """
         from detmap.protocol.keys import LATER
 
-        tree = self.as_dict()
+        tree = self.to_dict()
         own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
         other = [key for key, default in LATER.items() if own[key] != default]
         if self.ap.rule.kernel < 0:

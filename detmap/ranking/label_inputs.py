@@ -45,7 +45,7 @@ class Samples:
         n_samples, n_classes = self.score.shape
         return n_samples, n_classes
 
-    def of_class(self, k: int) -> Lists:
+    def class_samples(self, k: int) -> Lists:
         """The samples of class `k` as one list."""
         keep = slice(None) if self.counted is None else np.flatnonzero(self.counted[:, k])
         weight = NO_WEIGHT if self.weight is None else self.weight[keep]

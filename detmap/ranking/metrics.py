@@ -268,7 +268,7 @@ def averaged(
 ) -> Value:
     """A measure of one binary problem, of each class, or averaged."""
     if checked.single:
-        return float(fill(measure(checked.of_class(0)), undefined)[0])
+        return float(fill(measure(checked.class_samples(0)), undefined)[0])
     if average == "micro":
         return float(fill(measure(checked.pooled()), undefined)[0])
     if average == "samples":
@@ -280,20 +280,20 @@ def averaged(
 
         each_largest_first(rows, [block.stop - block.start for block in blocks], threads)
         return mean(np.concatenate([np.empty(0), *parts]), undefined, checked.weight)
-    values = of_classes(checked, measure, threads)
+    values = class_values(checked, measure, threads)
     if average is None:
         return fill(values, undefined)
     return mean(values, undefined, positives(checked) if average == "weighted" else None)
 
 
-def of_classes(
+def class_values(
     checked: Samples, measure: Measure, threads: int | None = None
 ) -> NDArray[np.float64]:
     """(K,) a measure of each class, NaN where undefined."""
     values = np.empty(checked.shape[1])
 
     def one(k: int) -> None:
-        values[k] = measure(checked.of_class(k))[0]
+        values[k] = measure(checked.class_samples(k))[0]
 
     each_largest_first(one, np.ones(len(values)), threads)
     return values
@@ -340,7 +340,7 @@ def _each(checked: Samples, curve: Callable[[Lists], T], threads: int | None) ->
     values: dict[int, T] = {}
 
     def one(k: int) -> None:
-        values[k] = curve(checked.of_class(k))
+        values[k] = curve(checked.class_samples(k))
 
     each_largest_first(one, np.ones(checked.shape[1]), threads)
     return values[0] if checked.single else [values[k] for k in range(checked.shape[1])]

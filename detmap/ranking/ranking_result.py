@@ -26,12 +26,20 @@ from detmap.output.table import Table
 from detmap.ranking import ranking_rules as rules
 from detmap.ranking import ranking_tables as display
 from detmap.ranking.label_inputs import Samples, samples_of
-from detmap.ranking.metrics import ap_measure, auc_of, averaged, check, mean, of_classes, positives
+from detmap.ranking.metrics import (
+    ap_measure,
+    auc_of,
+    averaged,
+    check,
+    class_values,
+    mean,
+    positives,
+)
 from detmap.ranking.ranking_rules import Rules
 from detmap.ranking.ranking_tables import RATES
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.samples import Classified
-from detmap.ranking.thresholds import OperatingPoint, at_threshold_of, best_f_of, count
+from detmap.ranking.thresholds import OperatingPoint, best_f_of, count, threshold_rates
 from detmap.results.signature import environment
 from detmap.tables import Categories, Note
 from detmap.tables.digests import data_digest, fold_table
@@ -154,7 +162,7 @@ class RankingResult:
         in it.
         """
         digest = hashlib.sha256(
-            json.dumps(rules.as_dict(self.rules), sort_keys=True).encode()
+            json.dumps(rules.to_dict(self.rules), sort_keys=True).encode()
         ).hexdigest()[:12]
         state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
         return "|".join(
@@ -207,7 +215,7 @@ class RankingResult:
             named.append(Note("sample-without-positive", text, n_empty))
         return [*self.table.notes, *(note for note in named if note.count)]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values in a fixed order, undefined ones as None: the content of the JSON output."""
         return {
             "metrics": {name: or_none(value) for name, value in self.metrics.items()},
@@ -216,7 +224,7 @@ class RankingResult:
             ],
             "counts": self.counts,
             "protocol": {
-                **rules.as_dict(self.rules),
+                **rules.to_dict(self.rules),
                 "k": list(self.k),
                 "threshold": self.threshold,
                 "changes": self._changes,
@@ -285,11 +293,11 @@ class RankingResult:
 
     @cached_property
     def _ap(self) -> NDArray[np.float64]:
-        return of_classes(self.samples, ap_measure(self.rules.ap, self.rules.ties), self.threads)
+        return class_values(self.samples, ap_measure(self.rules.ap, self.rules.ties), self.threads)
 
     @cached_property
     def _auc(self) -> NDArray[np.float64]:
-        return of_classes(self.samples, auc_of, self.threads)
+        return class_values(self.samples, auc_of, self.threads)
 
     @cached_property
     def _best(self) -> OperatingPoint:
@@ -311,7 +319,7 @@ class RankingResult:
             )
             rows.append(("AUC", average, self._averaged(auc_of, self._auc)))
         if average is not None and self.threshold is not None:
-            rates = at_threshold_of(self.samples, self.threshold, average, undefined)._asdict()
+            rates = threshold_rates(self.samples, self.threshold, average, undefined)._asdict()
             rows += [
                 (f"{RATES[name]}@{self.threshold:g}", average, value)
                 for name, value in rates.items()
@@ -341,7 +349,7 @@ class RankingResult:
     @cached_property
     def _changes(self) -> dict[str, Any]:
         """What differs from the stock rules."""
-        stock, now = rules.as_dict(rules.stock(self.rules.name)), rules.as_dict(self.rules)
+        stock, now = rules.to_dict(rules.stock(self.rules.name)), rules.to_dict(self.rules)
         return {key: now[key] for key in now if now[key] != stock[key]}
 
     @cached_property
@@ -355,6 +363,6 @@ class RankingResult:
 
     def _n_tied(self, k: int) -> int:
         """Predictions of a class that share their score with another."""
-        points = curves.rank(self.samples.of_class(k), "together")
+        points = curves.rank(self.samples.class_samples(k), "together")
         entered = np.diff(points.tp + points.fp, prepend=0.0)[points.score > -np.inf]
         return int(entered[entered > 1].sum())

@@ -54,7 +54,7 @@ def stock(name: str) -> Rules:
     )
 
 
-def as_dict(chosen: Rules) -> dict[str, Any]:
+def to_dict(chosen: Rules) -> dict[str, Any]:
     """The rules as plain values, the keys of `AveragePrecision` beside the others."""
     ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
     of_detectors = [key.removeprefix("ap.") for key in protocols.LATER if key.startswith("ap.")]

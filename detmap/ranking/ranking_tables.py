@@ -87,7 +87,7 @@ def lines(result: RankingResult) -> list[Line]:
     for k, row in enumerate(result.per_class):
         if math.isnan(row["AP"]):
             continue
-        points = curves.rank(result.samples.of_class(k), "together")
+        points = curves.rank(result.samples.class_samples(k), "together")
         recall, precision = curves.recall_precision(points, result.positives[k : k + 1], 0.0)
         name = f"{row['name']}  AP {row['AP']:.3f}  AUC {row['AUC']:.3f}"
         lines.append(

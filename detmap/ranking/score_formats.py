@@ -45,7 +45,7 @@ def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> 
     ------
     DataError : what is wrong, in which file, line and column, and how to fix it
     """
-    truth, scores = registry.as_path(truth), registry.as_path(scores)
+    truth, scores = registry.checked_path(truth), registry.checked_path(scores)
     with readable(truth):
         row = registry.choose(FORMATS, truth, lambda row: row.looks)
         if truth.is_dir() != scores.is_dir():

@@ -110,7 +110,7 @@ def confusion(
     return Confusion(*(each[0].item() for each in (counts.tp, counts.fp, counts.tn, counts.fn)))
 
 
-def at_threshold(
+def operating_point(
     y_true: ArrayLike,
     y_score: ArrayLike,
     threshold: ArrayLike = 0.5,
@@ -137,13 +137,13 @@ def at_threshold(
     """
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
     check(average=average, undefined=undefined)
-    return at_threshold_of(checked, threshold, average, undefined)
+    return threshold_rates(checked, threshold, average, undefined)
 
 
-def at_threshold_of(
+def threshold_rates(
     checked: Samples, threshold: ArrayLike, average: str | None, undefined: str
 ) -> AtThreshold:
-    """As `at_threshold`, for checked samples."""
+    """As `operating_point`, for checked samples."""
     counts = count(checked, threshold, axis=1 if average == "samples" and not checked.single else 0)
     if average == "micro":
         counts = Confusion(
@@ -292,7 +292,7 @@ def _operating_points(
     chosen = np.full((4, checked.shape[1]), np.nan)
 
     def one(k: int) -> None:
-        points = curves.rank(checked.of_class(k), "together")
+        points = curves.rank(checked.class_samples(k), "together")
         n_objects = totals(points.tp, points.off)
         recall, precision = curves.recall_precision(points, n_objects, 0.0)
         predicted = points.score > -math.inf  # at -inf nothing was predicted

@@ -56,12 +56,12 @@ def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     """Other inputs that these tables make possible, from likely to unlikely; each changes
     something.
     """
-    yield from _of_scores(truth, detections)
-    yield from _of_truth(truth, detections)
-    yield from _of_boxes(truth, detections)
-    yield from _of_doubles(truth, detections)
-    yield from _of_parts(truth, detections)
-    yield from _of_the_doctor(truth, detections)
+    yield from _score_changes(truth, detections)
+    yield from _truth_changes(truth, detections)
+    yield from _box_changes(truth, detections)
+    yield from _duplicate_changes(truth, detections)
+    yield from _subset_changes(truth, detections)
+    yield from _doctor_changes(truth, detections)
 
 
 def _kept(
@@ -80,7 +80,7 @@ def _both(truth: Truth, detections: Detections) -> Tables:
     return truth, detections
 
 
-def _of_scores(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _score_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     for cut in CUTS:
         text = f"detections under {cut:g} left out"
         yield from _kept(truth, detections, "scores-cut", text, detections.score >= cut)
@@ -96,7 +96,7 @@ def _of_scores(truth: Truth, detections: Detections) -> Iterator[Supposition]:
         yield from _kept(truth, detections, "scores-top-k", text, rank < most)
 
 
-def _of_truth(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _truth_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     for role, word in (("difficult", "difficult objects"), ("crowd", "crowds")):
         flag = truth.role(role)
         if not flag.any() or flag.all():
@@ -116,7 +116,9 @@ def _of_truth(truth: Truth, detections: Detections) -> Iterator[Supposition]:
         )
     full = np.unique(truth.image)
     if 0 < len(full) < len(truth.images):
-        yield _on("truth-benchmark", "images without objects left out", truth, detections, full)
+        yield _image_subset(
+            "truth-benchmark", "images without objects left out", truth, detections, full
+        )
 
 
 def _first(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -127,14 +129,14 @@ def _first(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
     return first
 
 
-def _on(
+def _image_subset(
     name: str, text: str, truth: Truth, detections: Detections, images: NDArray[Any]
 ) -> Supposition:
     ids = truth.images.ids[images]
     return Supposition(name, text, partial(selection.part, truth, detections, ids, None))
 
 
-def _of_boxes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _box_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     if not len(detections):
         return
     for name, (shift, _) in PIXELS.items():
@@ -173,7 +175,7 @@ def _clipped(truth: Truth, detections: Detections) -> Detections | None:
     return replace(detections, boxes=np.where(inside[:, None], detections.boxes, cut))
 
 
-def _of_doubles(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _duplicate_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     columns = (detections.image, detections.label, detections.score)
     rows = np.column_stack([*(np.asarray(each, np.float64) for each in columns), detections.boxes])
     text = "each detection once"
@@ -189,12 +191,12 @@ def _of_doubles(truth: Truth, detections: Detections) -> Iterator[Supposition]:
             yield from _kept(truth, detections, "duplicates", text, keep)
 
 
-def _of_parts(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _subset_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     """Some of the images, or of the classes."""
     images = np.unique(detections.image)
     if 0 < len(images) < len(truth.images):
         text = "images with detections alone"
-        yield _on("images-without-detections", text, truth, detections, images)
+        yield _image_subset("images-without-detections", text, truth, detections, images)
     names = truth.categories.names
     labels = np.unique(detections.label)
     parts = []
@@ -218,7 +220,7 @@ def _of_parts(truth: Truth, detections: Detections) -> Iterator[Supposition]:
         yield Supposition("classes-agnostic", "all classes taken for one", agnostic)
 
 
-def _of_the_doctor(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+def _doctor_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     """The repairs that the rows make possible, but for a pixel and suppression, which are tried in
     any case; where AP50 does not fall to less than half.
     """

@@ -47,7 +47,7 @@ def different(rules: Iterable[Protocol]) -> list[Protocol]:
     """Those that differ in more than their name and prose: the first of each."""
     found: dict[str, Protocol] = {}
     for each in rules:
-        tree = each.as_dict()
+        tree = each.to_dict()
         for key in ("name", "version", "summary", "source"):
             del tree[key]
         found.setdefault(repr(tree), each)

@@ -67,7 +67,7 @@ class Candidate:
     bounds: tuple[float, float] | None = None
     input: tuple[str, str] | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "kind": self.kind,
@@ -117,7 +117,7 @@ class Search:
         return sum(each.tried for each in self.chances.values())
 
     @property
-    def by_chance(self) -> float:
+    def expected_hits(self) -> float:
         """How many of them one would expect to print some number near by."""
         return sum(each.expected for each in self.chances.values())
 

@@ -75,7 +75,7 @@ def bibtex(receipt: Receipt) -> list[str]:
     texts = [text for word, text in BENCHMARKS.items() if word in receipt.protocol.name]
     rules = receipt.protocol
     if rules.name in tools():
-        told = rules.as_dict()
+        told = rules.to_dict()
         texts.append(TOOL.format(**{key: told[key] for key in ("name", "summary", "source")}))
     return [*texts, DETMAP.format(version=_version(receipt))]
 

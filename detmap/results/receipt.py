@@ -155,7 +155,7 @@ def make(
         "inputs": {role: digest_of(path) for role, path in inputs.items() if path is not None},
         "contents": dict(zip(("truth", "detections"), contents, strict=True)),
         "options": dict(options),
-        "protocol": rules.as_dict(),
+        "protocol": rules.to_dict(),
         "changes": [list(change) for change in rules.changes],
         "stock": rules.stock,
         **numbers(result),
@@ -219,7 +219,7 @@ def parse(data: bytes, where: str) -> Receipt:
         raise DataError(f"{where}: counts", f"no {', '.join(lacking)}", fix)
     try:
         rules = protocols.from_dict(content["protocol"], where=f"{where}: protocol")
-        rules = protocols.as_told(
+        rules = protocols.from_file(
             rules, [tuple(change) for change in content["changes"]], content["stock"]
         )
     except ProtocolError:

@@ -184,7 +184,7 @@ class Result:
             tied = bounds.note(self.verdicts, self.scores, self.matched)
         return [
             *summed(self.verdicts.notes),
-            *remarks.of_verdicts(self.overview),
+            *remarks.match_notes(self.overview),
             *undefined,
             *tied,
             *remarks.left_out(self.protocol),
@@ -267,7 +267,7 @@ class Result:
         DetmapError : an image that was not evaluated, or the rows lie elsewhere
         """
         whole, weights = self.matches, self.weights
-        matches = remarks.of_slice(whole.select(image_ids))
+        matches = remarks.slice_notes(whole.select(image_ids))
         if weights is not None:
             weights = weights[np.isin(whole.image_ids, matches.image_ids)]
         return Result(matches, curves.scores(matches, weights=weights), weights)
@@ -288,9 +288,9 @@ class Result:
 
         return slicing.per_image(*self._rows(iou))
 
-    def at_threshold(self, threshold: float, *, iou: float | None = None) -> Operating:
+    def operating_point(self, threshold: float, *, iou: float | None = None) -> Operating:
         """Precision, recall, F1, TP, FP and missed objects from a score on."""
-        return self._operating("at_threshold", iou, threshold)
+        return self._operating("operating_point", iou, threshold)
 
     def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
         """The threshold of the highest F-beta of each class, and of all of them together."""
@@ -348,7 +348,7 @@ class Result:
         """
         return aggregation.under_integrators(self.matches, self.weights)
 
-    def as_dict(self, iou: float | None = None) -> dict[str, Any]:
+    def to_dict(self, iou: float | None = None) -> dict[str, Any]:
         """Plain values in a fixed order, undefined ones as None: the content of the JSON output;
         counts at `iou`.
         """
@@ -358,7 +358,7 @@ class Result:
                 {key: or_none(value) for key, value in row.items()} for row in self.classes(iou)
             ],
             "counts": self.counts(iou),
-            "protocol": {**self.protocol.as_dict(), "changes": dict(self.protocol.changes)},
+            "protocol": {**self.protocol.to_dict(), "changes": dict(self.protocol.changes)},
             "signature": self.signature,
             **({"fixes": list(self.fixes)} if self.fixes else {}),
             "notes": [
@@ -403,9 +403,9 @@ class Result:
         return frames.frame(tables, table, self.signature)
 
     def _repr_html_(self) -> str:
-        from detmap.output.tiles import of_metrics
+        from detmap.output.tiles import metric_tiles
 
-        return of_metrics(self.metrics) + formats.html(self.tables())
+        return metric_tiles(self.metrics) + formats.html(self.tables())
 
     def __repr__(self) -> str:
         metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]

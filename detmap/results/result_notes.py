@@ -14,7 +14,7 @@ from detmap.tables import Note
 from detmap.tables.catalog import distinct
 
 
-def of_verdicts(seen: Overview) -> list[Note]:
+def match_notes(seen: Overview) -> list[Note]:
     """Remarks that the verdicts themselves give rise to."""
     order = {
         "image": "image id, then input order",
@@ -83,7 +83,7 @@ def stops(verdicts: Matches | Overview) -> list[Note]:
     ]
 
 
-def of_slice(matches: Matches) -> Matches:
+def slice_notes(matches: Matches) -> Matches:
     """Matches on some images, with a note where the order of equal scores is that of all images."""
     n_tied = 0 if matches.protocol.image_by_image() else matches.n_tied()
     if not n_tied:

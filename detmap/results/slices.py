@@ -45,13 +45,13 @@ def image_table(rows: list[dict[str, Any]]) -> Table:
     """A row an image, of `Result.per_image`."""
     header = ("image", *COUNTS, "worst_score")
     cells = tuple(
-        (row["image"], *(row[name] for name in COUNTS), _in_full(row["worst_score"]))
+        (row["image"], *(row[name] for name in COUNTS), _full_digits(row["worst_score"]))
         for row in rows
     )
     return Table("images", header, cells, name="images")
 
 
-def _in_full(score: float) -> str | None:
+def _full_digits(score: float) -> str | None:
     return None if np.isnan(score) else repr(score)
 
 

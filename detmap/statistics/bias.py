@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.statistics import replicates as drawing
 from detmap.statistics.class_terms import Plan
 from detmap.statistics.sampling_units import Units
@@ -57,7 +57,7 @@ def bias(plan: Plan, units: Units, n: int, seed: int, threads: int | None = None
 
     total = np.zeros((len(plan.positives), len(plan.readings.area)))
     count = np.zeros(total.shape, np.int64)
-    for values in in_order(read_halves, batches, threads):
+    for values in map_ordered(read_halves, batches, threads):
         there = ~np.isnan(values)
         total += np.where(there, values, 0.0).sum(axis=2)
         count += there.sum(axis=2)

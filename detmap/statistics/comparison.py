@@ -64,7 +64,7 @@ class Pair:
         """Whether the difference is not within its interval, which is corrected for the bias."""
         return self.difference < self.low or self.difference > self.high
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones and an empty reason as None."""
         plain = {key: or_none(value) for key, value in asdict(self).items()}
         return {**plain, "why_not": self.why_not or None}
@@ -79,9 +79,9 @@ class ClassPair(Pair):
     name: str
     place: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As of a `Pair`; without the place, which is no data."""
-        plain = Pair.as_dict(self)
+        plain = Pair.to_dict(self)
         del plain["place"]
         return plain
 
@@ -119,7 +119,7 @@ class Comparison:
     signature: str
     notes: tuple[Note, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The content of the JSON output."""
         return {
             "names": list(self.names),
@@ -127,9 +127,9 @@ class Comparison:
                 metric: [None if math.isnan(x) else x for x in values]
                 for metric, values in self.values.items()
             },
-            "pairs": [pair.as_dict() for pair in self.pairs],
+            "pairs": [pair.to_dict() for pair in self.pairs],
             "classes": [
-                {"class": of.pop("name"), **of} for of in (one.as_dict() for one in self.classes)
+                {"class": of.pop("name"), **of} for of in (one.to_dict() for one in self.classes)
             ],
             self.units.noun: [
                 {"a": a, "b": b, self.units.noun[:-1]: unit, "change": change}
@@ -185,7 +185,7 @@ class Maker:
             return math.nan
         return two_sided((difference - bias) / se)
 
-    def by_permutation(
+    def permutation_p_values(
         self, n: int, seed: int, threads: int | None, progress: drawing.Progress
     ) -> NDArray[np.float64]:
         """(P, Q) p-values of exchanged detectors."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling import influence as kernels
 from detmap.statistics.class_terms import Plan
@@ -58,10 +58,10 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
     nothing = _nothing(n_readings, units.n)
     wide = n_readings * matches.n_images
 
-    def of_some(classes: range) -> list[OfClass]:
-        return [of_class(k) if n_objects[k] else nothing for k in classes]
+    def class_batch(classes: range) -> list[OfClass]:
+        return [class_influence(k) if n_objects[k] else nothing for k in classes]
 
-    def of_class(k: int) -> OfClass:
+    def class_influence(k: int) -> OfClass:
         curves = curve_kernels.empty_true_positives(n_areas, n_thresholds, int(most[k]))
         slopes = kernels.empty_slopes(n_areas, n_thresholds, int(most[k]))
         raw = np.zeros((n_readings, matches.n_images))
@@ -104,8 +104,8 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
 
     n_classes, step = len(plan.positives), max(1, min(64, AT_ONCE // max(wide, 1)))
     some = (range(k, min(k + step, n_classes)) for k in range(0, n_classes, step))
-    for of_one in in_order(of_some, some, threads):
-        yield from of_one
+    for batch in map_ordered(class_batch, some, threads):
+        yield from batch
 
 
 def _nothing(n_readings: int, n_units: int) -> OfClass:

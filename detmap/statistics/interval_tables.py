@@ -16,7 +16,7 @@ MARK, OUTSIDE = "*", "+"
 MDD = "the least true difference that this test would see four times out of five"
 
 
-def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
+def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
     """The intervals of the metrics, and on demand those of the classes."""
     promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
     tables = [
@@ -42,7 +42,7 @@ def of_intervals(made: Intervals, per_class: bool) -> list[Table]:
     return tables
 
 
-def of_ties(tied: Mapping[str, Tied], orders: int) -> Table:
+def tie_table(tied: Mapping[str, Tied], orders: int) -> Table:
     """What the order of equal scores does to each metric."""
     outer = any(not one.attained for one in tied.values())
     lines = (f"{MARK} outer bounds: no order was found that gives them",) if outer else ()
@@ -97,7 +97,7 @@ def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[st
     return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
 
 
-def of_comparison(comparison: Comparison) -> list[Table]:
+def comparison_tables(comparison: Comparison) -> list[Table]:
     """The leaderboard, the pairs, the classes and the images that moved most."""
     tables = []
     several = len(comparison.names) > 2

@@ -64,7 +64,7 @@ class Interval:
         """Whether the value is not within its interval, which is corrected for the bias."""
         return self.value < self.low or self.value > self.high
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones and an empty reason as None."""
         return {
             key: None if value == "" or (isinstance(value, float) and math.isnan(value)) else value
@@ -179,9 +179,12 @@ def intervals(
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
     made = Maker(planned, moved, sample, off, drawn, level, method)
-    metrics = {row.name: made.of_metric(q, metric_values[q]) for q, row in enumerate(rows)}
+    metrics = {row.name: made.metric_interval(q, metric_values[q]) for q, row in enumerate(rows)}
     classes = tuple(
-        {row.name: made.of_class(c, k, float(class_values[c][k])) for c, row in enumerate(of_class)}
+        {
+            row.name: made.class_interval(c, k, float(class_values[c][k]))
+            for c, row in enumerate(of_class)
+        }
         for k in range(len(categories))
     )
     return Intervals(
@@ -225,7 +228,7 @@ class Maker:
         self.shares, self.has_objects = planned.shares(), planned.has_objects()
         self.eleven = planned.protocol.ap.integrator == "eleven_point"
 
-    def of_metric(self, q: int, value: float) -> Interval:
+    def metric_interval(self, q: int, value: float) -> Interval:
         """Of a mean over classes; of a single class, where there is only one."""
         s = self.plan.of_metric[q]
         alone = np.flatnonzero(self.has_objects[q])
@@ -243,12 +246,12 @@ class Maker:
     def unsupported(self, q: int, single: int | None) -> str:
         """Why a metric has no interval, by the images that its classes are on."""
         if single is not None:
-            return support.of_class(single, self.units)
-        return support.of_mean(
+            return support.refuse_class(single, self.units)
+        return support.refuse_mean(
             self.shares[q], self.moved.n_units[self.plan.of_metric[q]], self.units
         )
 
-    def of_class(self, c: int, k: int, value: float) -> Interval:
+    def class_interval(self, c: int, k: int, value: float) -> Interval:
         """Of a row of the per-class table."""
         s = self.plan.of_class[c]
         se = math.sqrt(self.moved.class_corrected[s, k])
@@ -257,7 +260,7 @@ class Maker:
         n_units = int(self.moved.n_units[s, k])
         ratio = se / uncorrected if uncorrected > 0 else 1.0
         off = math.nan if self.off is None else float(self.off.classes[c, k])
-        df, why = float(max(1, n_units - 1)), support.of_class(n_units, self.units)
+        df, why = float(max(1, n_units - 1)), support.refuse_class(n_units, self.units)
         return self.interval(s, value, se, ratio, sampled, off, df, n_units, why)
 
     def degrees(self, q: int) -> float:

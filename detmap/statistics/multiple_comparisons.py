@@ -15,7 +15,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
     Source: Holm 1979.
     """
-    return _in_order(p, lambda place, m: m - place, rising=True)
+    return _adjust_sorted(p, lambda place, m: m - place, rising=True)
 
 
 def bh(p: Sequence[float]) -> list[float]:
@@ -23,10 +23,10 @@ def bh(p: Sequence[float]) -> list[float]:
 
     Source: Benjamini and Hochberg 1995.
     """
-    return _in_order(p, lambda place, m: m / (place + 1), rising=False)
+    return _adjust_sorted(p, lambda place, m: m / (place + 1), rising=False)
 
 
-def _in_order(p: Sequence[float], factor: object, rising: bool) -> list[float]:
+def _adjust_sorted(p: Sequence[float], factor: object, rising: bool) -> list[float]:
     values = np.asarray(p, dtype=np.float64)
     adjusted = np.full(len(values), np.nan)
     order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]

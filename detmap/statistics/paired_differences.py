@@ -64,7 +64,7 @@ def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None
     for name, other in zip(names[1:], matches[1:], strict=True):
         both = f"{names[0]} and {name}"
         if protocol_digest(first.protocol) != protocol_digest(other.protocol):
-            own, its = first.protocol.as_dict(), other.protocol.as_dict()
+            own, its = first.protocol.to_dict(), other.protocol.to_dict()
             keys = [key for key in own if own[key] != its[key]]
             raise DataError(
                 "compare: protocol",
@@ -151,7 +151,7 @@ def pair_up(
         if why:  # the replicates see that other samples have other classes
             se[:, q] = _spreads(draws[:, :, q])
     class_why_not = [
-        [support.of_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
+        [support.refuse_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
     ]
     for c, s in enumerate(plans[0].of_class):
         alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
@@ -179,8 +179,8 @@ def _why_not(first: Plan, q: int, n_units: NDArray[np.int64], units: Units) -> s
     here = n_units[first.of_metric[q]]
     alone = np.flatnonzero(first.has_objects()[q])
     if len(alone) == 1 and first.protocol.mean.undefined == "skip":
-        return support.of_class(int(here[alone[0]]), units)
-    return support.of_mean(first.shares()[q], here, units)
+        return support.refuse_class(int(here[alone[0]]), units)
+    return support.refuse_mean(first.shares()[q], here, units)
 
 
 def _influence(

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.kernels import curves as curve_kernels
 from detmap.statistics import replicates as drawing
 from detmap.statistics.class_terms import Plan
@@ -111,7 +111,7 @@ def p_values(
         return beyond
 
     total = np.zeros(len(observed), np.int64)
-    for beyond in in_order(batch, range(0, n, drawing.LANES), threads):
+    for beyond in map_ordered(batch, range(0, n, drawing.LANES), threads):
         total += beyond
     return [
         math.nan if math.isnan(d) else (1 + int(count)) / (n + 1)

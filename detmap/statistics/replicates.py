@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import memory
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.curves import counts as counting
 from detmap.curves import scores as curves
 from detmap.errors import DataError, ProtocolError
@@ -116,7 +116,7 @@ def replicates(
     metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
     batch = reader(plan)
 
-    def of_metrics(first: int) -> int:
+    def metrics_batch(first: int) -> int:
         values, objects = batch(lanes_of(units, seed, first))
         kept = slice(first, min(first + LANES, n))
         lanes = slice(0, kept.stop - first)
@@ -125,7 +125,7 @@ def replicates(
         classes[kept] = rows.transpose(2, 1, 0)
         return kept.stop
 
-    for done in in_order(of_metrics, range(0, n, LANES), threads):
+    for done in map_ordered(metrics_batch, range(0, n, LANES), threads):
         progress(done, n)
     return Replicates(metrics, classes)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
 from detmap.matching.matches import Matches
@@ -100,7 +100,7 @@ class Part:
     n_units: NDArray[np.int64]
 
 
-def of_ap(
+def resample_ap(
     matches: Matches, units: Units, n: int, seed: int, *, threads: int | None = None
 ) -> Sampled:
     """AP of matches, the mean over classes and thresholds of the main subset: one number."""
@@ -112,26 +112,28 @@ def of_ap(
     off = bias(planned, units, n, seed, threads)
     scores = curves.scores(matches, threads=threads)
     value = aggregation.mean(scores, row, protocol, matches.categories)
-    interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").of_metric(0, value)
+    interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").metric_interval(
+        0, value
+    )
     by_draws = protocol.ap.integrator == "eleven_point"
     known = None if by_draws else moved.corrected
-    rare = support.of_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
+    rare = support.refuse_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
     return Sampled(np.array([value]), sample.metrics, units, (interval,), known, (rare,))
 
 
-def of_parts(
+def resample_fractions(
     parts: Sequence[Part], units: Units, n: int, seed: int, *, threads: int | None = None
 ) -> list[Sampled]:
     """Fractions, drawn together."""
     draws = [np.empty((n, len(part.values))) for part in parts]
 
-    def of_batch(first: int) -> None:
+    def evaluate_batch(first: int) -> None:
         weights = drawing.lanes_of(units, seed, first)
         kept = min(drawing.LANES, n - first)
         for part, into in zip(parts, draws, strict=True):
             into[first : first + kept] = part.of(weights)[:, :kept].T
 
-    for _ in in_order(of_batch, range(0, n, drawing.LANES), threads):
+    for _ in map_ordered(evaluate_batch, range(0, n, drawing.LANES), threads):
         pass
     return [
         Sampled(

@@ -17,7 +17,7 @@ MOST_LOST = 0.05  # of the replicates that may be undefined
 MOST_LACKING = 0.03  # of a mean, in classes that a sample of other images lacks
 
 
-def of_class(n_units: int, units: Units) -> str:
+def refuse_class(n_units: int, units: Units) -> str:
     """Why a number of a single class has no interval; "" where nothing speaks against one.
 
     Parameters
@@ -33,7 +33,7 @@ def of_class(n_units: int, units: Units) -> str:
     )
 
 
-def of_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
+def refuse_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
     """Why a mean over classes has no interval: a sample of other images lacks too many of them.
 
     Parameters

@@ -58,7 +58,7 @@ class Tied:
         """Whether a printed digit depends on the order."""
         return f"{self.low:.{DIGITS}f}" != f"{self.high:.{DIGITS}f}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, undefined ones as None."""
         return {key: or_none(value) for key, value in asdict(self).items()}
 
@@ -97,10 +97,10 @@ def ties(
     if cells is None:
         groups = _Groups(matches)
         several = [row for row in rows if row.kind == "AP" and row.iou is None]
-        drawn = [ordered(groups.at_random(seed, b)) for b in range(orders)]
+        drawn = [ordered(groups.random_order(seed, b)) for b in range(orders)]
         found = [value, *drawn]
         found += [
-            ordered(groups.by_verdict(protocol.subset(row.subset), worst))
+            ordered(groups.match_order(protocol.subset(row.subset), worst))
             for row in several
             for worst in (True, False)
         ]
@@ -165,7 +165,7 @@ class _Groups:
         ends[:-1] = begins[1:]
         self.tied = np.flatnonzero(~(begins & ends))
 
-    def by_verdict(self, a: int, worst: bool) -> curve_kernels.Ranked:
+    def match_order(self, a: int, worst: bool) -> curve_kernels.Ranked:
         """The rows of each group by how many thresholds they are true at in an area, then by how
         few they are false at; most first, or last.
         """
@@ -174,14 +174,14 @@ class _Groups:
         true = n_bits(own.tp[rows, a])
         false = n_thresholds - true - n_bits(own.ignored[rows, a])
         better = true * (n_thresholds + 1) - false
-        return self._in_order(better if worst else -better)
+        return self._ordered_rows(better if worst else -better)
 
-    def at_random(self, seed: int, b: int) -> curve_kernels.Ranked:
+    def random_order(self, seed: int, b: int) -> curve_kernels.Ranked:
         """Random order b of the rows of each group."""
         keys = random_words(seed, TIES, b, (1, len(self.matches)))[0]
-        return self._in_order(keys[self.tied])
+        return self._ordered_rows(keys[self.tied])
 
-    def _in_order(self, key: NDArray[Any]) -> curve_kernels.Ranked:
+    def _ordered_rows(self, key: NDArray[Any]) -> curve_kernels.Ranked:
         own, rows = self.matches, self.tied
         order = np.arange(len(own))
         order[rows] = rows[np.lexsort((key, self.number[rows]))]

@@ -181,7 +181,7 @@ class Truth(Immutable):
             shapes=None if self.shapes is None else self.shapes.take(rows),
         )
 
-    def on(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Truth:
+    def select_images(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Truth:
         """The truth of some of the images.
 
         Parameters
@@ -194,7 +194,7 @@ class Truth(Immutable):
             taken,
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
-            scope=None if self.scope is None else self.scope.on(images),
+            scope=None if self.scope is None else self.scope.select_images(images),
         )
 
 
@@ -247,7 +247,7 @@ class Detections(Immutable):
             shapes=None if self.shapes is None else self.shapes.take(rows),
         )
 
-    def on(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Detections:
+    def select_images(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Detections:
         """The detections on some of the images; as `Truth.on`."""
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(

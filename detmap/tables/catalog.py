@@ -13,7 +13,7 @@ from detmap.base import column_checks as checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.printable import shown
 from detmap.base.reprs import outlined
-from detmap.errors import DataError, few, of_one
+from detmap.errors import DataError, few, singular
 from detmap.tables.grouping import rows_of
 
 FIXED = "fixed-"
@@ -38,7 +38,7 @@ class Note:
     source: str = ""
 
     def __str__(self) -> str:
-        text = of_one(self.text) if self.count == 1 else self.text
+        text = singular(self.text) if self.count == 1 else self.text
         return f"{self.count} {shown(text)}"
 
 
@@ -206,7 +206,7 @@ class Scope(Immutable):
     def __len__(self) -> int:
         return len(self.label)
 
-    def on(self, images: NDArray[Any]) -> Scope:
+    def select_images(self, images: NDArray[Any]) -> Scope:
         """The pairs of some images, given by their positions."""
         rows, off = rows_of(self.off, images)
         return Scope(off, self.label[rows], self.kind[rows])

@@ -25,18 +25,20 @@ def group(
     """
     start = np.arange(len(label), dtype=np.int32) if some is None else some
     if image is not None:
-        start = _by_key(image, start, n_images)[0]
-    return _by_key(label, start, n_classes)
+        start = _group_by_key(image, start, n_images)[0]
+    return _group_by_key(label, start, n_classes)
 
 
 def by_image(
     image: NDArray[np.int32], n_images: int, some: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Rows by image, then in input order; and where each image begins."""
-    return _by_key(image, np.arange(len(image), dtype=np.int32) if some is None else some, n_images)
+    return _group_by_key(
+        image, np.arange(len(image), dtype=np.int32) if some is None else some, n_images
+    )
 
 
-def _by_key(
+def _group_by_key(
     key: NDArray[np.int32], start: NDArray[np.int32], n_keys: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     from detmap.kernels import grouping

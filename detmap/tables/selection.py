@@ -26,11 +26,11 @@ def part(
     """
     if classes is not None:
         places = places_of(truth.categories, classes)
-        truth, detections = of_classes(truth, detections, places)
-    return (truth, detections) if images is None else on_images(truth, detections, images)
+        truth, detections = select_classes(truth, detections, places)
+    return (truth, detections) if images is None else select_images(truth, detections, images)
 
 
-def on_images(
+def select_images(
     truth: Truth, detections: Detections, image_ids: ArrayLike
 ) -> tuple[Truth, Detections]:
     """Both tables on some of the images, given by their ids.
@@ -48,7 +48,7 @@ def on_images(
     if (places < 0).any():
         strange = few(wanted[places < 0].tolist())
         raise DataError("images", f"no images {strange}", "give ids of the truth")
-    return truth.on(places), detections.on(places)
+    return truth.select_images(places), detections.select_images(places)
 
 
 def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[np.int64]:
@@ -78,7 +78,7 @@ def _is_id(text: Any) -> bool:
     return isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 18
 
 
-def of_classes(
+def select_classes(
     truth: Truth, detections: Detections, classes: NDArray[np.int64]
 ) -> tuple[Truth, Detections]:
     """Both tables with some of the classes alone, given by their positions, ascending; as if the

@@ -48,7 +48,7 @@ def test_arrays_are_evaluated_as_the_same_records_of_a_file_are(tmp_path: Path) 
     found = detections_from_arrays(table, [1, 5], [1, 4], [BOXES[0], [10, 10, 20, 20]], [0.5, 1])
     from_arrays = detmap.evaluate(table, found)
     assert from_arrays.signature == from_files.signature
-    assert from_arrays.as_dict()["metrics"] == from_files.as_dict()["metrics"]
+    assert from_arrays.to_dict()["metrics"] == from_files.to_dict()["metrics"]
 
 
 def test_what_is_left_out_follows_from_the_rest() -> None:

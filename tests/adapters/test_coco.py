@@ -329,7 +329,7 @@ def test_another_spelling_of_the_same_files_keeps_the_signature(
     plain = detmap.evaluate(*read(tmp_path, INSTANCES, RESULTS))
     other = detmap.evaluate(*read(tmp_path, instances, results))
     assert other.signature == plain.signature
-    assert other.as_dict()["metrics"] == plain.as_dict()["metrics"]
+    assert other.to_dict()["metrics"] == plain.to_dict()["metrics"]
 
 
 @pytest.mark.slow

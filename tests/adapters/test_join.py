@@ -259,7 +259,7 @@ def test_the_same_box_in_both_families_overlaps_wholly(tmp_path: Path, protocol:
 
 def numbers(result: detmap.Result) -> dict[str, Any]:
     """Everything but names of inputs."""
-    shown = result.as_dict()
+    shown = result.to_dict()
     return {part: shown[part] for part in ("metrics", "per_class", "counts")}
 
 
@@ -284,7 +284,7 @@ def test_the_sample_gives_the_same_numbers_in_all_four_mixtures(
     ]
     assert results[0] == results[1]
     assert results[2] == results[3]
-    neutral = protocols.load(protocol).as_dict()["matching"]["neutral"]
+    neutral = protocols.load(protocol).to_dict()["matching"]["neutral"]
     if neutral.get("crowd") == neutral.get("difficult"):
         assert results[0] == results[2]
     else:  # the one flag of a family is not the other's: lvis-api does not read iscrowd

@@ -106,7 +106,7 @@ NAMES = {"detectron2": "coco_instances_results.json", "mmdetection": "results.bb
 
 
 def numbers(result: detmap.Result) -> Any:
-    shown = result.as_dict()
+    shown = result.to_dict()
     return [shown[part] for part in ("metrics", "per_class", "counts")], result.signature
 
 

@@ -38,7 +38,7 @@ def results(folder: Path, *records: dict[str, Any]) -> Path:
 
 
 def numbers(result: detmap.Result) -> Any:
-    shown = result.as_dict()
+    shown = result.to_dict()
     return [shown[part] for part in ("metrics", "per_class", "counts")]
 
 

@@ -22,7 +22,7 @@ PREFIX = "comp4_det_test_"
 
 
 def numbers(result: detmap.Result) -> Any:
-    shown = result.as_dict()
+    shown = result.to_dict()
     return [shown[part] for part in ("metrics", "per_class", "counts")]
 
 

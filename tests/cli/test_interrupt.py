@@ -140,9 +140,9 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
         "import sys, time\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "from detmap.base.parallel import in_order\n"
+        "from detmap.base.parallel import map_ordered\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
-        "list(in_order(lambda k: time.sleep(20), range(9), 2))\n"
+        "list(map_ordered(lambda k: time.sleep(20), range(9), 2))\n"
     )
     process = begun(code)
     time.sleep(0.2)

@@ -115,7 +115,7 @@ def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
     stream.save(tmp_path / "stream.npz")
     assert (
         json.loads(run("merge", tmp_path / "stream.npz", "--format", "json").out)
-        == stream.compute().as_dict()
+        == stream.compute().to_dict()
     )
 
 

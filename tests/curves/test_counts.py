@@ -38,7 +38,7 @@ def test_counts_of_each_class(seed: int, weighted: bool) -> None:
             each[to_find].sum()
         )
         rows = found.image[found.label == k]
-        assert counting.in_classes(matches.image, matches.off, weight)[k] == pytest.approx(
+        assert counting.count_per_class(matches.image, matches.off, weight)[k] == pytest.approx(
             each[rows].sum()
         )
     first = counting.first_of_image(matches)

@@ -107,7 +107,7 @@ def test_counts_at_a_threshold_are_those_of_the_twin(
 ) -> None:
     result = detmap.evaluate(*read_coco(*data), protocol)
     _, parts = judged(result)
-    for row, (name, at, _) in zip(rows_of(result.at_threshold(threshold)), parts, strict=True):
+    for row, (name, at, _) in zip(rows_of(result.operating_point(threshold)), parts, strict=True):
         assert row["threshold"] == threshold
         assert same(row, at(threshold)), name
 
@@ -120,7 +120,7 @@ def test_it_is_the_evaluation_of_the_surer_detections_alone(
     truth, found = read_coco(*data)
     kept = found.take(np.flatnonzero(found.score >= threshold))
     alone = detmap.evaluate(truth, kept, protocol).per_class
-    rows = detmap.evaluate(truth, found, protocol).at_threshold(threshold).per_class
+    rows = detmap.evaluate(truth, found, protocol).operating_point(threshold).per_class
     for row, expected in zip(rows, alone, strict=True):
         assert {key: row[key] for key in ("tp", "fp", "missed")} == {
             key: expected[key] for key in ("tp", "fp", "missed")
@@ -183,7 +183,7 @@ def test_detections_of_one_score_enter_together() -> None:
 @pytest.mark.parametrize("iou", [None, 0.75])
 def test_the_lowest_threshold_has_the_counts_of_the_result(iou: float | None) -> None:
     result = detmap.evaluate(COCO, RESULTS)
-    counts, micro = result.counts(iou), result.at_threshold(-1.0, iou=iou).micro
+    counts, micro = result.counts(iou), result.operating_point(-1.0, iou=iou).micro
     assert {key: micro[key] for key in ("tp", "fp", "missed")} == {
         key: counts[key] for key in ("tp", "fp", "missed")
     }
@@ -192,7 +192,7 @@ def test_the_lowest_threshold_has_the_counts_of_the_result(iou: float | None) ->
 @pytest.mark.parametrize(
     ("method", "value"),
     [
-        ("at_threshold", math.nan),
+        ("operating_point", math.nan),
         ("best_f_beta", 0.0),
         ("best_f_beta", math.inf),
         ("threshold_for_precision", 1.5),
@@ -211,13 +211,13 @@ def test_the_command_tells_what_the_methods_tell() -> None:
     result = detmap.evaluate(COCO, RESULTS)
     content = json.loads(run("eval", COCO, RESULTS, *options, "--format", "json").out)
     expected = {
-        "confidence": result.at_threshold(0.5),
+        "confidence": result.operating_point(0.5),
         "best_f1": result.best_f_beta(),
         "at_precision": result.threshold_for_precision(0.9),
         "at_recall": result.threshold_for_recall(0.8),
     }
     for name, points in expected.items():
-        assert content[name] == points.as_dict()
+        assert content[name] == points.to_dict()
         table = name.replace("_", "-")
         words = (*options, "--table", table, "--format", "csv")
         frame = pandas.read_csv(io.StringIO(run("eval", COCO, RESULTS, *words).out))

@@ -79,7 +79,10 @@ def test_merged_parts_are_the_whole(seed: int) -> None:
     truth, detections = truth.take(order), detections.take(rows)
     whole = diagnose(truth, detections, "coco-bbox")
     shares = (np.array([3, 4]), np.array([0]), np.array([1, 2]))
-    parts = [diagnose(truth.on(some), detections.on(some), "coco-bbox") for some in shares]
+    parts = [
+        diagnose(truth.select_images(some), detections.select_images(some), "coco-bbox")
+        for some in shares
+    ]
     merged = merge(parts)
     for name in (*OF_DETECTIONS, *OF_OBJECTS):
         assert np.array_equal(getattr(merged, name), getattr(whole, name)), name

@@ -20,7 +20,7 @@ from detmap.diagnosis.confusion import confusion
 from detmap.diagnosis.olrp import olrp, overlap_taken
 from detmap.diagnosis.operating_sweep import OVERALL, operating_points
 from detmap.statistics.replicates import draws
-from detmap.statistics.resampled_numbers import differences, less, of_ap, of_parts
+from detmap.statistics.resampled_numbers import differences, less, resample_ap, resample_fractions
 from detmap.statistics.sampling_units import units
 from detmap.tables import Detections, Truth
 from tests.diagnosis import troublesome_tables as drawing
@@ -77,7 +77,9 @@ def same(found: Any, wanted: Any) -> None:
 def test_gains_of_tide(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
     drawn = units(np.arange(N))
-    lists = {name: of_ap(ranks.matches(), drawn, B, SEED) for name, ranks in tide.lists(whole)}
+    lists = {
+        name: resample_ap(ranks.matches(), drawn, B, SEED) for name, ranks in tide.lists(whole)
+    }
     known = tide.tide(whole)
     same(100 * lists[""].values[0], known.ap)
     for name, gain in known.gain.items():
@@ -95,11 +97,11 @@ def test_slices(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
     drawn, known = units(np.arange(N)), slicing.slices(whole, confidence=0.5)
     lists = list(slicing.lists(whole))
-    (recall,) = of_parts(
+    (recall,) = resample_fractions(
         [sampling.recalled(whole, [ranks.objects for *_, ranks in lists], 0.5)], drawn, B, SEED
     )
     same(recall.values, [each.recall for each in known])
-    ap = [of_ap(ranks.matches(undefined="skip"), drawn, B, SEED) for *_, ranks in lists]
+    ap = [resample_ap(ranks.matches(undefined="skip"), drawn, B, SEED) for *_, ranks in lists]
     same([each.values[0] for each in ap], [each.ap for each in known])
     for b in range(B):
         found = diagnose(*tables(seed, replicate(seed, b)), protocol)
@@ -128,7 +130,7 @@ def test_operating_points(seed: int) -> None:
     scores = np.array([0.9, 0.5, 0.2])
     n = len(whole.truth.categories)
     parts = [sampling.operating(whole, scores), sampling.classes(whole, points[len(OVERALL) :])]
-    micro, classes = of_parts(parts, units(np.arange(N)), B, SEED)
+    micro, classes = resample_fractions(parts, units(np.arange(N)), B, SEED)
     rates = classes.values.reshape(3, n + 1)
     for k, point in enumerate([*points[len(OVERALL) :], points[OVERALL.index("classwise")]]):
         same(rates[:, k], [point.precision, point.recall, point.f1])
@@ -156,7 +158,7 @@ def test_calibration_localisation_and_olrp(seed: int) -> None:
         sampling.localised(whole),
         sampling.least_lrp(whole),
     ]
-    calibrated, overlap, lrp = of_parts(parts, units(np.arange(N)), B, SEED)
+    calibrated, overlap, lrp = resample_fractions(parts, units(np.arange(N)), B, SEED)
     cases: list[tuple[Any, Any, Any, Diagnosis]] = [
         (calibrated.values, overlap.values, lrp.values, whole)
     ]
@@ -178,7 +180,9 @@ def test_shares_of_confused_classes(seed: int) -> None:
     known = confusion(whole, confidence=0.3)
     n = len(known.classes)
     pairs = [(i, j) for i in range(n) for j in range(n + 1)]
-    (shares,) = of_parts([sampling.confused(whole, known, pairs)], units(np.arange(N)), B, SEED)
+    (shares,) = resample_fractions(
+        [sampling.confused(whole, known, pairs)], units(np.arange(N)), B, SEED
+    )
     for b in range(B):
         found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
         matrix = confusion(found, confidence=0.3).matrix[:n].astype(float)
@@ -191,7 +195,8 @@ def test_no_thread_changes_a_bit() -> None:
     whole = diagnose(*tables(1), "coco-bbox")
     parts = [sampling.least_lrp(whole), sampling.localised(whole)]
     one, four = (
-        of_parts(parts, units(np.arange(N)), 100, SEED, threads=threads) for threads in (1, 4)
+        resample_fractions(parts, units(np.arange(N)), 100, SEED, threads=threads)
+        for threads in (1, 4)
     )
     for a, b in zip(one, four, strict=True):
         assert np.array_equal(a.draws, b.draws, equal_nan=True)
@@ -200,7 +205,7 @@ def test_no_thread_changes_a_bit() -> None:
 def test_a_detector_does_not_differ_from_itself() -> None:
     whole = diagnose(*tables(1), "coco-bbox")
     drawn = units(np.arange(N))
-    own = of_ap(next(tide.lists(whole))[1].matches(), drawn, B, SEED)
+    own = resample_ap(next(tide.lists(whole))[1].matches(), drawn, B, SEED)
     (found,) = differences(own, own)
     assert (found.value, found.se) == (0, 0)
     assert np.isnan(found.p)  # of so few images nothing is tested

@@ -73,7 +73,7 @@ def test_tide_is_that_of_tidecv(
         {**wanted["raw_unclipped"], **wanted["special"]}, abs=1e-12, rel=0
     )
     assert found.per_class == pytest.approx(wanted["per_class_ap"], abs=1e-12, rel=0)
-    printed = found.as_dict()
+    printed = found.to_dict()
     assert {kind: printed[kind] for kind in wanted["main"]} == pytest.approx(
         wanted["main"], abs=1e-12, rel=0
     )

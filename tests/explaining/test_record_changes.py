@@ -14,7 +14,7 @@ import pytest
 import detmap
 from detmap import protocol
 from detmap.base.resources import folder
-from detmap.explaining.record_changes import of_signature
+from detmap.explaining.record_changes import signature_record
 from detmap.protocol import load_toml as reading
 from detmap.results import receipt
 from tests.support import builders as make
@@ -449,9 +449,9 @@ def test_a_signature_whose_changes_were_changed() -> None:
 
 
 def test_a_signature_of_rules_that_are_not_known() -> None:
-    assert of_signature("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
-    assert of_signature("voc2012.2|custom|proto:0|data:0|detmap:0").rules is None
-    assert of_signature("voc2012.2|iou.cap=x|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("voc2012.2|custom|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("voc2012.2|iou.cap=x|proto:0|data:0|detmap:0").rules is None
     done = run("explain", COCO, FIRST, "--signature", "nobody.1|stock|proto:0|data:0|detmap:0")
     assert done.code == 1
     assert "no steps from number to number" in done.err

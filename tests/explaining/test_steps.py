@@ -15,7 +15,7 @@ from detmap import explaining, protocol
 from detmap.base.resources import folder
 from detmap.explaining import shapley
 from detmap.explaining.deciding_examples import GONE
-from detmap.explaining.record_changes import compared, of_signature
+from detmap.explaining.record_changes import compared, signature_record
 from detmap.overlaps.box_edges import as_text
 from tests.protocol.test_keys import FAR, A, B, data
 from tests.support.running import run
@@ -207,7 +207,7 @@ def test_what_decided_between_two_truths() -> None:
     back = detmap.explain(moved, FOUND, "voc2012", other_truth=TRUTH)
     assert [row(each) for each in back.decided] == [("object", moved.source, 3, "missed", GONE)]
     assert back.tables()[-1].rows[0][:2] == ("object", "1")
-    assert back.as_dict()["decided"][0]["score"] is None
+    assert back.to_dict()["decided"][0]["score"] is None
 
 
 def test_objects_are_named_where_rules_make_them_count() -> None:
@@ -249,7 +249,7 @@ def test_classes_of_one_name_are_two() -> None:
         other = found.take(np.flatnonzero(found.label != lost))
         why = detmap.explain(truth, found, "voc2012", other_detections=other)
         assert [(each.label, each.after) for each in why.classes] == [(lost, 0.0)]
-        assert [each["class"] for each in why.as_dict()["classes"]] == ["a"]
+        assert [each["class"] for each in why.to_dict()["classes"]] == ["a"]
 
 
 def test_parts_of_two_inputs_are_averaged_over_their_orders_too() -> None:
@@ -297,16 +297,18 @@ def test_a_step_names_the_entries_of_a_table_that_change(tables: Any) -> None:
 
 def test_a_signature_says_which_part_is_another() -> None:
     result = detmap.evaluate(TRUTH, FOUND, "voc2012")
-    mine = of_signature(result.signature)
-    assert all(part.same for part in compared(of_signature(result.signature), mine))
+    mine = signature_record(result.signature)
+    assert all(part.same for part in compared(signature_record(result.signature), mine))
     other = detmap.evaluate(TRUTH, FOUND.take(np.arange(3)), "voc2012", settings={"iou.cap": 0.9})
-    found = [part.name for part in compared(of_signature(other.signature), mine) if not part.same]
+    found = [
+        part.name for part in compared(signature_record(other.signature), mine) if not part.same
+    ]
     assert found == ["changes", "proto", "iou.cap", "data"]
     older = result.signature.replace("proto:", "proto:00")
-    (part,) = [part for part in compared(of_signature(older), mine) if not part.same]
+    (part,) = [part for part in compared(signature_record(older), mine) if not part.same]
     assert (part.name, part.remark[:5]) == ("proto", "rules")
     with pytest.raises(detmap.DataError, match="is no signature"):
-        of_signature("no signature")
+        signature_record("no signature")
 
 
 # ---- the command

@@ -14,7 +14,7 @@ from detmap.html_report import charts
 from detmap.html_report.figures import multiples, operating
 from detmap.html_report.gather import Run, gather
 from detmap.html_report.markdown import text as comment
-from detmap.html_report.what_changed import changed, difference, of_classes
+from detmap.html_report.what_changed import changed, class_differences, difference
 from detmap.tables import Detections, Truth
 
 BOX = [10.0, 10, 20, 20]
@@ -56,7 +56,7 @@ def test_two_classes_of_one_name_have_each_their_own_numbers() -> None:
     truth = truth_of("a", "a")
     a = gathered(truth, every(8, 1) + every(8, 2))
     b = gathered(truth, every(4, 1) + every(8, 2))
-    apart = of_classes(a, b, "AP")
+    apart = class_differences(a, b, "AP")
     assert (apart[0].difference < -0.4, apart[1].difference) == (True, 0)
     texts = [text for _, _, text in multiples([a, b])]
     assert texts == ["100.0 / 50.5", "100.0 / 100.0"]
@@ -82,7 +82,7 @@ def test_equal_detectors_changed_nothing_and_have_no_p_value() -> None:
     assert len(told) == 1
     assert told[0].startswith("Nothing changed: AP is ")
     assert "p 1" not in str(difference(run, same, "AP"))
-    assert np.isnan([each.p for each in of_classes(run, same, "AP").values()]).all()
+    assert np.isnan([each.p for each in class_differences(run, same, "AP").values()]).all()
 
 
 def test_objects_are_found_at_the_score_of_the_best_f1() -> None:

@@ -149,14 +149,14 @@ def doubts() -> list[object]:
     both = detmap.detections_from_arrays(truth, [1, 1], [1, 2], box * 2, [0.5, 0.5])
     rules = {"ap.integrator": "step"}
     result = detmap.evaluate(truth, both, "voc2012", settings=rules, threads=1)
-    found.append({key: one.as_dict() for key, one in result.ties(orders=1).items()})
+    found.append({key: one.to_dict() for key, one in result.ties(orders=1).items()})
     for seed in range(3):
         for row in integrators.AT_TRUE_POSITIVES:
             matches = draw(seed, 12, row.name)
             result = detmap.summarize(matches)
             made = result.intervals(replicates=3, seed=2**63 + seed, threads=1)
-            found += [made.signature, {key: one.as_dict() for key, one in made.metrics.items()}]
-            found.append({key: one.as_dict() for key, one in result.ties(orders=2).items()})
+            found += [made.signature, {key: one.to_dict() for key, one in made.metrics.items()}]
+            found.append({key: one.to_dict() for key, one in result.ties(orders=2).items()})
             weights = [0.0, 0.75, 1.0, 2.5] * 3
             found.append(detmap.summarize(matches, weights=weights, threads=1).per_class)
     return found

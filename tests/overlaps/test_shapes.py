@@ -182,8 +182,8 @@ def test_rows_of_masks_are_selected_with_their_tables(tmp_path: Path) -> None:
     images = np.arange(len(truth.images), dtype=np.int32)
     parts = [
         match(
-            truth.on(images[i : i + 1]),
-            detections.on(images[i : i + 1]),
+            truth.select_images(images[i : i + 1]),
+            detections.select_images(images[i : i + 1]),
             detmap.load_protocol("coco-segm"),
             taken=True,
         )

@@ -119,7 +119,7 @@ CHANGES = {
 
 def test_every_key_but_the_prose_is_in_the_digest() -> None:
     assert set(CHANGES) == set(protocol.keys()) - {"summary", "source"}
-    tree = COCO.override({"limits.max_dets": [100]}).as_dict()
+    tree = COCO.override({"limits.max_dets": [100]}).to_dict()
     before = protocol_digest(protocol.from_dict(tree, "test"))
     for key, value in CHANGES.items():
         *path, last = key.split(".")
@@ -352,7 +352,7 @@ def test_no_limit_is_one_number() -> None:
     voc = protocol.load("voc2007")
     assert voc.max_dets() == (protocol.NO_LIMIT,)
     assert voc.rows()[0][0].max_dets == protocol.NO_LIMIT
-    assert voc.as_dict()["limits"]["max_dets"] == []
+    assert voc.to_dict()["limits"]["max_dets"] == []
 
 
 def _with(table: str, **values: Any) -> dict[str, Any]:

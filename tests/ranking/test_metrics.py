@@ -243,7 +243,7 @@ def test_rates_at_a_threshold_of_scikit_learn(
         truth[0] = 1  # without positives anywhere, scikit-learn has values of its own
     if weight is not None:  # of weightless samples scikit-learn counts the zeros
         truth, score, weight = (each[weight > 0] for each in (truth, score, weight))
-    found = ranking.at_threshold(
+    found = ranking.operating_point(
         truth, score, threshold, average=average, undefined=undefined, sample_weight=weight
     )
     expected = sklearn.precision_recall_fscore_support(
@@ -525,7 +525,7 @@ def test_precision_of_nothing_predicted() -> None:
     found = ranking.confusion([0, 1], [0.1, 0.2], 0.5)
     assert math.isnan(found.precision)
     assert found.recall == 0
-    assert ranking.at_threshold([0, 1], [0.1, 0.2], 0.5, undefined="one").precision == 1
+    assert ranking.operating_point([0, 1], [0.1, 0.2], 0.5, undefined="one").precision == 1
 
 
 # ---- inputs of any kind

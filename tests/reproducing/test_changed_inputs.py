@@ -295,4 +295,4 @@ def test_a_cut_of_a_real_detector_is_found_from_the_number_alone(
     first = outcome.found[0]
     assert (first.kind, first.rules) == ("input", "voc2007")
     assert first.input == ("scores-cut", "detections under 0.05 left out")
-    assert outcome.by_chance < 0.1
+    assert outcome.expected_hits < 0.1

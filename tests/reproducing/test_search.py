@@ -73,7 +73,7 @@ def test_a_changed_rule_is_found(
     assert ("voc2007", "iou.thresholds=[0.6]") in {
         (each.rules, "=".join(each.changes[0])) for each in search.found if each.changes
     }
-    assert search.by_chance < 0.5
+    assert search.expected_hits < 0.5
 
 
 def test_an_order_of_equal_scores_is_found() -> None:

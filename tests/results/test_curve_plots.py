@@ -37,10 +37,10 @@ def test_the_curves_are_those_of_the_result() -> None:
     assert [curve.name for curve in subsets.curves] == ["all", "small", "medium", "large"]
     assert len(ious.curves) == 10
     best = result.best_f_beta()
-    by_name = {curve.name: curve for curve in scores.curves}
+    positions_by_name = {curve.name: curve for curve in scores.curves}
     for name, row in (("micro", best.micro), ("macro", best.macro), ("star", best.per_class[4])):
-        assert by_name[name].y.max() == row["f1"]
-        assert by_name[name].x[np.argmax(by_name[name].y)] == row["threshold"]
+        assert positions_by_name[name].y.max() == row["f1"]
+        assert positions_by_name[name].x[np.argmax(positions_by_name[name].y)] == row["threshold"]
 
 
 @pytest.mark.slow

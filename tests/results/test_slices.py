@@ -42,7 +42,7 @@ def alone(
 ) -> detmap.Result:
     """The evaluation of tables that hold nothing else."""
     places = np.flatnonzero(np.isin(truth.images.ids, images))
-    return detmap.evaluate(truth.on(places), found.on(places), protocol)
+    return detmap.evaluate(truth.select_images(places), found.select_images(places), protocol)
 
 
 def some(truth: detmap.Truth, seed: int) -> Any:

@@ -16,7 +16,7 @@ from detmap.statistics import gate as gates
 from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
-from detmap.statistics.resampled_numbers import differences, of_ap
+from detmap.statistics.resampled_numbers import differences, resample_ap
 from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
@@ -163,7 +163,7 @@ def test_rare_classes_have_no_interval_and_the_error_of_a_naive_bootstrap(test: 
 def test_a_difference_of_a_difference_keeps_to_the_same_rule() -> None:
     first, second = with_rare_classes()
     drawn = units(first.image_ids)
-    after, before = (of_ap(each, drawn, 100, 0) for each in (second, first))
+    after, before = (resample_ap(each, drawn, 100, 0) for each in (second, first))
     own = differences(after, before)[0]
     assert own.value == pytest.approx(-0.5)
     assert own.se > 0.1
@@ -223,7 +223,7 @@ def test_the_permutation_test_agrees_with_z() -> None:
 def test_threads_change_no_bit() -> None:
     pair = two(4)
     texts = {
-        json.dumps(detmap.compare(*pair, replicates=40, threads=threads, test=test).as_dict())
+        json.dumps(detmap.compare(*pair, replicates=40, threads=threads, test=test).to_dict())
         for test in ("z",)
         for threads in (1, 2, 4)
     }

@@ -146,11 +146,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
     assert told.code == 0
     content = json.loads(told.out)
     expected = detmap.evaluate(SHAPES, CONTOURS).intervals(replicates=40, seed=7)
-    assert content["intervals"]["mAP"] == expected.metrics["mAP"].as_dict()
+    assert content["intervals"]["mAP"] == expected.metrics["mAP"].to_dict()
     keys = {"value", "se", "low", "high", "bias", "level", "why_not"}
     assert set(content["intervals"]["mAP"]) == keys
     for row in content["per_class"]:
-        assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].as_dict()
+        assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].to_dict()
         assert row["intervals"]["AP"]["low"] is None
         assert "single class" in row["intervals"]["AP"]["why_not"]
     assert content["signature"].endswith("|ci:influence.2|B=40|seed=7")

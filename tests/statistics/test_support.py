@@ -14,7 +14,7 @@ from detmap.html_report.numbers import known, moved
 from detmap.statistics import gate as gates
 from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import bias
-from detmap.statistics.interval_tables import of_comparison, of_intervals
+from detmap.statistics.interval_tables import comparison_tables, metric_tables
 from detmap.statistics.intervals import Interval
 from detmap.statistics.resampled_numbers import Sampled, differences
 from detmap.statistics.sampling_units import units
@@ -55,10 +55,10 @@ def test_a_mean_over_rare_classes_has_no_interval_anywhere(tmp_path: Path) -> No
     for words in ("3 of 4 classes are on 1 to 3 images", "more images would help", "a group of"):
         assert words in one.why_not
     assert "standard error" in made.sentence()
-    table = of_intervals(made, per_class=True)[0]
+    table = metric_tables(made, per_class=True)[0]
     assert table.rows[0][0] == "mAP*"
     assert one.why_not in " ".join(table.lines)
-    assert one.as_dict()["low"] is None
+    assert one.to_dict()["low"] is None
     assert known(one.value, one).under.startswith("±")
     percentile = result.intervals(replicates=20, method="percentile").metrics["mAP"]
     assert not percentile.why_not
@@ -96,7 +96,7 @@ def test_an_interval_without_zero_has_a_small_p(seed: int, integrator: str) -> N
     for one in rows:
         assert (one.low > 0 or one.high < 0) == (one.p < found.alpha)
         assert one.p_adjusted >= one.p
-    for table in of_comparison(found)[1:3]:
+    for table in comparison_tables(found)[1:3]:
         assert "adjusted p" in table.header
         assert any("adjusted p: of all together" in line for line in table.lines)
 

@@ -68,7 +68,7 @@ def main(rank: int, world: int, folder: Path, case: str) -> None:
     begin = time.monotonic()
     try:
         result = stream.sync().compute()
-        outcome |= {"images": len(stream), "result": result.as_dict()}
+        outcome |= {"images": len(stream), "result": result.to_dict()}
         stream.sync()
     except DetmapError as error:
         outcome |= {"error": str(error), "seconds": time.monotonic() - begin}

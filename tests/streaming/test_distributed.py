@@ -75,7 +75,7 @@ def assert_equal(found: detmap.Result, expected: detmap.Result) -> None:
     """
     one, other = (
         {
-            **each.as_dict(),
+            **each.to_dict(),
             "notes": [n for n in each.notes if not n.source and n.code != "ties-show"],
         }
         for each in (found, expected)
@@ -103,7 +103,7 @@ def load(seed: int, shard: int, pause: float = 0) -> tuple[Truth, Detections]:
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(seed), n_images=4, n_classes=3))
     detections = by_image(detections)
     images = np.array([shard])
-    return truth.on(images), detections.on(images)
+    return truth.select_images(images), detections.select_images(images)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -199,7 +199,7 @@ def test_classes_scored_apart_are_the_scores_of_all() -> None:
         )
         direct = detmap.summarize(whole)
         assert np.array_equal(scores.terms, direct.scores.terms, equal_nan=True)
-        assert detmap.Result(whole, scores).as_dict() == direct.as_dict()
+        assert detmap.Result(whole, scores).to_dict() == direct.to_dict()
         assert sum(part.n_tied() for part in parts) == whole.n_tied()
         assert (
             Matches.empty(whole.protocol, whole.categories)

@@ -83,7 +83,7 @@ def assert_equal(stream: Evaluator, truth: Truth, detections: Detections, protoc
     )
     assert result.signature == batch.signature
     own, theirs = (
-        {key: value for key, value in each.as_dict().items() if key != "notes"}
+        {key: value for key, value in each.to_dict().items() if key != "notes"}
         for each in (result, batch)
     )
     assert own == theirs

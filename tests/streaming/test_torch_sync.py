@@ -52,7 +52,7 @@ def run_ranks(world: int, folder: Path, case: str, lost: int = 0) -> list[dict[s
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     truth, detections = read_coco(*draw_coco(np.random.default_rng(7), n_images=4, n_classes=3))
-    return detmap.evaluate(truth, by_image(detections)).as_dict()
+    return detmap.evaluate(truth, by_image(detections)).to_dict()
 
 
 def without_notes(result: dict[str, Any]) -> dict[str, Any]:

@@ -133,8 +133,8 @@ def test_wrong_images_and_classes(make: Callable[[], object], where: str) -> Non
 def test_a_scope_that_is_none() -> None:
     off, kind = np.array([0, 2, 2]), np.full(2, ABSENT, np.uint8)
     good = Scope(off, np.array([0, 1], np.int32), kind)
-    assert len(good.on(np.array([1]))) == 0
-    assert good.on(np.array([0])).label.tolist() == [0, 1]
+    assert len(good.select_images(np.array([1]))) == 0
+    assert good.select_images(np.array([0])).label.tolist() == [0, 1]
     for wrong in (
         lambda: Scope(off, np.array([1, 0], np.int32), kind),
         lambda: Scope(off, np.array([-1, 0], np.int32), kind),

@@ -244,7 +244,7 @@ def other_numbers(arrays: Arrays, tree: Any, loaded: detmap.Matches) -> str | No
         if not np.array_equal(getattr(loaded, name), arrays[name]):
             return f"{name} is not what the file says"
     result = detmap.summarize(loaded, threads=1)
-    repr(result), str(result), result.as_dict()
+    repr(result), str(result), result.to_dict()
     row = next((r for r in result.rows if r.name == "AP"), None)
     if row is None or protocol.name != "coco-bbox" or protocol.changes:
         return None

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from detmap.base import memory
 from detmap.base import open_files as opening
 from detmap.base.immutable import blank
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
 PIECE = 4 << 20
@@ -271,7 +271,7 @@ def scan_list(
 
     filled = [name for name in ARRAYS if name != "number" or wanted & scan.ID]
     total = more = 0
-    for buffer, n, end, last in in_order(scan_piece, range(at, file.size, PIECE)):
+    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, PIECE)):
         if total + n > len(whole.seen):  # at the first piece, if the records are about alike
             read = (end - at) / (file.size - at)
             whole = _grown(whole, total, n + int(1.05 * (total + n) / read))

@@ -123,7 +123,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if with_boxes:
         boxes = _boxes(records)
         values = [
-            reader.of_box(box) if value is None else value
+            reader.from_box(box) if value is None else value
             for value, box in zip(values, boxes.tolist(), strict=True)
         ]
     size = np.stack([truth.images.height, truth.images.width], axis=1)[nowhere.image]

@@ -206,10 +206,10 @@ def _name_images(
         for row in rows:
             row["image_id"] = row["file_name"]
         return ()
-    return _by_file_name(path, truth, group, rows)
+    return _choose_image_key(path, truth, group, rows)
 
 
-def _by_file_name(
+def _choose_image_key(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]]
 ) -> tuple[Note, ...]:
     """Decide between the image id and the file name that each record has: where they do not say the

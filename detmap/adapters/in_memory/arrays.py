@@ -14,7 +14,7 @@ from detmap.adapters.tabular import column_tables as tables
 from detmap.adapters.tabular import csv_parquet as sheets
 from detmap.base import arguments as given
 from detmap.base.immutable import blank
-from detmap.base.parallel import of_chunks
+from detmap.base.parallel import map_chunks
 from detmap.errors import DataError
 from detmap.tables import MAX_ROWS, Categories, Detections, Images, Truth
 from detmap.tables.grouping import positions
@@ -278,7 +278,7 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         row = copy_boxes(array[rows], joining.MAX_PIXEL, xywh[rows])
         return row if row < 0 else row + int(rows.start)
 
-    row = next((row for row in of_chunks(copy, n_rows) if row >= 0), -1)
+    row = next((row for row in map_chunks(copy, n_rows) if row >= 0), -1)
     if row >= 0:
         raise DataError(
             f"{where}: boxes[{row}]",

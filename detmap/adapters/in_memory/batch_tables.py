@@ -65,10 +65,10 @@ class Known:
         known = ids.dtype.kind == self.table.images.ids.dtype.kind
         return self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
 
-    def on(self, image: NDArray[np.int64]) -> Truth:
+    def select_images(self, image: NDArray[np.int64]) -> Truth:
         """The truth on images by their positions, which ascend."""
         places, _ = rows_of(self.off, image)
-        return self.table.on(image, self.rows[places])
+        return self.table.select_images(image, self.rows[places])
 
     def same(self, other: Known) -> bool:
         """Whether both hold the same objects."""
@@ -249,7 +249,7 @@ class Reader:
         position = truth.find(ids)
         has = position >= 0
         if has.all():
-            return truth.on(position), place, list(images), ()
+            return truth.select_images(position), place, list(images), ()
         lost = [i for i, at in enumerate(place.tolist()) if not has[at]]
         rows = batches.read_rows(
             "predictions", [images[i] for i in lost], self.box_format, {"scores": None}
@@ -264,7 +264,7 @@ class Reader:
         note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
         left = [i for i, at in enumerate(place.tolist()) if has[at]]
         moved = (np.cumsum(has) - 1).astype(np.int32)[place[left]]
-        return truth.on(position[has]), moved, [images[i] for i in left], (note,)
+        return truth.select_images(position[has]), moved, [images[i] for i in left], (note,)
 
     def predictions(
         self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
@@ -299,7 +299,7 @@ class Reader:
                 raise unknown.refusal(place_of_first, "class", named, len(named), truth, "of")
             text = "detections of classes that the truth lacks were dropped"
             notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
-        return _by_image(
+        return _group_rows(
             Detections(
                 truth.images,
                 truth.categories,
@@ -351,7 +351,7 @@ class Reader:
                     "areas are square pixels",
                 )
         unknown = np.full(len(ids), np.nan)
-        return _by_image(
+        return _group_rows(
             Truth(
                 Images(ids, ("",) * len(ids), unknown, unknown),
                 self.categories,
@@ -394,7 +394,7 @@ def source_of(image: Any) -> str:
 Table = TypeVar("Table", Detections, Truth)
 
 
-def _by_image(table: Table) -> Table:
+def _group_rows(table: Table) -> Table:
     """A table with its rows by image, and those of an image in the order that they have."""
     if (table.image[1:] >= table.image[:-1]).all():
         return table

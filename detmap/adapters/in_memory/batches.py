@@ -112,7 +112,7 @@ def identifier(where: str, image: Fields) -> int | str | None:
     given = (
         value
         if isinstance(value, str)
-        else np.asarray(as_array(f"{where}.image_id", value)).ravel().tolist()
+        else np.asarray(to_array(f"{where}.image_id", value)).ravel().tolist()
     )
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
@@ -157,12 +157,12 @@ def read_rows(
     if label.dtype.kind != "i":
         label = _whole(where, images, label)
     counts = np.array(count, dtype=np.int64)
-    xywh = _in_pixels(where, images, boxes, counts, box_format)
+    xywh = _pixel_boxes(where, images, boxes, counts, box_format)
     sides = xywh[:, 2:] - xywh[:, :2] + 1 if box_format == "voc" else xywh[:, 2:]
     if not (np.abs(xywh).max(initial=0.0) <= MAX_PIXEL and sides.min(initial=0.0) >= 0):
         bad = ~(np.abs(xywh) <= MAX_PIXEL).all(axis=1) | (sides < 0).any(axis=1)
         i, row = place_of(counts, bad)
-        value = as_array(where, images[i]["boxes"])[row].tolist()
+        value = to_array(where, images[i]["boxes"])[row].tolist()
         raise DataError(
             f"{where}[{i}].boxes[{row}]",
             f"{value} has a negative size or a number that is not finite",
@@ -179,7 +179,7 @@ def place_of(count: NDArray[np.int64], bad: ArrayLike) -> tuple[int, int]:
     return image, row - int(ends[image] - count[image])
 
 
-def as_array(where: str, value: Any) -> NDArray[Any]:
+def to_array(where: str, value: Any) -> NDArray[Any]:
     """A numpy array of the same numbers.
 
     Raises
@@ -229,7 +229,7 @@ def _column(
             image.get(key, np.full(n, missing)) for image, n in zip(images, count, strict=True)
         ]
     arrays = [
-        each if type(each) is np.ndarray else as_array(f"{where}[{i}].{key}", each)
+        each if type(each) is np.ndarray else to_array(f"{where}[{i}].{key}", each)
         for i, each in enumerate(arrays)
     ]
     columns = 4 if key == "boxes" else 1
@@ -270,7 +270,7 @@ def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
 
 def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray[np.int64]:
     """Labels that are whole numbers after all: those of images without boxes do not count."""
-    kinds = [as_array(where, image["labels"]) for image in images]
+    kinds = [to_array(where, image["labels"]) for image in images]
     for i, each in enumerate(kinds):
         if each.size and each.dtype.kind not in "iu":
             raise DataError(
@@ -284,7 +284,7 @@ def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray
     return np.concatenate([label[:0].astype(np.int64), *whole])
 
 
-def _in_pixels(
+def _pixel_boxes(
     where: str,
     images: Sequence[Fields],
     given: NDArray[Any],
@@ -336,7 +336,7 @@ def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
     sizes = np.empty((len(images), 4))
     for i, image in enumerate(images):
         try:
-            given = as_array(f"{where}[{i}].orig_size", image["orig_size"])
+            given = to_array(f"{where}[{i}].orig_size", image["orig_size"])
             if given.dtype.kind not in "iuf":
                 raise ValueError
             height, width = given.ravel().tolist()

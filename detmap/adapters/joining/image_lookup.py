@@ -96,7 +96,7 @@ class Lookup:
         )
 
 
-def by_name(
+def positions_by_name(
     truth: Truth, names: Sequence[str], place: Callable[[int], str]
 ) -> tuple[NDArray[np.int32], Counter[str]]:
     """Positions of images that strings name, -1 where there is none; and how many rows were found
@@ -115,7 +115,7 @@ def by_name(
     return image, Counter(known[name][1] for name in names)
 
 
-def by_number(
+def positions_by_number(
     truth: Truth, given: NDArray[np.int64], place: Callable[[int], str]
 ) -> NDArray[np.int32] | None:
     """Positions of images whose file stems are these numbers, leading zeros apart; None where no
@@ -142,7 +142,7 @@ def by_number(
     )
 
 
-def by_whole_stem(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:
+def positions_by_stem_id(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """Positions of images whose ids are strings that read as these numbers; None where they are not
     all different numbers.
     """

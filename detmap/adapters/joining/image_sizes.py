@@ -15,7 +15,7 @@ from detmap.adapters.joining import image_names
 from detmap.adapters.tabular import csv_parquet as sheets
 from detmap.base import open_files as opening
 from detmap.base.open_files import shown
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, counted, few, hint
 
 Sizes = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -126,7 +126,7 @@ def from_headers(files: Sequence[Path]) -> Sizes:
 
     with warnings.catch_warnings():  # a large image is not decoded: only its header is read
         warnings.simplefilter("ignore")
-        sizes = list(in_order(size, files))
+        sizes = list(map_ordered(size, files))
     sides = np.array(sizes, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 

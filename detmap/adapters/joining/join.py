@@ -25,7 +25,7 @@ from detmap.adapters.joining import image_lookup
 from detmap.adapters.joining import unknown_policy as unknown
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base.parallel import of_chunks
+from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as, reversed_boxes
@@ -171,7 +171,7 @@ def outside(
     def some(rows: slice) -> int:
         return count_outside(image[rows], boxes[rows], images.width, images.height)
 
-    count = sum(of_chunks(some, len(image)))
+    count = sum(map_chunks(some, len(image)))
     text = "detections lie wholly outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 
@@ -215,16 +215,18 @@ def images_named(
         return np.full(len(given), -1, dtype=np.int32), ()
     if isinstance(given, list) or given.dtype.kind != "i":
         names = given if isinstance(given, list) else given.tolist()
-        image, ways = image_lookup.by_name(truth, names, place)
+        image, ways = image_lookup.positions_by_name(truth, names, place)
         return image, image_lookup.notes_of(ways, source)
     how = "the number of its stem"
     if ids.dtype.kind == "i":
         by_id = positions(ids, given)
-        numbered = None if (by_id >= 0).any() else image_lookup.by_number(truth, given, place)
+        numbered = (
+            None if (by_id >= 0).any() else image_lookup.positions_by_number(truth, given, place)
+        )
         if numbered is None:
             return by_id, ()
     else:
-        numbered = image_lookup.by_whole_stem(truth, given)
+        numbered = image_lookup.positions_by_stem_id(truth, given)
     if numbered is None:
         raise DataError(
             place(0),
@@ -284,6 +286,6 @@ def classes_by_id(
         place = positions(ids, given)
         return place if labels is None else np.append(labels, np.int32(-1))[place]
     policy.refuse_class_names(source)
-    by_name = unknown.by_unique_name(truth, source)
+    by_name = unknown.positions_by_unique_name(truth, source)
     names = np.asarray(given, dtype=object).tolist()
     return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -61,7 +61,7 @@ class Policy:
         DataError : nothing says what they mean
         """
         if self.class_names is not None:
-            by_name = by_unique_name(truth, self.source)
+            by_name = positions_by_unique_name(truth, self.source)
             known = {i: by_name[name] for i, name in self.class_names.items() if name in by_name}
             _refuse_shared(known, self)
             ids = sorted(known)
@@ -173,7 +173,7 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
         first[label] = number
 
 
-def by_unique_name(truth: Truth, source: str) -> dict[str, int]:
+def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
     """Positions of the truth's classes by their names.
 
     Raises

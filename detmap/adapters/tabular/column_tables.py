@@ -69,7 +69,7 @@ def read_truth(
     values = boxes.values[~empty]
     images, image = _images(sheet, sizes_file, boxes.columns, images_too)
     rows = image[~empty]
-    written, table_format = geometry.in_table(
+    written, table_format = geometry.table_boxes(
         values,
         boxes.box_format,
         sizes=(images.width[rows], images.height[rows]),
@@ -132,7 +132,7 @@ def read_detections(
         )
         notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
     label, classes = _found_classes(sheet, truth, policy)
-    written, table_format = geometry.in_table(
+    written, table_format = geometry.table_boxes(
         boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place
     )
     return joining.joined(

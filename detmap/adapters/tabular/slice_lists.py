@@ -39,9 +39,9 @@ def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
     ------
     DataError : no such file, neither of both, an image that the truth lacks or that is named twice
     """
-    path = registry.as_path(path)
+    path = registry.checked_path(path)
     content = text.decoded(path)
-    read = _of_json if content.lstrip().startswith("{") else _of_csv
+    read = _read_json_slices if content.lstrip().startswith("{") else _read_csv_slices
     named = read(path, content)
     if len(named) > MOST_SLICES:
         what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
@@ -74,7 +74,7 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
     return places
 
 
-def _of_json(path: Path, content: str) -> Named:
+def _read_json_slices(path: Path, content: str) -> Named:
     try:
         pairs = json.loads(content, object_pairs_hook=list)
         json.dumps(pairs)  # what is nested too deeply for this is for messages too
@@ -92,7 +92,7 @@ def _of_json(path: Path, content: str) -> Named:
     return slices
 
 
-def _of_csv(path: Path, content: str) -> Named:
+def _read_csv_slices(path: Path, content: str) -> Named:
     rows = csv.reader(io.StringIO(content, newline=""), skipinitialspace=True, strict=True)
     try:
         header = next((row for row in rows if row), [])
@@ -116,10 +116,10 @@ def _of_csv(path: Path, content: str) -> Named:
         if row[0] in seen:
             raise DataError(where, f"image {row[0]!r} came before", "write one line an image")
         seen.add(row[0])
-    return _by_value(path, header, [row for _, row in lines])
+    return _value_slices(path, header, [row for _, row in lines])
 
 
-def _by_value(path: Path, header: list[str], rows: list[list[str]]) -> Named:
+def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named:
     """A slice for each value of each attribute; an empty cell puts an image into none."""
     slices: Named = {}
     for c, attribute in list(enumerate(header))[1:]:

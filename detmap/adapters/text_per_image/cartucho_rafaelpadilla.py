@@ -88,7 +88,7 @@ class Tool:
                 raise _wrong(lines, row, "class a b c d", "difficult may follow")
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
-        boxes, table_format = geometry.in_table(
+        boxes, table_format = geometry.table_boxes(
             lines.numbers(SIDES, 1),
             box_format,
             sizes=(width[lines.file], height[lines.file]),
@@ -127,7 +127,7 @@ class Tool:
         stems, names = lines.stems(), [words[0] for words in lines.words]
         image = joining.images_by_stem(truth, stems, shown(path))
         numbers = lines.numbers(("score", *SIDES), 1)
-        boxes, table_format = geometry.in_table(
+        boxes, table_format = geometry.table_boxes(
             numbers[:, 1:], box_format, sizes=geometry.sizes_of(truth, image), place=lines.place
         )
         return joining.joined(

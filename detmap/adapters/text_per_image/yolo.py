@@ -99,7 +99,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     fractions = rows.fractions
     _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
     classes = _classes(lines, rows.label, None if data.names is None else len(data.names))
-    boxes, table_format = geometry.in_table(
+    boxes, table_format = geometry.table_boxes(
         fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
     )
     if data.names is None:
@@ -150,7 +150,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     classes = _classes(lines, rows.label, None)
     stems = lines.stems()
     image = joining.images_by_stem(truth, stems, shown(path))
-    boxes, table_format = geometry.in_table(
+    boxes, table_format = geometry.table_boxes(
         rows.fractions,
         "normalized cxcywh",
         sizes=geometry.sizes_of(truth, image),

@@ -22,7 +22,7 @@ from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
 from detmap.base.open_files import shown
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
@@ -146,7 +146,7 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
     stems = voc_scan.stems_table(truth.images.stems)
     columns = []
     for (_, label), rows in zip(
-        files, in_order(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True
+        files, map_ordered(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True
     ):
         if rows is None:
             return None

@@ -33,7 +33,7 @@ def find(
     """
     files = sorted(readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
     if not files and are_of_classes(path, truth):
-        return _by_class(path, truth, policy), ()
+        return _class_files(path, truth, policy), ()
     if not files:
         raise DataError(
             str(path),
@@ -89,7 +89,7 @@ def are_of_classes(path: Path, truth: Truth) -> bool:
     return 2 * len(known) > len(stems) and not (stems - known) & set(truth.images.stems)
 
 
-def _by_class(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
+def _class_files(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
     """The files ``<class>.txt``."""
     label = {name: i for i, name in enumerate(truth.categories.names)}
     files = sorted(readable(file) for file in path.glob("*.txt"))

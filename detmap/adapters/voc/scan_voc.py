@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.adapters.voc import annotation_xml as voc_xml
 from detmap.base import open_files as opening
-from detmap.base.parallel import in_order
+from detmap.base.parallel import map_ordered
 from detmap.tables import reversed_boxes
 
 LEAST_FILES = 64  # fewer annotation files are not worth it
@@ -57,7 +57,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
         return None
     batches = [files[i : i + 512] for i in range(0, len(files), 512)]
     try:
-        texts = [text for batch in in_order(_read_all, batches) for text in batch]
+        texts = [text for batch in map_ordered(_read_all, batches) for text in batch]
     except opening.UnreadableError:
         return None
     data = b"".join(texts)

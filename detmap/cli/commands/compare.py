@@ -17,7 +17,7 @@ from detmap.compare import check_file, compare, is_saved, names_of
 from detmap.errors import DetmapError
 from detmap.statistics import gate as gates
 from detmap.statistics.comparison import TESTS
-from detmap.statistics.interval_tables import of_comparison
+from detmap.statistics.interval_tables import comparison_tables
 from detmap.statistics.multiple_comparisons import ADJUSTMENTS
 
 TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
@@ -116,9 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
-        output.write_json({**comparison.as_dict(), "gates": gate_rows}, arguments)
+        output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
     else:
-        output.write_tables(of_comparison(comparison), arguments)
+        output.write_tables(comparison_tables(comparison), arguments)
     output.write_notes(comparison.notes)
     for each in verdicts:
         streams.say(f"detmap: {each.line}\n")

@@ -140,17 +140,17 @@ def bins(text: str) -> int:
     """A number of bins of the score."""
     from detmap.diagnosis.calibration import MOST_BINS
 
-    return _at_most((options.count(text),), MOST_BINS)[0]
+    return _limited((options.count(text),), MOST_BINS)[0]
 
 
 def box_bins(text: str) -> tuple[int, ...]:
     """Numbers of bins a dimension of score and box."""
     from detmap.diagnosis.calibration import MOST_BOX_BINS
 
-    return _at_most(options.counts(text), MOST_BOX_BINS)
+    return _limited(options.counts(text), MOST_BOX_BINS)
 
 
-def _at_most(numbers: tuple[int, ...], most: int) -> tuple[int, ...]:
+def _limited(numbers: tuple[int, ...], most: int) -> tuple[int, ...]:
     if max(numbers) > most:
         raise argparse.ArgumentTypeError(f"at most {most}")
     return numbers
@@ -263,7 +263,7 @@ def errors_of(found: Any) -> Table:
     """Every false positive and missed object, a row each."""
     from detmap.diagnosis.mistakes import errors
 
-    return _table("errors", [each.as_dict() for each in errors(found)])
+    return _table("errors", [each.to_dict() for each in errors(found)])
 
 
 def suspects_of(rows: list[dict[str, Any]]) -> Table:

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json" or (
         arguments.format is None and arguments.output and arguments.output.suffix == ".json"
     ):
-        output.write_json({"findings": [each.as_dict() for each in findings]}, arguments)
+        output.write_json({"findings": [each.to_dict() for each in findings]}, arguments)
     else:
         streams.write(told(findings), arguments.output)
     return (2 if arguments.strict else 1) if findings else 0

@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.format == "json":
-        output.write_json(found.as_dict(), arguments)
+        output.write_json(found.to_dict(), arguments)
     else:
         output.write_tables(found.tables(), arguments)
     if arguments.other_detections is not None and _is_another_detector(found):

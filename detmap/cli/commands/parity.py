@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             failed.append(error)
     if arguments.format == "json" and arguments.table is None:
         content = {
-            "tools": [each.as_dict() for each in found],
+            "tools": [each.to_dict() for each in found],
             "failed": [{"tool": e.where, "what": e.what, "fix": e.fix} for e in failed],
         }
         output.write_json(content, arguments)

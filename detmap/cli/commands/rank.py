@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         picture = plots.draw(arguments.plot, result.lines(), result.signature)
         files.write_bytes(arguments.plot, picture)
     if arguments.format == "json":
-        output.write_json(result.as_dict(), arguments)
+        output.write_json(result.to_dict(), arguments)
     else:
         output.write_tables(result.tables(), arguments)
     output.write_notes(result.notes)

@@ -103,12 +103,12 @@ def _receipt(
     of it.
     """
     place = next(path for table, path in places if table is detections)
-    of_one = {**vars(arguments), "detections": place, "images": None}
+    one_run = {**vars(arguments), "detections": place, "images": None}
     command = list(sys.argv[1:])
     for option in ("-o", "--output"):
         if option in command:
             del command[command.index(option) : command.index(option) + 2]
-    made = receipts.made(truth, detections, result, argparse.Namespace(**of_one))
+    made = receipts.made(truth, detections, result, argparse.Namespace(**one_run))
     inputs = {
         role: {key: value for key, value in one.items() if key != "members"}
         for role, one in made.content["inputs"].items()

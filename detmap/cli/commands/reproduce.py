@@ -80,10 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         content = {
             "target": found.wanted.text,
-            "found": [each.as_dict() for each in found.found],
-            "nearest": [each.as_dict() for each in found.nearest],
+            "found": [each.to_dict() for each in found.found],
+            "nearest": [each.to_dict() for each in found.nearest],
             "tried": found.tried,
-            "by_chance": found.by_chance,
+            "by_chance": found.expected_hits,
             "chances": {
                 kind: {"tried": each.tried, "by_chance": each.expected}
                 for kind, each in found.chances.items()
