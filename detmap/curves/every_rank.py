@@ -1,7 +1,7 @@
 """AP from the curve at every rank: for rules that a curve at its true positives does not decide.
 
-`detmap.curves.scores` integrates at the true positives, in compiled loops. Here are the rules that read
-the false positives between them, that compute in float32, that let true positives rank before
+`detmap.curves.scores` integrates at the true positives, in compiled loops. Here are the rules that
+read the false positives between them, that compute in float32, that let true positives rank before
 false ones of the same score, or that draw one curve for all classes: with NumPy, curve by curve.
 """
 
@@ -41,7 +41,8 @@ def terms(
     area: int | None = None,
     thresholds: slice = slice(None),
 ) -> Floats:
-    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`, of all area ranges and thresholds or of some.
+    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`, of all area ranges and thresholds or of
+    some.
 
     Parameters
     ----------

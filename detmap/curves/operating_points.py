@@ -3,8 +3,8 @@
 A threshold is one of the scores that occur; detections of equal score enter together. Detections
 that the protocol ignores count for nothing, and of an image only those within the detection limit
 are looked at. *micro* pools the detections of all classes; *macro* is the mean over the classes
-that have an object to find, all at one threshold (`detmap.diagnosis.operating_sweep` adds *classwise*,
-the mean of the same classes at a threshold each).
+that have an object to find, all at one threshold (`detmap.diagnosis.operating_sweep` adds
+*classwise*, the mean of the same classes at a threshold each).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Precision, recall and F1 at the one score that a protocol chooses: the rows P, R and F1.
 
-`detmap.curves.operating_points` asks a result at any score; here are the rules by which tools choose one.
+`detmap.curves.operating_points` asks a result at any score; here are the rules by which tools
+choose one.
 """
 
 from __future__ import annotations

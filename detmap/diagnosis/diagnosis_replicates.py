@@ -96,7 +96,7 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
     n_images, image = len(diagnosis.truth.images), diagnosis.detections.image[bins.rows]
     columns = [np.ones(len(image)), bins.score, bins.right]
     of_score = tally(bins.place, image, columns, bins.n_bins, n_images)
-    of_boxes = tally(bins.cell, image, columns, int(bins.cell.max(initial=-1)) + 1, n_images)
+    box_tallies = tally(bins.cell, image, columns, int(bins.cell.max(initial=-1)) + 1, n_images)
 
     def evaluate(weights: Floats) -> Floats:
         n, score, right = of_score.totals(weights).transpose(1, 0, 2)
@@ -108,7 +108,7 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
             np.where((n > 0).any(axis=0), filled.max(axis=0, initial=0.0), np.nan),
             ratio(filled.sum(axis=0), (n > 0).sum(axis=0).astype(float)),
         ]
-        n, score, right = of_boxes.totals(weights).transpose(1, 0, 2)
+        n, score, right = box_tallies.totals(weights).transpose(1, 0, 2)
         gap = np.where(n >= bins.least, np.abs(right - score), 0.0)
         of_boxes = ratio(gap.sum(axis=0), n.sum(axis=0))
         found.append(of_boxes if bins.has_boxes else np.full_like(of_boxes, np.nan))

@@ -1,4 +1,6 @@
-"""Operating points of a diagnosis, swept by `detmap.curves.operating_points` over what its matching judged."""
+"""Operating points of a diagnosis, swept by `detmap.curves.operating_points` over what its matching
+judged.
+"""
 
 from __future__ import annotations
 

@@ -32,11 +32,10 @@ def find_bad_verdict(
 
     off (K + 1,) int64, checked; image, rank (D,) int32; score (D,) float64; tp, ignored (D, A)
     words; beyond (1,) word, the bits that stand for no threshold; ranks is `NO_GAPS`, `UPWARDS` or
-    `ANY_ORDER`; limit, that of the protocol; n_objects (K, A) int64; seen (I,) int32,
-    zeros before and after; hits (A, T) int64, scratch. Source:
-    `detmap.matching.matches.Matches`, its layout: scores descend within a class, a rank counts the rows
-    before it that the limit counts, no verdict is both true and ignored, no object
-    is found twice.
+    `ANY_ORDER`; limit, that of the protocol; n_objects (K, A) int64; seen (I,) int32, zeros before
+    and after; hits (A, T) int64, scratch. Source: `detmap.matching.matches.Matches`, its layout:
+    scores descend within a class, a rank counts the rows before it that the limit counts, no
+    verdict is both true and ignored, no object is found twice.
     """
     n_subsets, n_thresholds = hits.shape
     for k in range(off.size - 1):

@@ -1,8 +1,9 @@
 """`match` for the rules that the fast path does not know: other orders, other numbers.
 
-The fast path (`detmap.matching.engine`) ranks with a stable sort and computes overlaps in float64, cell by
-cell. Here whole columns are laid out with NumPy, in the orders and numbers that the protocol asks
-for, and judged by the same kernels. Under a protocol that both know the verdicts are the same bits.
+The fast path (`detmap.matching.engine`) ranks with a stable sort and computes overlaps in float64,
+cell by cell. Here whole columns are laid out with NumPy, in the orders and numbers that the
+protocol asks for, and judged by the same kernels. Under a protocol that both know the verdicts are
+the same bits.
 """
 
 from __future__ import annotations

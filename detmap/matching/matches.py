@@ -1,4 +1,5 @@
-"""`Matches`, the mergeable heart of an evaluation, and its laws; its file is `detmap.matching.matches_file`.
+"""`Matches`, the mergeable heart of an evaluation, and its laws; its file is
+`detmap.matching.matches_file`.
 
 It holds a verdict for every detection and a count for every object; nothing after it sees a box.
 """

@@ -2,8 +2,8 @@
 restates them, which numbers they give, and where these differ.
 
 `detmap parity` runs them, `tools/bench.py` measures those that give pycocotools' numbers, and
-`tests/parity/test_peers.py` tests each row: to add a peer, add a row. A row calls its tool in the way that
-is fastest for it and still gives its usual numbers.
+`tests/parity/test_peers.py` tests each row: to add a peer, add a row. A row calls its tool in the
+way that is fastest for it and still gives its usual numbers.
 
 Nothing is imported here that a tool might not need, of detmap neither: the benchmark loads this
 folder by its path, as what it measures of a process includes the imports.

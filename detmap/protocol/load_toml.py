@@ -150,10 +150,11 @@ def check(protocol: Protocol) -> None:
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
-    if protocol.iou.of != "boxes" and protocol.box_only_keys():
+    box_only = ", ".join(protocol.box_only_keys())
+    if protocol.iou.of != "boxes" and box_only:
         raise ProtocolError(
             "iou.of",
-            f"compares {protocol.iou.of}, and {', '.join(protocol.box_only_keys())} is of boxes alone",
+            f"compares {protocol.iou.of}, but {box_only} is for boxes only",
             "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
         )
     protocol.rows()  # a metric that does not exist is refused before any work is done

@@ -142,8 +142,8 @@ def reproduce(
     metric : which number of a result; the first one, AP50 and AP75 when left out
     depth : 0: named protocols and tools, and the orders of their ties; 1: also one change of a rule
         around the benchmark's protocol and the tools that come closest, and other inputs under the
-        named tools (`detmap.reproducing.changed_inputs`); 2: where all that finds nothing, also two changes around
-        the benchmark's protocol, and other inputs with one
+        named tools (`detmap.reproducing.changed_inputs`); 2: where all that finds nothing, also two
+        changes around the benchmark's protocol, and other inputs with one
     others : further inputs that it may have been, such as another split
     threads : how many to use
     progress : told what is tried, how many were, of how many

@@ -1,8 +1,8 @@
 """COCO JSON: instances files (truth) and results lists (detections).
 
 Two lanes read them: `detmap.adapters.coco.decode`, the authority on every legal file and every
-error, and for large simple files `detmap.adapters.coco.scan_json`, which hands back whatever it does
-not understand.
+error, and for large simple files `detmap.adapters.coco.scan_json`, which hands back whatever it
+does not understand.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The fast lane for large simple COCO files: a compiled scanner, in parallel over byte ranges.
 
-It either returns exactly what the decoder in `detmap.adapters.coco.instances` would, or None for a file
-that it does not understand; then that decoder reads it, the authority on every legal file and
-every error. A range is cut where a record probably begins; the guess is verified, because the
-scan of each range must end exactly where the next one began. The file is read piece by piece and
-not mapped, so that nothing happens to a reader whose file is cut short behind its back.
+It either returns exactly what the decoder in `detmap.adapters.coco.instances` would, or None for a
+file that it does not understand; then that decoder reads it, the authority on every legal file and
+every error. A range is cut where a record probably begins; the guess is verified, because the scan
+of each range must end exactly where the next one began. The file is read piece by piece and not
+mapped, so that nothing happens to a reader whose file is cut short behind its back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The fast lane for simple VOC files: compiled scanners over the bytes of all annotation files, and
 of each text file.
 
-Each function returns exactly what `detmap.adapters.voc.devkit` would read, or None where it does not
-understand a file; then that module, the authority on every legal file and every error, reads them.
+Each function returns exactly what `detmap.adapters.voc.devkit` would read, or None where it does
+not understand a file; then that module, the authority on every legal file and every error, reads
+them.
 """
 
 from __future__ import annotations

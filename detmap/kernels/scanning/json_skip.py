@@ -1,7 +1,7 @@
 """Passing over values of JSON that boxes do not need, while checking that they are JSON.
 
-As in `detmap.kernels.scanning.json_scan`, less is accepted than is legal; HAND_BACK in place of a position
-hands the file to the decoder that knows all of it.
+As in `detmap.kernels.scanning.json_scan`, less is accepted than is legal; HAND_BACK in place of a
+position hands the file to the decoder that knows all of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strict scanners of VOC files: annotation XML, and lines of detections.
 
-As with `detmap.kernels.scanning.json_scan`, they accept less than is legal; a negative result hands the
-files to the other lane.
+As with `detmap.kernels.scanning.json_scan`, they accept less than is legal; a negative result hands
+the files to the other lane.
 """
 
 from __future__ import annotations
