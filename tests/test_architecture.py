@@ -21,6 +21,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.p
 LAYERS = (
     ("errors", "version", "peers"),
     ("base",),
+    ("resources",),
     ("kernels", "output"),
     ("tables",),
     ("protocol",),
