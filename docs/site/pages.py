@@ -21,7 +21,9 @@ def on_files(files: Files, config: Any) -> Files:
         path = f"api/{name.rpartition('.')[2]}.md"
         files.append(File.generated(config, path, content=write_api(name)))
     files.append(File.generated(config, "index.md", content=read_readme()))
-    linked = {link for page in files.documentation_pages() for link in LINK.findall(page.content_string)}
+    linked = {
+        link for page in files.documentation_pages() for link in LINK.findall(page.content_string)
+    }
     for link in sorted(linked):
         files.append(File.generated(config, f"files/{link}", abs_src_path=str(ROOT / link)))
     return files
