@@ -24,14 +24,14 @@ def on_files(files: Files, config: Any) -> Files:
     linked = {
         link for page in files.documentation_pages() for link in LINK.findall(page.content_string)
     }
-    for link in sorted(linked):
+    for link in sorted(linked - {"README.md"}):
         files.append(File.generated(config, f"files/{link}", abs_src_path=str(ROOT / link)))
     return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Points links to repository files outside docs/ to their copies on the site."""
-    return LINK.sub(r"](files/\1)", markdown)
+    return LINK.sub(r"](files/\1)", markdown.replace("](../README.md)", "](index.md)"))
 
 
 def read_readme() -> str:
