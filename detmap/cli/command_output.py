@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from detmap.cli import streams
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import streams, uncertainty_tables
 from detmap.errors import DetmapError
 from detmap.output import RENDERERS, SUFFIXES
 from detmap.output.cell_text import or_none
@@ -28,7 +27,7 @@ TABLES = (
     "best-f1",
     "at-precision",
     "at-recall",
-    *uncertainty.TABLES,
+    *uncertainty_tables.TABLES,
 )
 """The tables of a result, by which one of them can be asked for."""
 
@@ -37,7 +36,7 @@ def write_result(
     result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
 ) -> int:
     """Write a result as asked, and its notes to stderr."""
-    points, known = _operating(result, arguments), uncertainty.known(result, arguments)
+    points, known = _operating(result, arguments), uncertainty_tables.known(result, arguments)
     if arguments.per_image is not None:
         _write_images(result, arguments)
     if arguments.plot is not None:

@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from detmap.base.open_files import read_bytes
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, replay, streams
-from detmap.cli import receipt_files as receipts
+from detmap.cli import command_output, evaluation_inputs, options, receipt_files, replay, streams
 from detmap.errors import DataError, DetmapError
-from detmap.explaining import record_changes as records
+from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part, Record
 from detmap.explaining.steps import Explanation
 from detmap.explaining.waypoints import Station, explained
@@ -75,8 +72,8 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
             fix = "give TRUTH and DETECTIONS, or two receipts"
             raise DetmapError("explain", "one result is explained against another", fix)
         one, other = (record for record, _ in found)
-        return _tell(records.compared(one, other), None, arguments)
-    truth, detections, rules = reading.read(arguments)
+        return _tell(record_changes.compared(one, other), None, arguments)
+    truth, detections, rules = evaluation_inputs.read(arguments)
     if len(found) == 2:
         if arguments.protocol is not None or arguments.set:
             raise DetmapError("-p", "is what the receipts say", "leave -p and --set out")
@@ -86,16 +83,16 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
 
         streams.progress("evaluating")
         result = evaluate(truth, detections, rules, threads=arguments.threads)
-        now = receipts.made(truth, detections, result, arguments)
-        one, other = found[0][0], records.receipt_record(now, "now")
-    parts = records.compared(one, other)
+        now = receipt_files.made(truth, detections, result, arguments)
+        one, other = found[0][0], record_changes.receipt_record(now, "now")
+    parts = record_changes.compared(one, other)
     stations = [Station("how the inputs are read", _options(parts), truth, detections)]
     if found[0][1] is not None and len(found) == 1:
         stations = [*_earlier(found[0][1], parts, arguments), *stations]
     how = {"shapley": arguments.shapley, "seed": arguments.seed, "threads": arguments.threads}
     steps = None
     try:
-        reason = records.cause(tuple(part for part in parts if part.name != "proto"))
+        reason = record_changes.cause(tuple(part for part in parts if part.name != "proto"))
         steps = explained(one, other, stations, reason or "not to be told from here", **how)
     except DetmapError as error:
         streams.say(f"note: no steps from number to number: {error.where}: {error.what}\n")
@@ -110,16 +107,17 @@ def _earlier(
     """
     differ = {part.name for part in parts if not part.same}
     now = {
-        name: getattr(arguments, name, None) for name in ("truth", "detections", *receipts.FILES)
+        name: getattr(arguments, name, None)
+        for name in ("truth", "detections", *receipt_files.FILES)
     }
     wanted = known.content["inputs"]
     found = []
     if differ & {"truth", "detections", "data"}:
-        then = {name: receipts.place_of(known, name) for name in now}
+        then = {name: receipt_files.place_of(known, name) for name in now}
         if all(then[role] and _is_intact(str(then[role]), wanted[role]) for role in wanted):
             found += _station("files", "as they were", known, then)
     if any(name.startswith("--") for name in differ):
-        own = {name: receipts.place_of(known, name) for name in receipts.FILES}
+        own = {name: receipt_files.place_of(known, name) for name in receipt_files.FILES}
         at_hand = {name: now[name] or own.get(name) for name in now if name in wanted}
         at_hand = {**dict.fromkeys(now), **at_hand}
         found += _station("other files", ", ".join(sorted(differ)), known, at_hand)
@@ -149,14 +147,14 @@ def _options(parts: tuple[Part, ...]) -> str:
 
 def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argparse.Namespace) -> int:
     """Print what differs, why, and the steps."""
-    cause = records.cause(parts)
+    cause = record_changes.cause(parts)
     if arguments.format == "json":
         content = {
             "parts": [part.to_dict() for part in parts],
             "cause": cause,
             **({} if steps is None else steps.to_dict()),
         }
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     else:
         shown = [part for part in parts if not part.same and part.name not in FOLLOWING] or parts
         rows = tuple((part.name, part.theirs, part.ours, part.remark) for part in shown)
@@ -165,7 +163,7 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
             f"the same: {', '.join(part.name for part in parts if part.same) or 'nothing'}",
         )
         table = Table("", ("part", "first", "other", "remark"), rows, below, name="parts")
-        output.write_tables([table, *(steps.tables() if steps else ())], arguments)
+        command_output.write_tables([table, *(steps.tables() if steps else ())], arguments)
     return int(bool(cause))
 
 
@@ -174,22 +172,22 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
 
 def _read(word: str) -> tuple[Record, Receipt | None]:
     """A record from a signature, or from a file; and the receipt where it is one."""
-    if records.is_signature(word):
-        return records.signature_record(word), None
+    if record_changes.is_signature(word):
+        return record_changes.signature_record(word), None
     data = read_bytes(word, most=receipt.MOST_BYTES)
     try:
         tree = json.loads(data, object_pairs_hook=receipt.unique)
     except (ValueError, RecursionError):
         tree = {"receipt": None}  # whose reader says what is wrong
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:
-        return records.of_json(tree, word), None
+        return record_changes.of_json(tree, word), None
     known = receipt.parse(data, word)
-    return records.receipt_record(known, word), known
+    return record_changes.receipt_record(known, word), known
 
 
 def _is_record(word: str) -> bool:
     """Whether a word is a signature, or names a receipt or the JSON of a result."""
-    if records.is_signature(word):
+    if record_changes.is_signature(word):
         return True
     try:
         if Path(word).stat().st_size > receipt.MOST_BYTES:

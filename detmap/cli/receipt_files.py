@@ -34,9 +34,11 @@ def write(
     truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
 ) -> None:
     """Write the receipt of what was evaluated."""
-    from detmap.base import atomic_files as files
+    from detmap.base import atomic_files
 
-    files.write_bytes(arguments.receipt, made(truth, detections, result, arguments).to_bytes())
+    atomic_files.write_bytes(
+        arguments.receipt, made(truth, detections, result, arguments).to_bytes()
+    )
 
 
 def made(

@@ -6,17 +6,16 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from detmap.cli import options
-from detmap.cli import receipt_files as receipts
+from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
 from detmap.errors import DataError
-from detmap.explaining import record_changes as records
+from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 
-INPUTS = ("truth", "detections", *receipts.FILES)
+INPUTS = ("truth", "detections", *receipt_files.FILES)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +44,9 @@ def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tup
     again = _arguments(known, paths)
     again.threads = arguments.threads
     truth, detections, result, _ = command.evaluated(again)
-    now = receipts.made(truth, detections, result, again)
-    before = records.receipt_record(known, arguments.receipt)
-    return result, records.compared(before, records.receipt_record(now, "now"))
+    now = receipt_files.made(truth, detections, result, again)
+    before = record_changes.receipt_record(known, arguments.receipt)
+    return result, record_changes.compared(before, record_changes.receipt_record(now, "now"))
 
 
 def evaluated(known: Receipt, paths: Mapping[str, str | None]) -> tuple[Truth, Detections, Result]:
@@ -68,11 +67,11 @@ def _arguments(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Name
     arguments = parser.parse_args([str(paths["truth"]), str(paths["detections"])])
     options.settle_outputs(arguments)
     for name, value in known.content["options"].items():
-        if name not in receipts.HOW:
+        if name not in receipt_files.HOW:
             raise DataError("receipt: options", f"{name!r:.40} is none", "write the receipt anew")
         default = getattr(arguments, name)
         setattr(arguments, name, default if value is None else value)
-    for name in receipts.FILES:
+    for name in receipt_files.FILES:
         setattr(arguments, name, None if paths[name] is None else Path(str(paths[name])))
     arguments.protocol, arguments.set = known.protocol, []
     return arguments
@@ -88,7 +87,7 @@ def _path(known: Receipt, role: str, arguments: argparse.Namespace) -> str | Non
         return None
     if given is not None:
         return str(given)
-    place = receipts.place_of(known, role)
+    place = receipt_files.place_of(known, role)
     if place is not None:
         return place
     name = known.content["inputs"][role]["name"]

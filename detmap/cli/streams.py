@@ -49,9 +49,9 @@ def write(text: str, path: Path | None) -> None:
         with stdout() as stream:
             stream.write(text)
     else:
-        from detmap.base import atomic_files as files
+        from detmap.base import atomic_files
 
-        files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+        atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def inform(text: str) -> None:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_sizes
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.diagnosis import Diagnosis
 from detmap.diagnosis.mistakes import Mistake
 from detmap.diagnosis.summary import MEANING
@@ -137,7 +137,7 @@ def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] |
     """
     import cv2
 
-    data = opening.read_bytes(path, most=MOST_BYTES)
+    data = open_files.read_bytes(path, most=MOST_BYTES)
     width, height = image_sizes.from_headers([path])
     if width[0] * height[0] > MOST_PIXELS:
         return None, MISSING

@@ -8,12 +8,10 @@ from __future__ import annotations
 import argparse
 
 from detmap.base.printable import shown
-from detmap.cli import options, replay, streams
-from detmap.cli import receipt_files as receipts
+from detmap.cli import options, receipt_files, replay, streams
 from detmap.errors import DataError, few
-from detmap.explaining import record_changes as records
-from detmap.results import citation as citing
-from detmap.results import receipt
+from detmap.explaining import record_changes
+from detmap.results import citation, receipt
 from detmap.results.receipt import Receipt
 
 EXAMPLES = (
@@ -38,11 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, verify, print."""
     inputs = [arguments.receipt, *(getattr(arguments, name) for name in replay.INPUTS)]
     options.refuse_to_overwrite(arguments.output, inputs)
-    known = receipts.read(arguments.receipt)
+    known = receipt_files.read(arguments.receipt)
     if not arguments.unverified:
         _verify(known, arguments)
-    sentence = citing.sentence(known, verified=not arguments.unverified)
-    text = "\n\n".join([sentence, citing.caption(known), *citing.bibtex(known)])
+    sentence = citation.sentence(known, verified=not arguments.unverified)
+    text = "\n\n".join([sentence, citation.caption(known), *citation.bibtex(known)])
     streams.write("".join(f"{shown(line)}\n" for line in text.split("\n")), arguments.output)
     return 0
 
@@ -63,7 +61,7 @@ def _verify(known: Receipt, arguments: argparse.Namespace) -> None:
         _, parts = replay.compared(known, arguments)
     except DataError as error:
         raise DataError(error.where, error.what, f"{error.fix}; or cite --unverified") from None
-    cause = records.cause(parts)
+    cause = record_changes.cause(parts)
     if cause:
         what = f"its inputs give another result: {cause}"
         fix = "`detmap verify` lists the differences; --unverified cites the receipt as it is"

@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    options,
+    streams,
+    uncertainty_tables,
+)
 from detmap.compare import check_file, compare, is_saved, names_of
 from detmap.errors import DetmapError
 from detmap.statistics import gate as gates
@@ -42,8 +45,8 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.place,
         help="as in `eval`, or saved verdicts (.npz); the first is the base",
     )
-    reading.add_how(command)
-    consulting.add(command)
+    evaluation_inputs.add_how(command)
+    doctor_notes.add(command)
     command.add_argument(
         "--names", metavar="A,B", help="of the detectors (default: by their paths)"
     )
@@ -70,7 +73,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="level of intervals, groups and gates (default: 0.05)",
     )
-    uncertainty.add_replicates(command)
+    uncertainty_tables.add_replicates(command)
     options.add_threads(command)
     options.add_outputs(command, *TABLES)
 
@@ -96,9 +99,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif not is_saved(truth):
         for path in given:
             check_file(path)
-        truth, rules = reading.read_truth_of(arguments)
+        truth, rules = evaluation_inputs.read_truth_of(arguments)
         given = [
-            each if is_saved(each) else consulting.read_detections(arguments, each, truth, rules)
+            each if is_saved(each) else doctor_notes.read_detections(arguments, each, truth, rules)
             for each in given
         ]
     comparison = compare(
@@ -111,15 +114,15 @@ def run(arguments: argparse.Namespace) -> int:
         test=arguments.test,
         threads=arguments.threads,
         progress=streams.counter("steps"),
-        **uncertainty.drawing(arguments),
+        **uncertainty_tables.drawing(arguments),
     )
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
-        output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
+        command_output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
     else:
-        output.write_tables(comparison_tables(comparison), arguments)
-    output.write_notes(comparison.notes)
+        command_output.write_tables(comparison_tables(comparison), arguments)
+    command_output.write_notes(comparison.notes)
     for each in verdicts:
         streams.say(f"detmap: {each.line}\n")
     return 0 if all(each.passed for each in verdicts) else 1

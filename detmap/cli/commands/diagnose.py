@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detmap.base.grids import Grid
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.errors import DetmapError
 from detmap.output.table import Cell, Table
 from detmap.protocol import Protocol
@@ -34,8 +31,8 @@ MOST_IMAGES = 10
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     options.add_threads(command)
     _add_choices(command)
     for name, what in (
@@ -204,7 +201,7 @@ def run(arguments: argparse.Namespace) -> int:
     for each in outputs:
         options.refuse_to_overwrite(each, inputs)
     chosen = choices(arguments)
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
     iou = overlap(arguments.iou, rules)
     streams.progress(f"looking at {len(detections)} detections")
     found = diagnose(
@@ -221,16 +218,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.suspects is not None:
         write_mistakes(suspects_of(content["suspects"]), arguments.suspects)
     if arguments.format == "json":
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     elif arguments.format == "csv" and arguments.table in (None, "errors"):
         arguments.table = None
-        output.write_tables([errors_of(found)], arguments)
+        command_output.write_tables([errors_of(found)], arguments)
     else:
         tables = tables_of(content, percent=arguments.percent)
         if arguments.table == "errors":
             tables.append(errors_of(found))
-        output.write_tables(tables, arguments)
-    output.write_notes((*truth.notes, *detections.notes))
+        command_output.write_tables(tables, arguments)
+    command_output.write_notes((*truth.notes, *detections.notes))
     return 0
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, evaluation_inputs, options, streams
 from detmap.doctor import Finding
 from detmap.doctor.examine import Examination
 from detmap.doctor.loose_readers import read
@@ -26,7 +24,7 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
+    evaluation_inputs.add(command)
     command.add_argument(
         "--format",
         choices=("table", "json"),
@@ -39,12 +37,12 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read loosely, examine, print."""
     options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
-    truth, rules = reading.read_truth_of(arguments)
+    truth, rules = evaluation_inputs.read_truth_of(arguments)
     refused: list[DataError] = []
 
     def plainly():  # type: ignore[no-untyped-def]
         try:
-            return reading.read_detections_of(arguments, arguments.detections, truth)
+            return evaluation_inputs.read_detections_of(arguments, arguments.detections, truth)
         except DataError as error:
             refused.append(error)
             raise
@@ -57,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json" or (
         arguments.format is None and arguments.output and arguments.output.suffix == ".json"
     ):
-        output.write_json({"findings": [each.to_dict() for each in findings]}, arguments)
+        command_output.write_json({"findings": [each.to_dict() for each in findings]}, arguments)
     else:
         streams.write(told(findings), arguments.output)
     return (2 if arguments.strict else 1) if findings else 0

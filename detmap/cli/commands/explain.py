@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import explained_records as records
-from detmap.cli import options, streams
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    explained_records,
+    options,
+    streams,
+)
 from detmap.errors import DetmapError
 from detmap.explaining.steps import Explanation
 from detmap.protocol import Protocol
@@ -31,8 +34,8 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command, needed=False)
-    consulting.add(command)
+    evaluation_inputs.add(command, needed=False)
+    doctor_notes.add(command)
     for name, dest in (("--from", "start"), ("--to", "end")):
         command.add_argument(name, dest=dest, type=options.protocol, metavar="P", help="a protocol")
     command.add_argument(
@@ -41,7 +44,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--other-detections", type=options.place, metavar="D", help="other detections"
     )
-    records.add(command)
+    explained_records.add(command)
     command.add_argument(
         "--shapley", action="store_true", help="also average each change over the orders of all"
     )
@@ -63,17 +66,17 @@ def run(arguments: argparse.Namespace) -> int:
             raise DetmapError("-p", "is what --from says", "give one of the two")
         arguments.protocol = arguments.start
     others = (arguments.end, arguments.other_truth, arguments.other_detections)
-    words = records.named(arguments) if not any(others) else []
+    words = explained_records.named(arguments) if not any(others) else []
     if arguments.receipt or arguments.signature or words:
         if any(others):
             raise DetmapError("explain", "a receipt, and other rules or files", "give one of them")
-        return records.run(arguments, words)
+        return explained_records.run(arguments, words)
     if arguments.truth is None or arguments.detections is None:
         raise DetmapError("explain", "of what?", "give TRUTH and DETECTIONS, or two receipts")
     if not any(others):
         fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
         raise DetmapError("explain", "needs two rules or two inputs", fix)
-    truth, detections, start = consulting.read(arguments)
+    truth, detections, start = doctor_notes.read(arguments)
     from detmap.explaining import explain
 
     streams.progress("evaluating under the rules on the way")
@@ -90,9 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.format == "json":
-        output.write_json(found.to_dict(), arguments)
+        command_output.write_json(found.to_dict(), arguments)
     else:
-        output.write_tables(found.tables(), arguments)
+        command_output.write_tables(found.tables(), arguments)
     if arguments.other_detections is not None and _is_another_detector(found):
         streams.say(
             "note: few of the detections are in both files: for two detectors `detmap compare` "

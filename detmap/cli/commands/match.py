@@ -10,10 +10,7 @@ import argparse
 import numpy as np
 
 from detmap.adapters import read_images
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import doctor_notes, evaluation_inputs, options, result_views, streams
 from detmap.errors import counted
 from detmap.matching.engine import match_images
 
@@ -26,9 +23,9 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
-    views.add_images(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
+    result_views.add_images(command)
     command.add_argument(
         "-o",
         "--output",
@@ -49,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.class_names,
     )
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, detections, rules = consulting.read(arguments, empty=True)
+    truth, detections, rules = doctor_notes.read(arguments, empty=True)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")

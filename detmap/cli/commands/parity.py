@@ -7,9 +7,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, evaluation_inputs, options, streams
 
 EXAMPLES = (
     "detmap parity instances.json results.json",
@@ -31,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     from detmap.peers import BY_NAME
 
-    reading.add(command)
+    evaluation_inputs.add(command)
     command.add_argument(
         "--with",
         action="append",
@@ -55,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     rules = [parity.rules_of(peer, arguments.protocol, changes) for peer in peers]
     arguments.protocol = arguments.protocol or rules[0].name
     begin = time.perf_counter()
-    truth, detections, _ = reading.read(arguments, empty=True)
+    truth, detections, _ = evaluation_inputs.read(arguments, empty=True)
     seconds = time.perf_counter() - begin
     told = any(getattr(arguments, name) is not None for name in WRITTEN_IN)
     files = None if told else (arguments.truth, arguments.detections)
@@ -74,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
             "tools": [each.to_dict() for each in found],
             "failed": [{"tool": e.where, "what": e.what, "fix": e.fix} for e in failed],
         }
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     elif found:
-        output.write_tables(parity.tables(found, arguments.table == "classes"), arguments)
+        command_output.write_tables(parity.tables(found, arguments.table == "classes"), arguments)
     for each in found:
-        output.write_notes(each.remarks)
+        command_output.write_notes(each.remarks)
         streams.say(f"detmap: {each.peer.name} {each.version}: {each.verdict}\n")
     for each_error in failed:
         streams.say(f"detmap: error: {each_error}\n")

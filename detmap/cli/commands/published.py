@@ -7,9 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import command_output, options, result_views, streams
 from detmap.errors import DetmapError
 from detmap.output.table import Table
 
@@ -31,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
             f"--{name}", type=options.place, metavar="PATH", help=f"the {name}, to check the entry"
         )
     options.add_split(command)
-    views.add_images(command)
+    result_views.add_images(command)
     options.add_outputs(command)
 
 
@@ -58,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
             for number in each.numbers
         )
         columns = ("name", "published", "metric", "rules", "split", "verified")
-        output.write_tables([Table("published results", columns, rows, name="list")], arguments)
+        command_output.write_tables(
+            [Table("published results", columns, rows, name="list")], arguments
+        )
         return 0
     if arguments.name not in known:
         fix = f"there are {', '.join(known)}"
@@ -69,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.truth:
         about = tuple((key, value) for key, value in _told(entry) if value)
         about += tuple((f"{n.metric}, {n.protocol}", n.text) for n in entry.numbers)
-        output.write_tables([Table("", ("entry", entry.name), about, name="entry")], arguments)
+        command_output.write_tables(
+            [Table("", ("entry", entry.name), about, name="entry")], arguments
+        )
         return 0
     from detmap.adapters import read_detections, read_images, read_truth
     from detmap.tables import selection
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = published.check(entry, truth, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
     header = ("rules", "metric", "published", "value", "the same")
-    output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
+    command_output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
     for line in found.other:
         streams.say(f"note: {line}\n")
     return 0 if found.same else 1

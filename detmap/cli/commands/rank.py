@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 
 from detmap import ranking
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import command_output, options, result_views, streams
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
@@ -67,7 +65,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="also TP, FP, TN, FN and rates from this score on",
     )
-    views.add_plot(command, "the PR and ROC curves")
+    result_views.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
     options.add_outputs(command, "metrics", "classes", "counts")
 
@@ -93,14 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.plot is not None:
-        from detmap.base import atomic_files as files
+        from detmap.base import atomic_files
         from detmap.output import plots
 
         picture = plots.draw(arguments.plot, result.lines(), result.signature)
-        files.write_bytes(arguments.plot, picture)
+        atomic_files.write_bytes(arguments.plot, picture)
     if arguments.format == "json":
-        output.write_json(result.to_dict(), arguments)
+        command_output.write_json(result.to_dict(), arguments)
     else:
-        output.write_tables(result.tables(), arguments)
-    output.write_notes(result.notes)
+        command_output.write_tables(result.tables(), arguments)
+    command_output.write_notes(result.notes)
     return 0

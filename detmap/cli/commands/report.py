@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from detmap.cli import browser, options, streams
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import receipt_files as receipts
+from detmap.cli import browser, doctor_notes, evaluation_inputs, options, receipt_files, streams
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
@@ -28,8 +25,8 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     command.add_argument(
         "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
     )
@@ -63,12 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     page.require(pictures=arguments.images is not None)
     if kind == "pdf":
         browser.find()
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
     tables = {Path(arguments.detections).name: detections}
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
         name = Path(arguments.other).name
-        other = consulting.read_detections(arguments, arguments.other, truth, rules)
+        other = doctor_notes.read_detections(arguments, arguments.other, truth, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
     streams.progress("evaluating and diagnosing")
@@ -85,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if kind == "pdf":
         made = browser.pdf(made)
-    from detmap.base import atomic_files as files
+    from detmap.base import atomic_files
 
-    files.write_bytes(arguments.output, made)
+    atomic_files.write_bytes(arguments.output, made)
     streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
     return 0
 
@@ -108,7 +105,7 @@ def _receipt(
     for option in ("-o", "--output"):
         if option in command:
             del command[command.index(option) : command.index(option) + 2]
-    made = receipts.made(truth, detections, result, argparse.Namespace(**one_run))
+    made = receipt_files.made(truth, detections, result, argparse.Namespace(**one_run))
     inputs = {
         role: {key: value for key, value in one.items() if key != "members"}
         for role, one in made.content["inputs"].items()

@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from detmap import protocol
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.output.table import Table
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -36,8 +33,8 @@ MOST_SHOWN = 20  # of each kind in a table
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     command.add_argument("number", metavar="NUMBER", help="as it was printed: 72.1, 72.1%%, 0.721")
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     command.add_argument(
         "--metric", metavar="NAME", help="which number of a result (default: the first, AP50, AP75)"
     )
@@ -60,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
 
     counters: dict[str, Callable[[int, int], None]] = {}
 
@@ -89,10 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
                 for kind, each in found.chances.items()
             },
         }
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     else:
-        output.write_tables([_table(found)], arguments)
-        output.write_notes(_remarks(found, (truth, detections), rules))
+        command_output.write_tables([_table(found)], arguments)
+        command_output.write_notes(_remarks(found, (truth, detections), rules))
         if not found.found:
             streams.say("note: `detmap doctor` looks at the files themselves\n")
     return 0 if found.found else 1
@@ -100,15 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _remarks(found: Search, tables: tuple[Truth, Detections], rules: Protocol) -> list[str]:
     """How far the numbers of the tools that print it can be had on another machine."""
-    from detmap.parity import restated_tools as tools
+    from detmap.parity import restated_tools
 
     names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
     mine = [name for name in names if name in protocol.tools()]
     remarks: dict[str, list[str]] = {}
-    for row in tools.numbers(*tables, rules, mine):
+    for row in restated_tools.numbers(*tables, rules, mine):
         for word in filter(None, row.remark.split(", ")):
             remarks.setdefault(word, []).append(row.tool)
-    return [f"{', '.join(who)}: {tools.WORDS[word]}" for word, who in remarks.items()]
+    return [f"{', '.join(who)}: {restated_tools.WORDS[word]}" for word, who in remarks.items()]
 
 
 def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
@@ -117,7 +114,7 @@ def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
 
     def read(split: str) -> tuple[Truth, Detections]:
         again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
-        return reading.read(again)[:2]
+        return evaluation_inputs.read(again)[:2]
 
     return splits(Path(arguments.truth), truth, read)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from detmap import protocol as protocols
 from detmap.adapters.registry import FORMATS
-from detmap.base import open_files as opening
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
+from detmap.base import open_files
+from detmap.cli import command_output, options, streams
 from detmap.output.table import Table
 
 EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
@@ -36,10 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.formats:
         kinds = tuple((each.name, each.place, each.what) for each in FORMATS)
-        output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
+        command_output.write_tables(
+            [Table("", ("format", "is", "what"), kinds, name="formats")], arguments
+        )
         return 0
     if arguments.protocol is None:
-        output.write_tables(
+        command_output.write_tables(
             [_listed("protocol", protocols.names()), _listed("tool", protocols.tools())], arguments
         )
         return 0
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
     path = protocols.shipped(arguments.protocol)
     own = Path(arguments.protocol)
-    text = opening.read_bytes(own if path is None else path).decode()
+    text = open_files.read_bytes(own if path is None else path).decode()
     streams.write(text, arguments.output)
     return 0
 

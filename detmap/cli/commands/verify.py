@@ -7,9 +7,8 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-from detmap.cli import receipt_files as receipts
-from detmap.cli import replay, streams
-from detmap.explaining import record_changes as records
+from detmap.cli import receipt_files, replay, streams
+from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part
 
 EXAMPLES = (
@@ -26,9 +25,9 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate again, compare."""
-    known = receipts.read(arguments.receipt)
+    known = receipt_files.read(arguments.receipt)
     result, parts = replay.compared(known, arguments)
-    cause = records.cause(parts)
+    cause = record_changes.cause(parts)
     told = [] if cause else [f"the same bits: {result.signature}"]
     for part in parts:
         if part.same:
@@ -47,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _line(part: Part) -> str:
-    if part.name.startswith(records.ITSELF):
-        name = part.name.removeprefix(records.ITSELF)
+    if part.name.startswith(record_changes.ITSELF):
+        name = part.name.removeprefix(record_changes.ITSELF)
         return f"{name}: {part.theirs} as it says, {part.ours} by its other parts"
     role = part.name.removesuffix(" file")
     if role == part.name:
