@@ -36,12 +36,12 @@ def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
         )
         for kind in runs[0].tide.gain
     )
-    tables.append(Table("What errors cost, in points of AP", ("error", *header[1:]), costs))
+    tables.append(Table("AP gain if fixed, in points", ("error", *header[1:]), costs))
     lines = []
     if two:
         lines += ["**What changed**", "", *(f"- {escaped(each)}" for each in changed(*runs)), ""]
     for run in runs:
-        lines += [f"**What stands out, {escaped(run.name)}**", ""]
+        lines += [f"**Key findings, {escaped(run.name)}**", ""]
         lines += [
             *(f"- {escaped(each)}" for each in run.sentences),
             "",

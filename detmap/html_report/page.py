@@ -1,4 +1,4 @@
-"""Runs into the page: every table and chart, one after the other, then the template."""
+"""Render the page: every table and chart, then the template."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ HERE = Path(__file__).parent
 TEXT_COLUMNS = ("range", "meaning", "true", "predicted", "instead", "image", "class", "kind")
 SECTIONS = (
     ("summary", "Summary"),
-    ("costs", "What limits AP"),
+    ("costs", "Error analysis"),
     ("classes", "Classes"),
     ("curves", "Curves"),
     ("scores", "Scores"),
     ("confusion", "Confusion"),
-    ("localisation", "Localisation"),
-    ("slices", "Where it works"),
+    ("localization", "Localization"),
+    ("slices", "Subsets"),
     ("images", "Images"),
     ("mistakes", "Mistakes"),
     ("data", "Data"),
     ("method", "Method"),
 )
 MANY_CLASSES = 30
-COLLAPSED = 200  # classes from which on their table is folded
+COLLAPSED = 200  # classes above which their table is collapsed
 
 
 def html(
@@ -48,14 +48,14 @@ def html(
     receipts: Mapping[str, Receipt],
     findings: Sequence[str] = (),
 ) -> str:
-    """The whole page.
+    """Render the page.
 
     Parameters
     ----------
     runs : one detector, or two on the same truth
     inputs : names and values for the section on method
     pictures : where the images are
-    receipts : of each detector, where there are files that it can be checked from
+    receipts : of each detector, by its name
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
@@ -101,7 +101,7 @@ def html(
             {**figures.confused(run, len(runs) == 2), "pairs": report_tables.confused(run)}
             for run in runs
         ],
-        localised=[figures.localised(run, len(runs) == 2) for run in runs],
+        localized=[figures.localized(run, len(runs) == 2) for run in runs],
         lrp=report_tables.lrp(runs),
         sliced=report_tables.sliced(runs),
         image_table=report_tables.images(runs),
@@ -116,7 +116,7 @@ def html(
 
 
 def policy(style: str, script: str) -> str:
-    """A content security policy that lets nothing run or load but this style and this script."""
+    """Return a content security policy that allows only this style and script."""
     digests = [
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for text in (style, script)

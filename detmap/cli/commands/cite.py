@@ -1,6 +1,5 @@
-"""Print words for a paper from a receipt: a sentence, a table's caption with the signature, and
-BibTeX references of the benchmark and of detmap. First the receipt is verified, as by `detmap
-verify`; one that fails is refused with exit code 2.
+"""Print a methods sentence, a table caption with the signature, and BibTeX references from a
+receipt. Verifies the receipt first, as `detmap verify`; exits with 2 if that fails.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--unverified",
         action="store_true",
-        help="print the receipt's numbers without evaluating again; the sentence says so",
+        help="Print the receipt's numbers without verifying them; the sentence says so.",
     )
     options.add_output(command)
 
@@ -46,16 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(known: Receipt, arguments: argparse.Namespace) -> None:
-    """Refuse a receipt that contradicts itself, or whose numbers its inputs do not give.
+    """Refuse an inconsistent receipt, and one that its inputs do not reproduce.
 
     Raises
     ------
-    DataError : such a receipt, or inputs that are not found
+    DataError : such a receipt, or missing inputs
     """
     odd = [name for name, *_ in receipt.contradictions(known)]
     if odd:
-        what = f"contradicts itself in {few(odd)}: it was changed after it was written"
-        fix = "`detmap verify` says what each was; write the receipt anew"
+        what = f"is inconsistent in {few(odd)}: it was changed after it was written"
+        fix = "`detmap verify` lists the values; write the receipt again"
         raise DataError(arguments.receipt, what, fix)
     try:
         _, parts = replay.compared(known, arguments)

@@ -1,7 +1,7 @@
-"""Say what is wrong with detections that give a bad number, or with their truth: xyxy boxes read as
-xywh, classes counted from 0, scores in percent, and the like. Each hypothesis is tried by
-evaluating the repaired detections; findings come most likely first, with the flag of `eval` that
-repairs them. Exit 0: nothing found; 1: findings (2 with --strict).
+"""Check files for common mistakes: xyxy boxes read as xywh, class ids from 0, scores in percent,
+and others. Evaluates the fixed detections for each possible mistake; lists the most likely
+findings first, with the option of `eval` that fixes them. Exit 0: no findings; 1: findings (2
+with --strict).
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--format",
         choices=("table", "json"),
-        help="of the output (default: by the suffix of -o: .json; else table)",
+        help="Set the output format (default: by the suffix of -o: .json; else table).",
     )
-    command.add_argument("--strict", action="store_true", help="exit 2 where anything is found")
+    command.add_argument(
+        "--strict", action="store_true", help="Exit with 2 if any check finds a problem."
+    )
     options.add_output(command)
 
 
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise
 
     raw = read(arguments.detections, truth, plainly)
-    streams.progress(f"trying what {len(raw)} detections may mean")
+    streams.progress(f"checking {len(raw)} detections")
     findings = Examination(trial_of(truth, rules), raw).findings
     if refused and not findings:
         raise refused[0]

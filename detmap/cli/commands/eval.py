@@ -1,6 +1,6 @@
 """Evaluate detections against ground truth. TRUTH is a COCO instances file, a VOC folder
 (VOCdevkit/VOC2007), a YOLO data.yaml, a CSV file, ...; DETECTIONS is a COCO results file, a folder
-of comp3/comp4 text files, of YOLO labels, ...; the two may be of different formats.
+of comp3/comp4 text files, of YOLO labels, ...; the formats may differ.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def add(command: argparse.ArgumentParser) -> None:
         "--errors",
         type=options.new_file,
         metavar="FILE",
-        help="also write CSV: a row a false positive and a missed object, with its kind",
+        help="Write one CSV row per false positive and missed object, with its error type.",
     )
     command.add_argument(
         "--receipt",
         type=options.new_file,
         metavar="FILE",
-        help="also write a receipt, from which `detmap verify` checks the result later",
+        help="Write a receipt, with which `detmap verify` verifies the result later.",
     )
     options.add_outputs(command, *command_output.TABLES, "slices")
 
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 def evaluated(
     arguments: argparse.Namespace,
 ) -> tuple[Truth, Detections, Result, dict[str, NDArray[Any]]]:
-    """Read, pick the part that was asked for, evaluate; and the ids of each slice."""
+    """Read, select images and classes, evaluate; return also the image ids of each slice."""
     truth, detections, rules = doctor_notes.read(arguments)
     images, slices = None, {}
     if arguments.images is not None:

@@ -1,6 +1,5 @@
-"""Match the detections on some of the images, and write the match rows to a file. Jobs on
-disjoint lists of images need nothing of each other; `detmap merge` gives the result of one run
-over all of them, in every bit.
+"""Match the detections of some images and write a partial result. Run independent jobs on disjoint
+lists of images; `detmap merge` gives the bit-identical result of a single run.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.new_file,
         metavar="PART",
         required=True,
-        help="the part to write (.npz)",
+        help="Write the partial result to PART (.npz).",
     )
 
 

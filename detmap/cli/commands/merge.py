@@ -1,5 +1,5 @@
-"""Put the parts of `detmap match` together and print the result. All have to be of one protocol
-and one list of classes, and no image may be in two of them.
+"""Merge partial results of `detmap match` and print the metrics. All parts need the same protocol
+and classes, and an image may be in only one of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=options.path,
         metavar="PART",
-        help="written by `match`, or by Evaluator.save",
+        help="A file written by `match` or Evaluator.save.",
     )
     result_views.add_details(command)
     uncertainty_tables.add(command)
@@ -51,6 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     whole = merge_files(arguments.parts)
     if not len(whole.obj_image):
         raise DataError(
-            "merge", "the ground truth of all parts has no object", evaluation_inputs.NO_OBJECT
+            "merge", "the ground truth of all parts has no objects", evaluation_inputs.NO_OBJECT
         )
     return command_output.write_result(summarize(whole), arguments)

@@ -1,5 +1,5 @@
-"""Run detmap and a tool on the same files, and compare every number that both give: arrays,
-metrics, classes. Exit 1 where they differ, 2 where a tool cannot be run.
+"""Run detmap and another tool on the same files and compare arrays, metrics and classes. Exit 1:
+numbers differ; 2: a tool cannot run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITTEN_IN = (
     *("class_names", "truth_format", "detections_format"),
     *("truth_box_format", "detections_box_format", "image_sizes"),
 )
-"""Options that say what a file does not: a tool that reads it would not know."""
+"""Options that a tool reading the files itself does not know."""
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -35,8 +35,8 @@ def add(command: argparse.ArgumentParser) -> None:
         action="append",
         dest="tools",
         metavar="TOOL",
-        help=f"run this tool, as it is installed here (default: pycocotools); repeatable; one of "
-        f"{', '.join(BY_NAME)}",
+        help=f"Run this installed tool (default: pycocotools); repeatable. One of "
+        f"{', '.join(BY_NAME)}.",
     )
     options.add_outputs(command, *TABLES)
 

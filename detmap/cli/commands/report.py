@@ -1,5 +1,5 @@
-"""Write a report that people open: one HTML file about one detector, or about what changed from one
-to another, which needs no network and no server.
+"""Write an HTML report about one detector, or a comparison of two. The file is self-contained: it
+needs no network and no server.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def add(command: argparse.ArgumentParser) -> None:
     evaluation_inputs.add(command)
     doctor_notes.add(command)
     command.add_argument(
-        "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
+        "other", metavar="B", nargs="?", type=options.place, help="Compare with a second detector."
     )
     options.add_threads(command)
     command.add_argument(
-        "--images", type=options.path, metavar="DIR", help="folder of the images, for crops"
+        "--images", type=options.path, metavar="DIR", help="Show crops of the images in DIR."
     )
-    command.add_argument("--title", help="of the page (default: names of the inputs)")
+    command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(
         "--format",
         choices=("html", "md", "pdf"),
-        help="of the report (default: by the suffix of -o, else html)",
+        help="Set the report format (default: by the suffix of -o, else html).",
     )
     command.add_argument(
         "-o",
@@ -46,7 +46,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.new_file,
         metavar="FILE",
         default=Path("report.html"),
-        help="write there (default: report.html)",
+        help="Write to FILE (default: report.html).",
     )
 
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         other = doctor_notes.read_detections(arguments, arguments.other, truth, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
-    streams.progress("evaluating and diagnosing")
+    streams.progress("evaluating and analyzing errors")
     made = page.report(
         truth,
         tables,
@@ -96,9 +96,7 @@ def _receipt(
     detections: Detections,
     result: Result,
 ) -> Receipt:
-    """The receipt of a detector, as `detmap eval` would write it; the page's own place is no part
-    of it.
-    """
+    """Return the receipt of a detector as `detmap eval` writes it, without -o."""
     place = next(path for table, path in places if table is detections)
     one_run = {**vars(arguments), "detections": place, "images": None}
     command = list(sys.argv[1:])

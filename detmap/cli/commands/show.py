@@ -16,15 +16,19 @@ EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detma
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("protocol", nargs="?", type=options.protocol, metavar="PROTOCOL")
+    command.add_argument(
+        "protocol",
+        nargs="?",
+        type=options.protocol,
+        metavar="PROTOCOL",
+        help="Print this protocol.",
+    )
     command.add_argument(
         "--keys",
         action="store_true",
-        help="print every key of a protocol instead: its meaning, legal values, default and source",
+        help="Print every key of a protocol: meaning, allowed values, default and source.",
     )
-    command.add_argument(
-        "--formats", action="store_true", help="list the formats that are read instead"
-    )
+    command.add_argument("--formats", action="store_true", help="List the input formats.")
     options.add_outputs(command, "protocols", "tools")
 
 
@@ -45,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
-    protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
+    protocols.load(arguments.protocol)  # reports errors in a protocol file
     path = protocols.shipped(arguments.protocol)
     own = Path(arguments.protocol)
     text = open_files.read_bytes(own if path is None else path).decode()

@@ -1,5 +1,5 @@
-"""Print what each named tool gives for the same files (pycocotools, Ultralytics, torchmetrics,
-mmdetection, detectron2, Cartucho ...), and how far that is from the stock protocol.
+"""Evaluate the same files under the rules of 51 tools (pycocotools, Ultralytics, torchmetrics,
+mmdetection, detectron2, Cartucho ...) and report the difference to the default protocol.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ def add(command: argparse.ArgumentParser) -> None:
     evaluation_inputs.add(command)
     doctor_notes.add(command)
     command.add_argument(
-        "--only", type=names, metavar="NAMES", help="tools by name, with commas between them"
+        "--only",
+        type=names,
+        metavar="NAMES",
+        help="Report only these tools (names separated by commas).",
     )
     options.add_threads(command)
     options.add_outputs(command)
@@ -40,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     truth, detections, rules = doctor_notes.read(arguments)
-    streams.progress("evaluating by the rules of each tool")
+    streams.progress("evaluating under the rules of each tool")
     known = restated_tools.MatchedOnce(truth, detections, arguments.threads)
     stock = known.result(rules)
     metric, value = restated_tools.headline(stock)
