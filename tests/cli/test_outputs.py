@@ -109,7 +109,7 @@ def test_one_table_a_file(tmp_path: Path) -> None:
         pandas.testing.assert_frame_equal(frame, result.to_frame(table), check_dtype=False)
     both = evaluate("--per-class", "--format", "csv")
     assert both.out == (tmp_path / "classes.csv").read_text()
-    assert "note: CSV holds one table, classes; --table has metrics\n" in both.err
+    assert "note: CSV holds the table classes; --table has metrics\n" in both.err
 
 
 def test_a_table_alone_keeps_the_signature() -> None:
