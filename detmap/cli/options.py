@@ -114,7 +114,7 @@ def add_protocol(command: argparse.ArgumentParser) -> None:
         "--protocol",
         type=protocol,
         metavar="P",
-        help=f"Choose a protocol: {', '.join(protocols.names())}, or a TOML file (default: by the "
+        help=f"Use {', '.join(protocols.names())}, or a TOML file (default: by the "
         "format of TRUTH).",
     )
 

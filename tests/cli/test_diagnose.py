@@ -199,7 +199,9 @@ def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     assert "is an input" in run("diagnose", COCO, RESULTS, "--errors", RESULTS).err
     both = tmp_path / "a.csv"
-    assert "asked for twice" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    assert (
+        "used for two outputs" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    )
 
 
 def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:
