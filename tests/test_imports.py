@@ -22,7 +22,7 @@ ELSEWHERE = (
     "adapters.joining.image_sizes",
     *(f"cli.commands.{name}" for name in ("compare", "diagnose", "doctor", "report")),
     "cli.receipt_files",
-    *(f"output.{name}" for name in ("data_frames", "plot_panels", "plots", "terminal")),
+    *(f"output.{name}" for name in ("data_frames", "plot_panels", "plots")),
 )
 """Parts of detmap that other commands, options and formats use."""
 PACKAGES = (

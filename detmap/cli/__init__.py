@@ -3,8 +3,8 @@
 stdout carries results; stderr carries notes, progress and errors. Exit 0: fine; 1: a comparison
 failed; 2: bad input or usage; 130: interrupted.
 
-Here, in `detmap.cli.process` and in ``detmap/__init__.py`` nearly nothing is imported, since a
-Ctrl-C can only be answered after that.
+This module, `detmap.cli.process` and ``detmap/__init__.py`` import next to nothing, because Ctrl-C
+is handled only after the imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def entry() -> NoReturn:
-    """Be the process of the command line, from its first moment to its exit code."""
+    """Run the command line as a process and exit."""
     from detmap.cli import process
 
     process.begin()
@@ -24,7 +24,7 @@ def entry() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. Nothing is raised, whatever happens."""
+    """Run one command and return its exit code. Raises nothing."""
     import sys
 
     from detmap.cli.dispatch import dispatch

@@ -1,4 +1,4 @@
-"""Chromium, where it is installed: a page as PDF."""
+"""Print a page to PDF with an installed Chromium."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def find() -> str:
 
     Raises
     ------
-    DetmapError : there is none on the path
+    DetmapError : Chromium is not on the path
     """
     for name in NAMES:
         path = shutil.which(name)
         if path is not None:
             return path
     raise DetmapError(
-        "report", "PDF is made by Chromium, which is not there", "install it, or write HTML"
+        "report", "PDF output needs Chromium, which is not installed", "install it, or write HTML"
     )
 
 
 def pdf(page: bytes) -> bytes:
-    """A page printed.
+    """Print a page to PDF.
 
     Raises
     ------
-    DetmapError : Chromium fails, or takes too long
+    DetmapError : Chromium fails or times out
     """
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "report.html"), Path(folder, "report.pdf")
@@ -52,7 +52,7 @@ def pdf(page: bytes) -> bytes:
         try:
             subprocess.run(command, capture_output=True, timeout=LONGEST, check=False)
         except subprocess.TimeoutExpired:
-            raise DetmapError("report", "Chromium does not come back", "write HTML") from None
+            raise DetmapError("report", "Chromium timed out", "write HTML") from None
         if not made.is_file():
-            raise DetmapError("report", "Chromium made no PDF", "write HTML and print it")
+            raise DetmapError("report", "Chromium wrote no PDF", "write HTML and print it")
         return made.read_bytes()

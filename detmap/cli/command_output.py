@@ -1,4 +1,4 @@
-"""Results as a command prints them: tables, JSON, notes."""
+"""Write results as tables, JSON and notes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
-from detmap.cli import streams
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import streams, uncertainty_tables
 from detmap.errors import DetmapError
 from detmap.output import RENDERERS, SUFFIXES
 from detmap.output.cell_text import or_none
@@ -28,16 +28,16 @@ TABLES = (
     "best-f1",
     "at-precision",
     "at-recall",
-    *uncertainty.TABLES,
+    *uncertainty_tables.TABLES,
 )
-"""The tables of a result, by which one of them can be asked for."""
+"""Names of the tables of a result, for --table."""
 
 
 def write_result(
     result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
 ) -> int:
-    """Write a result as asked, and its notes to stderr."""
-    points, known = _operating(result, arguments), uncertainty.known(result, arguments)
+    """Write a result in the chosen format, and its notes to stderr."""
+    points, known = _operating(result, arguments), uncertainty_tables.known(result, arguments)
     if arguments.per_image is not None:
         _write_images(result, arguments)
     if arguments.plot is not None:
@@ -76,31 +76,31 @@ def write_result(
 
 
 def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple[str, Operating]]:
-    """The operating points that were asked for: by the name of the table, its title and content."""
+    """Return the requested operating points: table name to title and content."""
     chosen, iou = {}, arguments.iou
     if arguments.confidence is not None:
-        title = f"from score {arguments.confidence:g}"
+        title = f"score threshold {arguments.confidence:g}"
         chosen["confidence"] = (title, result.operating_point(arguments.confidence, iou=iou))
     if arguments.best_f1 or arguments.table == "best-f1":
-        chosen["best-f1"] = ("at the best F1", result.best_f_beta(iou=iou))
-    if arguments.at_precision is not None:
-        title = f"at a precision of {arguments.at_precision:g}"
-        points = result.threshold_for_precision(arguments.at_precision, iou=iou)
+        chosen["best-f1"] = ("highest F1", result.best_f_beta(iou=iou))
+    if arguments.min_precision is not None:
+        title = f"precision of at least {arguments.min_precision:g}"
+        points = result.threshold_for_precision(arguments.min_precision, iou=iou)
         chosen["at-precision"] = (title, points)
-    if arguments.at_recall is not None:
-        title = f"at a recall of {arguments.at_recall:g}"
-        chosen["at-recall"] = (title, result.threshold_for_recall(arguments.at_recall, iou=iou))
+    if arguments.min_recall is not None:
+        title = f"recall of at least {arguments.min_recall:g}"
+        chosen["at-recall"] = (title, result.threshold_for_recall(arguments.min_recall, iou=iou))
     return chosen
 
 
 def _slice_text(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a slice tells."""
+    """Return the JSON content of a slice."""
     content = result.to_dict(iou=arguments.iou)
     return {name: content[name] for name in ("metrics", "counts", "signature")}
 
 
 def _write_images(result: Result, arguments: argparse.Namespace) -> None:
-    """Write the table of images to a file of its own."""
+    """Write the file of --per-image."""
     from detmap.results import slices as slicing
 
     form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
@@ -114,38 +114,34 @@ def write_json(content: dict[str, Any], arguments: argparse.Namespace) -> None:
 
 
 def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None:
-    """Write tables in the format that was asked for; ruled ones on a terminal."""
+    """Write tables in the chosen format, within the width of a terminal."""
     tables = _chosen(tables, getattr(arguments, "table", None))
-    to_stdout = arguments.output is None and sys.stdout is not None
-    if arguments.format == "table" and to_stdout and sys.stdout.isatty():
-        from detmap.output import terminal
-
-        with streams.stdout() as stream:
-            terminal.draw(tables, arguments.style, stream)
-    else:
-        streams.write(RENDERERS[arguments.format](tables, arguments.style), arguments.output)
-    if arguments.format == "csv":  # its rows are all data: what stands below goes to the notes
+    style = arguments.style
+    if arguments.output is None and sys.stdout is not None and sys.stdout.isatty():
+        style = replace(style, width=get_terminal_size().columns)
+    streams.write(RENDERERS[arguments.format](tables, style), arguments.output)
+    if arguments.format == "csv":  # has no place for lines below the table
         for table in tables:
             for line in table.lines:
                 streams.say(f"{line}\n")
         others = [table.name for table in tables[:-1]]
         if others:
-            what = f"CSV holds one table, {tables[-1].name}; --table has {', '.join(others)}"
+            what = f"CSV holds the table {tables[-1].name}; --table has {', '.join(others)}"
             streams.say(f"note: {what}\n")
 
 
 def _chosen(tables: Sequence[Table], name: str | None) -> Sequence[Table]:
-    """All tables, or the one of this name, with what stands below the last."""
+    """Return all tables, or the named one with the lines below the last."""
     if name is None:
         return tables
     chosen = [table for table in tables if table.name == name]
     if not chosen:
         known = ", ".join(table.name for table in tables)
-        raise DetmapError("--table", f"there is no table {name} here", f"there are {known}")
+        raise DetmapError("--table", f"no table {name} in this output", f"choose one of {known}")
     return [replace(chosen[0], lines=tables[-1].lines)]
 
 
 def write_notes(notes: Iterable[object]) -> None:
-    """Write what a careful reader would ask to stderr."""
+    """Write notes to stderr."""
     for note in notes:
         streams.say(f"note: {note}\n")

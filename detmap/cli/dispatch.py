@@ -1,7 +1,7 @@
-"""From words to a command, and from whatever happens in it to an exit code.
+"""Run the chosen command and map its result or error to an exit code.
 
 Each command is a module of this folder with a function ``add``, which declares its options, and
-``run``. What a command needs is imported when it was chosen.
+``run``. Only the chosen command's imports are loaded.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
-LONGEST = 400  # characters of what is wrong
+LONGEST = 400  # characters of an error message
 
 COMMANDS = {
     "eval": "evaluate detections against ground truth",
-    "diagnose": "say what limits the number",
-    "doctor": "say what is wrong with files that give a bad number",
-    "report": "write a page about one detector, or what changed to another",
-    "match": "match a part of the images, for `merge`",
-    "merge": "put parts together and print the result",
-    "compare": "compare detectors on one truth, and gate on their difference",
-    "rank": "judge the scores of an image-level classifier",
-    "parity": "run pycocotools or another tool on the same files, and compare",
-    "tools": "what each named tool gives for the same files",
-    "reproduce": "search for the rules that print a published number",
-    "published": "list published results, or check one on its files",
-    "verify": "check a receipt of `eval`",
-    "cite": "words for a paper, from a receipt",
-    "explain": "why two numbers differ, rule by rule or file by file",
+    "diagnose": "analyze errors: which kinds cost how much AP",
+    "doctor": "check files for common mistakes (box format, class ids, scores ...)",
+    "report": "write an HTML report about one detector or a comparison of two",
+    "match": "match some of the images and save a partial result for `merge`",
+    "merge": "merge partial results and print the metrics",
+    "compare": "compare detectors on the same ground truth; fail on a drop",
+    "rank": "evaluate the scores of an image-level classifier",
+    "parity": "compare with pycocotools or another tool on the same files",
+    "tools": "evaluate the same files under the rules of 51 tools",
+    "reproduce": "search for the rules that reproduce a published number",
+    "published": "list published results, or verify one from its files",
+    "verify": "verify a receipt written by `eval`",
+    "cite": "print a citation and methods sentence from a receipt",
+    "explain": "explain why two evaluators, or two runs, give different numbers",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
-    "completion": "print what makes a shell complete `detmap`",
-    "warmup": "compile the kernels ahead of the first evaluation",
+    "completion": "print a shell completion script",
+    "warmup": "compile the kernels before the first evaluation",
 }
 
 
 def dispatch(words: Sequence[str]) -> int:
-    """Run one command; returns the exit code. Nothing is raised, whatever happens."""
+    """Run one command and return its exit code. Raises nothing."""
     try:
         return _run(words)
     except DetmapError as error:
@@ -54,7 +54,7 @@ def dispatch(words: Sequence[str]) -> int:
         if error.fix:
             streams.say(f"  fix: {_single_line(error.fix)}\n")
         return 2
-    except BrokenPipeError:  # the reader of our output has gone, as in `detmap eval ... | head`
+    except BrokenPipeError:  # stdout was closed, as in `detmap eval ... | head`
         return 0
     except OSError as error:
         where = "" if error.filename is None else f"{_single_line(str(error.filename))}: "
@@ -68,7 +68,7 @@ def dispatch(words: Sequence[str]) -> int:
         )
         return 2
     except RecursionError:
-        streams.say("detmap: error: input: something in it is nested too deeply\n")
+        streams.say("detmap: error: input: it is nested too deeply\n")
         return 2
     except KeyboardInterrupt:
         streams.say("detmap: interrupted\n")
@@ -80,7 +80,7 @@ def dispatch(words: Sequence[str]) -> int:
 def _run(words: Sequence[str]) -> int:
     for word in words:
         if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
-            raise DetmapError(word, "-- is no value", "give one after the option")
+            raise DetmapError(word, "-- is not a value", "write a value after the option")
     chosen = [word for word in words if not word.startswith("-")][:1]
     words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
     try:
@@ -98,17 +98,17 @@ def _run(words: Sequence[str]) -> int:
 
 
 CHOICES = {"--ci": ("influence", "percentile")}
-"""Options whose value may be left out; the first is meant then."""
+"""Options whose value is optional; the first is the default."""
 
 
 def _spelled_out(word: str, after: str) -> str:
-    """An option without its value with the usual one: argparse would take a path that follows."""
+    """Add the default value to such an option, so that argparse does not consume the next path."""
     choices = CHOICES.get(word, (after,))
     return word if after in choices else f"{word}={choices[0]}"
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that does not pass over a help that cannot be written."""
+    """An `ArgumentParser` that reports help that cannot be written."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
@@ -119,7 +119,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.HelpFormatter):
-    """Paragraphs are filled, examples stay as they are."""
+    """Fills paragraphs and keeps examples as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith("examples:"):
@@ -128,11 +128,11 @@ class _Help(argparse.HelpFormatter):
 
 
 def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """The parser; only the chosen commands have their options."""
+    """Return the parser; only the chosen commands get their options."""
     parser = _Parser(
         prog="detmap",
         description="Evaluate object detectors, VOC and COCO style.",
-        epilog="`detmap COMMAND --help` has its options and examples. "
+        epilog="`detmap COMMAND --help` lists options and examples. "
         "Exit 0: fine; 1: a comparison failed; 2: bad input or usage; 130: interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"detmap {__version__}")
@@ -149,7 +149,7 @@ def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _own_fault(error: Exception) -> int:
-    """Say where detmap failed at something that nobody foresaw."""
+    """Report an unexpected exception and where detmap raised it."""
     import traceback
 
     if os.environ.get("DETMAP_DEBUG", "0") not in ("", "0"):
@@ -160,20 +160,20 @@ def _own_fault(error: Exception) -> int:
     file = place.filename[place.filename.rfind(folder) + 1 :]
     what = " ".join(f"{type(error).__name__}: {error}".split())
     streams.say(
-        f"detmap: error: this is detmap's fault, at {file}:{place.lineno} ({_shortened(what)}); "
+        f"detmap: error: internal error in detmap at {file}:{place.lineno} ({_shortened(what)}); "
         "DETMAP_DEBUG=1 shows the traceback\n"
     )
     return 2
 
 
 def _single_line(text: str) -> str:
-    """A message whose names break no line."""
+    """Escape line breaks in the names of a message."""
     from detmap.base.printable import shown
 
     return shown(text)
 
 
 def _shortened(text: str) -> str:
-    """A value of a megabyte is not repeated."""
+    """Cut the middle out of a long value."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"

@@ -1,4 +1,4 @@
-"""Truth, detections and rules, as the options that every evaluating command has name them."""
+"""Read the ground truth, detections and protocol that the options of a command name."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from detmap.evaluate import read_truth_and_protocol
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
-NO_OBJECT = "check that this is the annotated split, and where its annotations or labels lie"
+NO_OBJECT = "check that this is the annotated split, and the path of its annotations"
 
 
 def add(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """Declare TRUTH, DETECTIONS and what says how they are read and by which rules."""
+    """Declare TRUTH, DETECTIONS, and the options of formats and rules."""
     options.add_inputs(command, needed=needed)
     _add_rules(command)
 
 
 def add_how(command: argparse.ArgumentParser) -> None:
-    """Declare what says how inputs are read and by which rules."""
+    """Declare the options of formats and rules."""
     options.add_settings(command)
     _add_rules(command)
 
@@ -35,17 +35,17 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
 def read(
     arguments: argparse.Namespace, *, empty: bool = False
 ) -> tuple[Truth, Detections, Protocol]:
-    """Read what was named, and say so meanwhile; as `read_truth_of`."""
+    """Read all inputs; see `read_truth_of`."""
     truth, rules = read_truth_of(arguments, empty=empty)
     return truth, read_detections_of(arguments, arguments.detections, truth), rules
 
 
 def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tuple[Truth, Protocol]:
-    """Read the ground truth, and the rules, which decide what is read of it.
+    """Read the ground truth and the protocol.
 
     Raises
     ------
-    DataError : it has no object, and is not allowed to be `empty`
+    DataError : it has no object and `empty` is False
     """
     streams.progress(f"reading {arguments.truth}")
     truth, rules = read_truth_and_protocol(
@@ -61,12 +61,12 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
         where = arguments.truth if isinstance(arguments.truth, str) else truth.source
         read = f"{counted(len(truth.images), 'image')}, {counted(len(truth.categories), 'class')}"
         seen = "; ".join([f"read {read}, 0 objects", *map(str, truth.notes)])
-        raise DataError(where, f"the ground truth has no object: {seen}", NO_OBJECT)
+        raise DataError(where, f"the ground truth has no objects: {seen}", NO_OBJECT)
     return truth, rules
 
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:
-    """Detections from a path, against the truth."""
+    """Read detections from a path."""
     streams.progress(f"reading {path}")
     return read_detections(
         path,

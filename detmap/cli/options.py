@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options shared by commands, and the types of their values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from detmap.output.table import Style
 
 MOST_THREADS = 1024
 MOST_DECIMALS = 17  # that a float has
-MOST_DIGITS = 18  # of a whole number in an option: more than any count has
-LONGEST_VALUE = 100_000  # characters of a --set: what is longer is a mistake
+MOST_DIGITS = 18  # of a whole number in an option
+LONGEST_VALUE = 100_000  # characters of a --set value
 
 
 def add_inputs(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -27,7 +27,7 @@ def add_inputs(command: argparse.ArgumentParser, *, needed: bool = True) -> None
         "truth",
         metavar="TRUTH",
         type=place,
-        help="ground truth: COCO, VOC, YOLO, CSV, ...",
+        help="Ground truth in COCO, VOC, YOLO, CSV or another format.",
         **number,
     )
     command.add_argument(
@@ -35,7 +35,7 @@ def add_inputs(command: argparse.ArgumentParser, *, needed: bool = True) -> None
         metavar="DETECTIONS",
         type=place,
         **number,
-        help="what a detector found: a file or folder of any of the formats",
+        help="Detections: a file or folder in any supported format.",
     )
     add_settings(command)
 
@@ -48,40 +48,42 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="K=V",
-        help="change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable; "
-        "`detmap show --keys` lists them",
+        help="Change a key of the protocol, such as limits.max_dets=[1,10,300]; repeatable. "
+        "`detmap show --keys` lists the keys.",
     )
 
 
 def add_split(command: argparse.ArgumentParser) -> None:
     """--split."""
     command.add_argument(
-        "--split", metavar="S", help="split of a VOC folder (default: test if present, else val)"
+        "--split",
+        metavar="S",
+        help="Choose the split of a VOC folder (default: test if present, else val).",
     )
 
 
 def add_formats(command: argparse.ArgumentParser) -> None:
-    """--truth-format, --detections-format, and what some formats have to be told."""
+    """Input formats, box formats and image sizes."""
     from detmap.adapters import BOX_FORMATS, FORMATS
 
     for kind in ("truth", "detections"):
         command.add_argument(
             f"--{kind}-format",
             choices=FORMATS,
-            help=f"format of {kind.upper()} (default: by its look)",
+            help=f"Set the format of {kind.upper()} (default: detected automatically).",
         )
         command.add_argument(
             f"--{kind}-box-format",
             choices=BOX_FORMATS,
             metavar="B",
-            help=f"what four numbers of a box in {kind.upper()} mean, where its format does not "
-            f"say: {', '.join(BOX_FORMATS)}",
+            help=f"Set the box format of {kind.upper()} if the file format leaves it open: "
+            f"{', '.join(BOX_FORMATS)}.",
         )
     command.add_argument(
         "--image-sizes",
         type=path,
         metavar="FILE",
-        help="CSV file with columns image, width, height, where TRUTH does not give them",
+        help="Read image sizes from a CSV file with the columns image, width, height.",
     )
 
 
@@ -93,15 +95,15 @@ def add_unknown(command: argparse.ArgumentParser) -> None:
         "--unknown",
         choices=UNKNOWN,
         default="error",
-        help="detections on images or of classes that the truth lacks: refuse them, or drop and "
-        "count them (default: error)",
+        help="Choose what to do with detections of unknown images or classes: fail, or drop "
+        "and count them (default: error).",
     )
     command.add_argument(
         "--class-names",
         type=path,
         metavar="FILE",
-        help="names of the class ids in DETECTIONS: one a line, line 1 is class 0; or JSON from id "
-        "to name",
+        help="Read names of the class ids in DETECTIONS: one per line, line 1 is class 0; or JSON "
+        "from id to name.",
     )
 
 
@@ -112,14 +114,21 @@ def add_protocol(command: argparse.ArgumentParser) -> None:
         "--protocol",
         type=protocol,
         metavar="P",
-        help=f"{', '.join(protocols.names())}; or a TOML file (default: by the truth)",
+        help=f"Use {', '.join(protocols.names())}, or a TOML file (default: by the "
+        "format of TRUTH).",
     )
+
+
+def add_old_name(command: argparse.ArgumentParser, old: str, dest: str, **settings: Any) -> None:
+    """Accept the former name of an option, without listing it in the help."""
+    hidden = argparse.SUPPRESS
+    command.add_argument(old, dest=dest, default=hidden, help=hidden, **settings)
 
 
 def add_threads(command: argparse.ArgumentParser) -> None:
     """--threads."""
     command.add_argument(
-        "--threads", type=threads, metavar="N", help="threads to use (default: all processors)"
+        "--threads", type=threads, metavar="N", help="Use N threads (default: all processors)."
     )
 
 
@@ -130,7 +139,7 @@ def add_output(command: argparse.ArgumentParser) -> None:
         "--output",
         type=path_or_stdout,
         metavar="FILE",
-        help="write there instead of to stdout (-)",
+        help="Write to FILE instead of stdout (-).",
     )
 
 
@@ -139,23 +148,23 @@ def add_outputs(command: argparse.ArgumentParser, *tables: str) -> None:
     command.add_argument(
         "--format",
         choices=RENDERERS,
-        help="of the output (default: by the suffix of -o: .json, .csv, .md, .tex; else table)",
+        help="Set the output format (default: by the suffix of -o: .json, .csv, .md, .tex; else "
+        "table).",
     )
     if tables:
         command.add_argument(
             "--table",
             choices=tables,
-            help="print this table alone; a CSV file holds one (default: the last of those "
-            "asked for)",
+            help="Print only this table; a CSV file holds one (default: the last one).",
         )
     command.add_argument(
         "--digits",
         type=digits,
         metavar="N",
-        help="digits after the point (default: 4, in percent 2, in CSV all)",
+        help="Set the decimals (default: 4, in percent 2, in CSV all).",
     )
     command.add_argument(
-        "--percent", action="store_true", help="print tables in percent instead of fractions"
+        "--percent", action="store_true", help="Print percentages instead of fractions."
     )
     add_output(command)
 
@@ -181,9 +190,9 @@ def path_or_stdout(text: str) -> Path | None:
 
 
 def new_file(text: str) -> Path:
-    """The path of a file to write that stdout cannot take the place of."""
+    """The path of a binary file to write; not stdout."""
     if text == "-":
-        raise argparse.ArgumentTypeError("stdout is for text: name a file")
+        raise argparse.ArgumentTypeError("stdout cannot hold binary data: name a file")
     return path(text)
 
 
@@ -216,7 +225,7 @@ def fraction(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a number") from None
 
 
 def threads(text: str) -> int:
@@ -259,7 +268,7 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
             raise DetmapError(
                 f"--set {key[:80]}",
                 f"a value of {len(value)} characters",
-                "write a protocol of your own, and name it with -p",
+                "write a protocol file and pass it with -p",
             )
         settings[key.strip()] = value.strip()
     return settings
@@ -269,9 +278,7 @@ def settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def settle_outputs(arguments: argparse.Namespace) -> None:
-    """Where no format was named, that of the output's name; a `DetmapError` where JSON is to be
-    what it never is.
-    """
+    """Set the output format and style; refuse options that JSON output ignores."""
     if not hasattr(arguments, "digits"):
         return
     if arguments.format is None:
@@ -285,12 +292,12 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
     holds = {"--percent": "fractions", "--digits": "all digits", "--table": "all tables"}
     for option, what in holds.items():
         if given[option]:
-            fix = f"choose another --format, or leave {option} out"
+            fix = f"choose another --format, or remove {option}"
             raise DetmapError(option, f"JSON holds {what}", fix)
 
 
 def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """A `DetmapError` where an output is an input, or two would be one file."""
+    """Refuse outputs that overwrite an input or each other."""
     outputs, inputs = tuple(outputs), tuple(inputs)
     for output in outputs:
         refuse_to_overwrite(output, inputs)
@@ -298,7 +305,7 @@ def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Pa
 
 
 def refuse_bad_picture(path: Path | None) -> None:
-    """A `DetmapError` where no picture could be drawn, before there is anything to draw."""
+    """Refuse a picture that cannot be rendered."""
     if path is not None:
         from detmap.output import plots
 
@@ -306,14 +313,14 @@ def refuse_bad_picture(path: Path | None) -> None:
 
 
 def refuse_one_place(*outputs: Path | None) -> None:
-    """A `DetmapError` where two outputs would be written to one file."""
+    """Refuse two outputs with the same path."""
     places = [os.path.realpath(output) for output in outputs if output is not None]
     if len(set(places)) < len(places):
-        raise DetmapError(places[0], "is asked for twice", "write each output to its own file")
+        raise DetmapError(places[0], "is used for two outputs", "write each output to its own file")
 
 
 def refuse_to_overwrite(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
-    """A `DetmapError` where what would be written is what is read."""
+    """Refuse an output that is also an input."""
     if output is None or not os.path.lexists(output):
         return
     for given in inputs:

@@ -1,6 +1,6 @@
-"""The process of the command line: Ctrl-C from the first moment on, streams that may be closed.
+"""Set up the command-line process: Ctrl-C, closed standard streams, exit.
 
-Imports next to nothing, since nothing is answered before it is imported.
+Imports next to nothing, because Ctrl-C is not handled before the import ends.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 INTERRUPTED = 130
-OBJECTS = 100_000  # new ones after which cycles are looked for: imports make as many that stay
+OBJECTS = 100_000  # new objects per garbage collection; imports allocate about as many
 
 
 def begin() -> None:
-    """Be ready for what a process meets before and while it works."""
+    """Set up the process before the command runs."""
     gc.set_threshold(OBJECTS)
     # Before NumPy is imported: nothing here is linear algebra, and its threads cost .1 s to start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -36,12 +36,12 @@ def begin() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Leave with this exit code, whatever the streams say."""
+    """Flush the streams and exit with this code."""
     if signal.getsignal(signal.SIGINT) is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # too late: all is written
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is written
     from detmap.cli import streams
 
-    watched = sys.gettrace() or sys.getprofile()  # by what writes at the end of the interpreter
+    watched = sys.gettrace() or sys.getprofile()  # by a tool that writes at interpreter exit
     if not watched:
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -52,11 +52,11 @@ def end(code: int) -> NoReturn:
                 streams.drop(stream)
     if watched:
         sys.exit(code)
-    os._exit(code)  # all is written; taking the interpreter apart would take another 20 ms
+    os._exit(code)  # skips 20 ms of interpreter shutdown
 
 
 def _fill_descriptors() -> None:
-    """Let no file of ours get the number of a standard stream that is closed (``>&-``)."""
+    """Open the null device for closed standard streams (``>&-``), to occupy their numbers."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -65,7 +65,7 @@ def _fill_descriptors() -> None:
 
 
 def _watch_for_interrupt() -> None:
-    """Have Ctrl-C end the process at once, wherever the main thread is.
+    """End the process at once on Ctrl-C, also while a kernel runs.
 
     A KeyboardInterrupt comes only between two steps of the interpreter in the main thread, so not
     while a kernel runs or LLVM compiles; it is lost in a callback, and waits for worker threads.
@@ -92,9 +92,7 @@ def _wait(reader: int) -> None:
 
 
 def _leave() -> None:
-    """End without a further step of what was under way;
-    drafts of files go, files stay as they were.
-    """
+    """End the process and delete temporary files."""
     try:
         # Halfway through its import the module has no such function yet, and no drafts either.
         abandon = getattr(sys.modules.get("detmap.base.atomic_files"), "abandon", None)

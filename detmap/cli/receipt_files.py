@@ -15,7 +15,7 @@ from detmap.tables import Detections, Truth
 from detmap.tables.digests import content_digests
 
 FILES = receipt.ROLES[2:]
-"""Options that are files which make a number."""
+"""Options that name input files."""
 
 HOW = (
     "split",
@@ -27,22 +27,24 @@ HOW = (
     "classes",
     "fix",
 )
-"""Options that say how the inputs are read, and what part of them."""
+"""Options that select and interpret the inputs."""
 
 
 def write(
     truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
 ) -> None:
-    """Write the receipt of what was evaluated."""
-    from detmap.base import atomic_files as files
+    """Write the receipt of an evaluation."""
+    from detmap.base import atomic_files
 
-    files.write_bytes(arguments.receipt, made(truth, detections, result, arguments).to_bytes())
+    atomic_files.write_bytes(
+        arguments.receipt, made(truth, detections, result, arguments).to_bytes()
+    )
 
 
 def made(
     truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
 ) -> Receipt:
-    """The receipt of what was evaluated."""
+    """Return the receipt of an evaluation."""
     inputs = {name: getattr(arguments, name, None) for name in ("truth", "detections", *FILES)}
     how = {name: _plain(getattr(arguments, name, None)) for name in HOW}
     contents = content_digests(truth, detections)
@@ -50,12 +52,12 @@ def made(
 
 
 def read(path: str) -> Receipt:
-    """A receipt from its file."""
+    """Read a receipt."""
     return receipt.parse(read_bytes(path, most=receipt.MOST_BYTES), path)
 
 
 def place_of(known: Receipt, role: str) -> str | None:
-    """Where the command in a receipt found an input, if there is such a file or folder still."""
+    """Return the path of an input in a receipt's command, if it still exists."""
     name = known.content["inputs"].get(role, {}).get("name")
     for word in known.content["command"] if name else ():
         path = str(word).rpartition("=")[2]

@@ -1,4 +1,4 @@
-"""The evaluation that a receipt is of, run again and compared: for `verify`, `cite`, `explain`."""
+"""Repeat the evaluation of a receipt and compare, for `verify`, `cite` and `explain`."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from detmap.cli import options
-from detmap.cli import receipt_files as receipts
+from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
 from detmap.errors import DataError
-from detmap.explaining import record_changes as records
+from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 
-INPUTS = ("truth", "detections", *receipts.FILES)
+INPUTS = ("truth", "detections", *receipt_files.FILES)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the receipt, where its inputs are now, and the threads."""
+    """Declare RECEIPT, the paths of its inputs, and --threads."""
     parser.add_argument(
-        "receipt", metavar="RECEIPT", type=options.place, help="file written by `eval --receipt`"
+        "receipt", metavar="RECEIPT", type=options.place, help="A file written by `eval --receipt`."
     )
     for name in INPUTS:
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             type=options.place,
             metavar="PATH",
-            help="current path of this input (default: the path in the receipt's command)",
+            help="Set the path of this input (default: the path in the receipt's command).",
         )
     options.add_threads(parser)
 
 
 def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tuple[Part, ...]]:
-    """Evaluate again; the result, and every part of the receipt beside the same of the result.
+    """Evaluate again and return the result and the comparison of every part of the receipt.
 
     Raises
     ------
@@ -45,52 +44,54 @@ def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tup
     again = _arguments(known, paths)
     again.threads = arguments.threads
     truth, detections, result, _ = command.evaluated(again)
-    now = receipts.made(truth, detections, result, again)
-    before = records.receipt_record(known, arguments.receipt)
-    return result, records.compared(before, records.receipt_record(now, "now"))
+    now = receipt_files.made(truth, detections, result, again)
+    before = record_changes.receipt_record(known, arguments.receipt)
+    return result, record_changes.compared(before, record_changes.receipt_record(now, "now"))
 
 
 def evaluated(known: Receipt, paths: Mapping[str, str | None]) -> tuple[Truth, Detections, Result]:
-    """The tables and the result of these inputs, read and evaluated as the receipt says."""
+    """Read and evaluate these inputs with the options of the receipt."""
     truth, detections, result, _ = command.evaluated(_arguments(known, paths))
     return truth, detections, result
 
 
 def _arguments(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Namespace:
-    """The arguments of the evaluation that a receipt is of, on these inputs.
+    """Return the arguments of the evaluation of a receipt, for these inputs.
 
     Raises
     ------
-    DataError : an option in it that no evaluation has
+    DataError : the receipt has an unknown option
     """
     parser = argparse.ArgumentParser(exit_on_error=False)
     command.add(parser)
     arguments = parser.parse_args([str(paths["truth"]), str(paths["detections"])])
     options.settle_outputs(arguments)
     for name, value in known.content["options"].items():
-        if name not in receipts.HOW:
-            raise DataError("receipt: options", f"{name!r:.40} is none", "write the receipt anew")
+        if name not in receipt_files.HOW:
+            raise DataError(
+                "receipt: options", f"unknown option {name!r:.40}", "write the receipt anew"
+            )
         default = getattr(arguments, name)
         setattr(arguments, name, default if value is None else value)
-    for name in receipts.FILES:
+    for name in receipt_files.FILES:
         setattr(arguments, name, None if paths[name] is None else Path(str(paths[name])))
     arguments.protocol, arguments.set = known.protocol, []
     return arguments
 
 
 def _path(known: Receipt, role: str, arguments: argparse.Namespace) -> str | None:
-    """Where an input is: as asked for, else as the receipt's command had it."""
+    """Return the path of an input: the given one, or the one in the receipt."""
     given = getattr(arguments, role)
     if role not in known.content["inputs"]:
         if given is not None:
-            what = f"the receipt is of an evaluation without --{role.replace('_', '-')}"
-            raise DataError(arguments.receipt, what, "leave it out")
+            what = f"the receipt's evaluation did not use --{role.replace('_', '-')}"
+            raise DataError(arguments.receipt, what, "remove the option")
         return None
     if given is not None:
         return str(given)
-    place = receipts.place_of(known, role)
+    place = receipt_files.place_of(known, role)
     if place is not None:
         return place
     name = known.content["inputs"][role]["name"]
-    fix = f"say where it is: --{role.replace('_', '-')} PATH"
-    raise DataError(arguments.receipt, f"{role}: {name!r:.80} is not where it was", fix)
+    fix = f"give its path: --{role.replace('_', '-')} PATH"
+    raise DataError(arguments.receipt, f"{role}: {name!r:.80} does not exist at its old path", fix)

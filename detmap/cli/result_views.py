@@ -1,4 +1,4 @@
-"""Options of the commands that print a result: what of it to look at."""
+"""Options of the commands that print a result."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def add_images(command: argparse.ArgumentParser) -> None:
         "--images",
         type=options.path,
         metavar="FILE",
-        help="the images to take, one id or file stem a line; "
-        "detections on others are left out (default: all images)",
+        help="Evaluate only the images listed in FILE, one id or file stem per line (default: "
+        "all images).",
     )
 
 
@@ -25,46 +25,38 @@ def add_part(command: argparse.ArgumentParser) -> None:
         "--classes",
         type=options.names,
         metavar="A,B",
-        help="the classes to evaluate, by name or id, as if there were no others",
+        help="Evaluate only these classes, by name or id.",
     )
     command.add_argument(
         "--slices",
         type=options.path,
         metavar="FILE",
-        help="also print each of these sets of images: JSON, a list of images a slice; or CSV, a "
-        "line an image with its attributes",
+        help="Report metrics per image subset. FILE is JSON (a list of images per slice) or CSV "
+        "(one row per image with its attributes).",
     )
 
 
 def add_operating(command: argparse.ArgumentParser) -> None:
-    """--confidence, --best-f1, --at-precision and --at-recall."""
+    """--confidence, --best-f1, --min-precision and --min-recall."""
     command.add_argument(
         "--confidence",
         type=float,
         metavar="T",
-        help="also print precision, recall, F1, TP, FP and missed from this score on",
+        help="Report precision, recall, F1, TP, FP and FN at score threshold T.",
     )
     command.add_argument(
-        "--best-f1", action="store_true", help="also print the score of the best F1"
+        "--best-f1", action="store_true", help="Report the score threshold with the highest F1."
     )
-    command.add_argument(
-        "--at-precision",
-        type=float,
-        metavar="P",
-        help="also print the lowest score with at least this precision",
-    )
-    command.add_argument(
-        "--at-recall",
-        type=float,
-        metavar="R",
-        help="also print the highest score with at least this recall",
-    )
+    for name, metavar, which in (("precision", "P", "lowest"), ("recall", "R", "highest")):
+        what = f"Report the {which} score threshold with {name} of at least {metavar}."
+        command.add_argument(f"--min-{name}", type=float, metavar=metavar, help=what)
+        options.add_old_name(command, f"--at-{name}", f"min_{name}", type=float)
 
 
 def add_plot(command: argparse.ArgumentParser, what: str) -> None:
     """--plot."""
     command.add_argument(
-        "--plot", type=options.new_file, metavar="FILE", help=f"draw {what} (.png, .svg, .pdf)"
+        "--plot", type=options.new_file, metavar="FILE", help=f"Plot {what} (.png, .svg, .pdf)."
     )
 
 
@@ -74,22 +66,22 @@ def add_per_image(command: argparse.ArgumentParser) -> None:
         "--per-image",
         type=options.new_file,
         metavar="FILE",
-        help="write a row an image: counts, and the score of its surest false positive "
-        "(.csv, .json, .md, .tex)",
+        help="Write one row per image: TP, FP and FN counts and the highest-scoring false positive "
+        "(.csv, .json, .md, .tex).",
     )
 
 
 def add_details(command: argparse.ArgumentParser) -> None:
     """--per-class, --iou and --integrators."""
-    command.add_argument("--per-class", action="store_true", help="also print a table of classes")
+    command.add_argument("--per-class", action="store_true", help="Report metrics per class.")
     command.add_argument(
         "--iou",
         type=float,
         metavar="T",
-        help="IoU of the TP, FP, ignored and missed counts (default 0.5)",
+        help="Set the IoU threshold of the TP, FP, FN and ignored counts (default: 0.5).",
     )
     command.add_argument(
         "--integrators",
         action="store_true",
-        help="also print AP under the 11-point, all-point, 101-point and step rules",
+        help="Report AP with 11-point, all-point, 101-point and step interpolation.",
     )

@@ -1,6 +1,6 @@
-"""What a command writes: results to stdout or a file, the rest to stderr.
+"""Write results to stdout or a file, and all else to stderr.
 
-A stream may be closed, full, or without a reader; only a result that is lost is an error.
+A stream may be closed, full, or without a reader; only losing a result is an error.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from detmap.errors import DetmapError
 
 @contextmanager
 def stdout() -> Iterator[TextIO]:
-    """Where results go; what was written there has arrived when the block ends.
+    """Yield stdout and flush it when the block ends.
 
     Raises
     ------
-    DetmapError : it is closed, or the system refuses (a full disk)
-    BrokenPipeError : its reader has gone
+    DetmapError : it is closed or cannot be written (a full disk)
+    BrokenPipeError : its reader has ended
     """
     if sys.stdout is None:
-        raise DetmapError("stdout", "is closed", "name a file with -o")
+        raise DetmapError("stdout", "is closed", "write to a file with -o")
     try:
         yield sys.stdout
         sys.stdout.flush()
@@ -34,11 +34,13 @@ def stdout() -> Iterator[TextIO]:
         raise
     except OSError as error:
         drop(sys.stdout)
-        raise DetmapError("stdout", str(error.strerror or error), "name a file with -o") from None
+        raise DetmapError(
+            "stdout", str(error.strerror or error), "write to a file with -o"
+        ) from None
 
 
 def drop(stream: TextIO) -> None:
-    """Nothing more is written there, not even by the interpreter as it ends."""
+    """Redirect a stream to the null device, also for the interpreter's exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -49,19 +51,19 @@ def write(text: str, path: Path | None) -> None:
         with stdout() as stream:
             stream.write(text)
     else:
-        from detmap.base import atomic_files as files
+        from detmap.base import atomic_files
 
-        files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+        atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def inform(text: str) -> None:
-    """A line on stdout that no result depends on."""
+    """Write a line to stdout; ignore errors."""
     with suppress(DetmapError, BrokenPipeError), stdout() as stream:
         stream.write(harmless(text))
 
 
 def harmless(text: str) -> str:
-    """Lines whose control characters, of the names of files and classes, do nothing."""
+    """Escape control characters, which names of files and classes can contain."""
     lines = text.split("\n")
     if all(map(str.isprintable, lines)):
         return text
@@ -71,30 +73,30 @@ def harmless(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """A note or an error, on stderr; where nobody listens it is lost."""
+    """Write a note or error to stderr; ignore errors."""
     text = harmless(text)
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(_coloured(text) if has_colours(sys.stderr) else text)
+        sys.stderr.write(_colored(text) if has_colors(sys.stderr) else text)
 
 
-def has_colours(stream: TextIO) -> bool:
-    """Whether it is a terminal with colours, whose user wants them (https://no-color.org)."""
+def has_colors(stream: TextIO) -> bool:
+    """Whether it is a terminal with colors that the user allows (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-COLOURS = {"note:": "33", "detmap: error:": "1;31", "  fix:": "36"}
+COLORS = {"note:": "33", "detmap: error:": "1;31", "  fix:": "36"}
 
 
-def _coloured(text: str) -> str:
-    """The text with its first words in the colour of what they say."""
-    for words, colour in COLOURS.items():
+def _colored(text: str) -> str:
+    """Color the prefix of a message."""
+    for words, color in COLORS.items():
         if text.startswith(words):
-            return f"\x1b[{colour}m{words}\x1b[0m{text.removeprefix(words)}"
+            return f"\x1b[{color}m{words}\x1b[0m{text.removeprefix(words)}"
     return text
 
 
 def counter(what: str) -> Callable[[int, int], None]:
-    """A count on one line of a terminal, which goes away when all is done."""
+    """Return a progress callback that updates one terminal line and clears it at the end."""
 
     def show(done: int, of: int) -> None:
         with suppress(OSError, ValueError, AttributeError):
@@ -107,7 +109,7 @@ def counter(what: str) -> Callable[[int, int], None]:
 
 
 def progress(text: str) -> None:
-    """What is going on, for somebody who waits at a terminal."""
+    """Write the current step to a terminal."""
     with suppress(OSError, ValueError, AttributeError):
         if sys.stderr.isatty():
             sys.stderr.write(f"{text} ...\n")

@@ -1,4 +1,4 @@
-"""--ci and --ties: what is known of the numbers of a result beside their values."""
+"""--ci and --ties: confidence intervals and the effect of tied scores."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def add(command: argparse.ArgumentParser) -> None:
         nargs="?",
         const=METHODS[0],
         choices=METHODS,
-        help="confidence intervals, of the classes too with --per-class: by influence functions "
-        "(default), or the percentile bootstrap for comparison with papers",
+        metavar="METHOD",
+        help="Report confidence intervals. METHOD: influence (default) or percentile (bootstrap, "
+        "as in papers). Add --per-class for intervals per class.",
     )
     add_drawing(command)
     command.add_argument(
         "--ties",
         action="store_true",
-        help="what the order of equal scores does to each metric: bounds, expectation, spread",
+        help="Report how much the order of tied scores can change each metric.",
     )
 
 
@@ -45,7 +46,7 @@ def add_drawing(command: argparse.ArgumentParser) -> None:
         "--level",
         type=options.fraction,
         metavar="P",
-        help="what intervals promise to hold (default: 0.95)",
+        help="Set the confidence level (default: 0.95).",
     )
     add_replicates(command)
 
@@ -53,21 +54,25 @@ def add_drawing(command: argparse.ArgumentParser) -> None:
 def add_replicates(command: argparse.ArgumentParser) -> None:
     """--replicates, --seed and --groups."""
     command.add_argument(
-        "--replicates", type=options.count, metavar="B", help="of the bootstrap (default: 1000)"
+        "--replicates",
+        type=options.count,
+        metavar="B",
+        help="Use B bootstrap replicates (default: 1000).",
     )
     command.add_argument(
-        "--seed", type=options.whole, metavar="S", help="of the random numbers (default: 0)"
+        "--seed", type=options.whole, metavar="S", help="Set the random seed (default: 0)."
     )
     command.add_argument(
         "--groups",
         type=options.path,
         metavar="FILE",
-        help="CSV file image,group: images that belong together, as frames of a video do",
+        help="Resample image groups (for example, frames of one video) listed in a CSV file "
+        "image,group.",
     )
 
 
 def drawing(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those options that were given, as keywords."""
+    """Return the given sampling options as keywords."""
     names = ("level", "replicates", "seed", "groups")
     given = {name: getattr(arguments, name, None) for name in names}
     return {name: value for name, value in given.items() if value is not None}
@@ -75,13 +80,13 @@ def drawing(arguments: argparse.Namespace) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known beside the values.
+    """Intervals and tie effects of a result.
 
     Parameters
     ----------
-    intervals, ties : where they were asked for
-    signature : of the result, with what they add
-    tables : of them
+    intervals, ties : None and {} if not requested
+    signature : of the result, with the options of the intervals
+    tables : of intervals and ties
     """
 
     intervals: Intervals | None
@@ -91,11 +96,11 @@ class Known:
 
     @property
     def notes(self) -> list[Note]:
-        """Further notes."""
+        """Notes of the intervals."""
         return [] if self.intervals is None else list(self.intervals.notes)
 
     def below(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """The lines below the last table, of which the last is the signature."""
+        """Return the lines below the last table; the last one is the signature."""
         if self.intervals is None:
             return tuple(lines)
         return (*lines[:-1], self.intervals.sentence(), self.signature)
@@ -116,10 +121,10 @@ class Known:
 
 
 def known(result: Result, arguments: argparse.Namespace) -> Known:
-    """Find out what was asked for."""
+    """Compute the requested intervals and tie effects."""
     given = drawing(arguments)
     if given and arguments.ci is None:
-        raise DetmapError(f"--{next(iter(given))}", "is for --ci", "add --ci")
+        raise DetmapError(f"--{next(iter(given))}", "needs --ci", "add --ci")
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
     if arguments.ci is not None:
@@ -134,7 +139,7 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         from detmap.statistics.interval_tables import tie_table
         from detmap.statistics.ties import ORDERS
 
-        streams.progress(f"ranking equal scores in {ORDERS} random orders")
+        streams.progress(f"evaluating {ORDERS} random orders of tied scores")
         ties = result.ties(threads=threads)
         tables.append(tie_table(ties, ORDERS))
     return Known(made, ties, signature, tables)

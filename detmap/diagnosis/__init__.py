@@ -1,9 +1,18 @@
-"""What limits the number: why each detection is right or wrong, and what follows from it.
+"""Error analysis: why each detection is right or wrong, and what each kind of error costs.
 
-One pass over the images (`diagnose`) finds what each detection overlaps; everything else here is a
-small function of that.
+`diagnose` passes over the images once; every other module computes something from its result.
 """
 
 from detmap.diagnosis.analysis import KINDS, Diagnosis, diagnose, merge
+
+
+def _notebook_html(diagnosis: Diagnosis) -> str:
+    """The HTML of a diagnosis in a notebook."""
+    from detmap.diagnosis import notebook
+
+    return notebook.html(diagnosis)
+
+
+Diagnosis._repr_html_ = _notebook_html
 
 __all__ = ["KINDS", "Diagnosis", "diagnose", "merge"]

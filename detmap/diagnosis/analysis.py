@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.matching.scope import clipped, objects_that_take_part
-from detmap.output.tiles import metric_tiles, sentences
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.tables.grouping import by_image
@@ -82,6 +80,7 @@ class Diagnosis(Immutable):
     to_find: NDArray[np.bool_]
     near: NDArray[np.float32]
     reach: NDArray[np.float32]
+    _repr_html_: ClassVar[Callable[[Diagnosis], str]]  # set by the package
 
     def __post_init__(self) -> None:
         for names, n in ((OF_DETECTIONS, len(self.detections)), (OF_OBJECTS, len(self.truth))):
@@ -128,18 +127,6 @@ class Diagnosis(Immutable):
         fixer = np.full(len(self.truth), -1, dtype=np.int32)
         fixer[objects] = rows[first]
         return fixer
-
-    def _repr_html_(self) -> str:
-        """What stands out, for a notebook."""
-        from detmap.diagnosis import summary
-        from detmap.diagnosis.summary import parts
-
-        seen = parts(self)
-        best, ap = seen.points[0], seen.tide.ap / 100
-        rates = {"precision": best.precision, "recall": best.recall}
-        shown = {f"AP at IoU {self.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
-        told = f"<p>{escape(repr(self))}</p>"
-        return metric_tiles(shown, sentences(summary.sentences(seen)), told)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)

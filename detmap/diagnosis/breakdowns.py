@@ -1,4 +1,4 @@
-"""Where a detector works: AP and recall by size, shape, crowding, place, frequency, attribute."""
+"""Breakdowns of a diagnosis: AP and recall by size, shape, crowding, position, class, attribute."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _properties(diagnosis: Diagnosis) -> Iterator[Property]:
     per_image = np.bincount(truth.image[diagnosis.to_find], minlength=len(truth.images))
     per_class = np.bincount(truth.label[diagnosis.to_find], minlength=len(truth.categories))
     for by, counts, column, limits in (
-        ("objects an image", per_image, "image", OBJECTS),
+        ("objects per image", per_image, "image", OBJECTS),
         ("objects of the class", per_class, "label", FREQUENCY),
     ):
         yield (
@@ -121,7 +121,7 @@ def _properties(diagnosis: Diagnosis) -> Iterator[Property]:
     if not np.isnan(truth.images.width).any() and len(truth.images):
         yield (
             "position",
-            ["centre", "outer", "at the edge"],
+            ["center", "outer", "at the edge"],
             _position(truth),
             _position(detections),
         )

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.diagnosis import breakdowns as slices
-from detmap.diagnosis import diagnosis_replicates as sampling
-from detmap.diagnosis import tide
+from detmap.diagnosis import breakdowns, diagnosis_replicates, tide
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.calibration import bins
 from detmap.diagnosis.operating_sweep import OVERALL
@@ -102,21 +100,23 @@ def uncertainty(
     }
     masks: list[NDArray[np.bool_]] = []
     of_slices: list[Sampled] = []
-    for _, _, each in slices.lists(diagnosis):
+    for _, _, each in breakdowns.lists(diagnosis):
         masks.append(each.objects)
         matches = each.matches(undefined="skip")
         of_slices.append(resample_ap(matches, drawn, of_lists, seed, threads=threads))
     makers: dict[str, Callable[[], Part]] = {
-        "recall": lambda: sampling.recalled(diagnosis, masks, known.points[0].score),
-        "best": lambda: sampling.operating(diagnosis, np.array([known.points[0].score])),
-        "curve": lambda: sampling.operating(diagnosis, scores),
-        "classes": lambda: sampling.classes(diagnosis, known.points[len(OVERALL) :]),
-        "overlap": lambda: sampling.localised(diagnosis),
-        "olrp": lambda: sampling.least_lrp(diagnosis),
-        "confused": lambda: sampling.confused(diagnosis, known.confusion, pairs(known)),
+        "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
+        "best": lambda: diagnosis_replicates.operating(
+            diagnosis, np.array([known.points[0].score])
+        ),
+        "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
+        "classes": lambda: diagnosis_replicates.classes(diagnosis, known.points[len(OVERALL) :]),
+        "overlap": lambda: diagnosis_replicates.localised(diagnosis),
+        "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
+        "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
     }
     if calibrated:
-        makers["calibration"] = lambda: sampling.calibrated(diagnosis, bins(diagnosis))
+        makers["calibration"] = lambda: diagnosis_replicates.calibrated(diagnosis, bins(diagnosis))
     every = {  # one after the other: a part holds a number or more a detection
         name: resample_fractions([make()], drawn, replicates, seed, threads=threads)[0]
         for name, make in makers.items()

@@ -1,4 +1,4 @@
-"""Everything that a diagnosis says, as one tree of plain values, and in five sentences."""
+"""Summarize a diagnosis as plain values and as sentences."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
 from detmap.errors import DataError, counted
 
 MEANING = {
-    "Cls": "right place, wrong class",
-    "Loc": "right class, badly placed",
-    "Both": "wrong class and badly placed",
-    "Dupe": "second detection of an object",
-    "Bkg": "detection of nothing",
-    "Miss": "missed object that no Cls or Loc is on",
+    "Cls": "right location, wrong class",
+    "Loc": "right class, poor location",
+    "Both": "wrong class and poor location",
+    "Dupe": "duplicate detection of an object",
+    "Bkg": "background detected as object",
+    "Miss": "missed object, without a Cls or Loc error on it",
 }
 ENOUGH = 20  # objects of a slice that a sentence is about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the sentences are about, found once; `lowest` is the least score of a detection."""
+    """The parts that the sentences need; `lowest` is the lowest score."""
 
     tide: Tide
     points: list[Point]
@@ -130,9 +130,7 @@ def _tide(diagnosis: Diagnosis, found: Parts, choices: Choices) -> Tide:
 
 
 def sentences(known: Parts) -> list[str]:
-    """What stands out: what costs most, at which score to run, where it works least, what is
-    confused, which labels to look at.
-    """
+    """Key findings: largest loss, best score, lowest recall, confusion, suspected label errors."""
     micro = known.points[0]
     found = [
         _tide_sentence(known.tide),
@@ -143,45 +141,46 @@ def sentences(known: Parts) -> list[str]:
     if pairs:
         true, predicted, n = pairs[0]
         score = known.confusion.confidence
-        where = f"from score {score:.4g} on" if np.isfinite(score) else "at all scores"
-        where = "at that score" if score == micro.score and micro.f1 else where
-        found.append(f"Most confused: {true} taken for {predicted}, {counted(n, 'time')} {where}.")
+        where = f" at score {score:.4g}" if np.isfinite(score) else ""
+        where = "" if score == micro.score and micro.f1 else where
+        times = counted(n, "time")
+        found.append(f"Most frequent confusion: {true} predicted as {predicted} ({times}{where}).")
     counts = {kind: sum(each.kind == kind for each in known.suspects) for kind in SUSPECTS}
     some = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
     if some:
-        found.append(f"Labels to look at again: {some}.")
+        found.append(f"Suspected label errors: {some}.")
     return found
 
 
 def _tide_sentence(costs: Tide) -> str:
     if np.isnan(costs.ap):
-        return "No class has an object to find: nothing is defined."
+        return "No class has a ground-truth object, so AP is undefined."
     gain = {kind: value for kind, value in costs.gain.items() if kind in ERRORS and value > 0}
-    told = f"AP at IoU {costs.iou:g} is {costs.ap:.2f} points"
+    told = f"AP{100 * costs.iou:g} is {costs.ap:.1f}"
     if not gain:
-        return f"{told}; mending no single kind of error would add to it."
+        return f"{told}. Fixing a single kind of error would not raise it."
     worst = max(gain, key=lambda kind: gain[kind])
     return (
-        f"{told}; what costs most is {worst} ({MEANING[worst]}): {gain[worst]:.2f} points, "
-        f"{counted(costs.counts[worst], 'case')}."
+        f"{told}. The largest loss is {worst} ({MEANING[worst]}): fixing "
+        f"{counted(costs.counts[worst], 'case')} would add {gain[worst]:.1f} points."
     )
 
 
 def _best_sentence(best: Point, lowest: float) -> list[str]:
-    """Nothing where there is no object to find."""
+    """The operating point of the highest F1; [] without objects."""
     if np.isnan(best.f1):
         return []
     if not best.f1:
-        return ["No object is found at any score."]
-    cut = " (the least there is: the file may have been cut there)" if best.score == lowest else ""
+        return ["No object is matched at any score."]
+    cut = " (the lowest score: the file may have been cut there)" if best.score == lowest else ""
     return [
-        f"The best F1 is {best.f1:.3f}, at score {best.score:.4g}{cut}: precision "
-        f"{best.precision:.3f}, recall {best.recall:.3f} ({best.fp} false, {best.missed} missed)."
+        f"The highest F1 is {best.f1:.3f}, at score {best.score:.4g}{cut}: precision "
+        f"{best.precision:.3f}, recall {best.recall:.3f} ({best.fp} FP, {best.missed} missed)."
     ]
 
 
 def _slice_sentence(found: list[Slice]) -> list[str]:
-    """The range of `ENOUGH` objects in which fewest are found, where it is fewer than outside."""
+    """The range of at least `ENOUGH` objects with the lowest recall, if below the others'."""
     below = []
     for each in found:
         others = [other for other in found if other.by == each.by and other is not each]
@@ -194,7 +193,6 @@ def _slice_sentence(found: list[Slice]) -> list[str]:
         return []
     recall, rest, worst = min(below, key=lambda one: one[0])
     return [
-        f"From score {worst.score:.4g} on, of ranges with {ENOUGH} objects or more, fewest are "
-        f"found by {worst.by}, {worst.name}: {worst.found} of {worst.objects} ({recall:.0%}; of "
-        f"all others {rest:.0%})."
+        f"Lowest recall: {worst.by} {worst.name} ({recall:.0%}, {worst.found} of {worst.objects}; "
+        f"others {rest:.0%}), at score {worst.score:.4g}."
     ]

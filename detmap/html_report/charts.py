@@ -1,4 +1,4 @@
-"""Charts as inline SVG: small functions from numbers to markup; the page's style colours them.
+"""Charts as inline SVG: small functions from numbers to markup; the page's style colors them.
 
 Every chart has a text alternative: its title, and what it shows as one sentence.
 """
@@ -39,7 +39,7 @@ class Line:
 
 def lines(
     title: str,
-    told: str,
+    summary: str,
     drawn: Sequence[Line],
     axes: tuple[str, str],
     *,
@@ -60,7 +60,7 @@ def lines(
         rule = '<line class="marker" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>'
         parts.append(Markup(rule).format(at, TOP, size[1] - BOTTOM))
     named = [line for line in drawn if line.name]
-    return _svg(title, told, parts, size) + _legend(named)
+    return _svg(title, summary, parts, size) + _legend(named)
 
 
 def _band(frame: _Frame, line: Line) -> Markup:
@@ -74,7 +74,7 @@ def _band(frame: _Frame, line: Line) -> Markup:
 
 def columns(
     title: str,
-    told: str,
+    summary: str,
     edges: NDArray[np.float64],
     series: Sequence[tuple[str, str, NDArray[np.float64]]],
     axes: tuple[str, str],
@@ -106,12 +106,12 @@ def columns(
             )
         )
     legend = [Line(edges, edges, name, style) for name, style, _ in series if name]
-    return _svg(title, told, parts, (WIDTH, HEIGHT)) + _legend(legend, filled=True)
+    return _svg(title, summary, parts, (WIDTH, HEIGHT)) + _legend(legend, filled=True)
 
 
 def bars(
     title: str,
-    told: str,
+    summary: str,
     names: Sequence[str],
     series: Sequence[tuple[str, str, Sequence[float]]],
     ranges: Sequence[Sequence[tuple[float, float]]] = (),
@@ -152,11 +152,11 @@ def bars(
             at = zero + end * scale + 5
             parts.append(Markup(text).format(at, top + tall - 4, f"{value:.2f}"))
     legend = [Line(np.zeros(0), np.zeros(0), name, style) for name, style, _ in series if name]
-    return _svg(title, told, parts, size) + _legend(legend, filled=True)
+    return _svg(title, summary, parts, size) + _legend(legend, filled=True)
 
 
-def matrix(title: str, told: str, names: Sequence[str], counts: NDArray[np.int64]) -> Markup:
-    """Counts, coloured by their share of the row; the last row and column stand apart."""
+def matrix(title: str, summary: str, names: Sequence[str], counts: NDArray[np.int64]) -> Markup:
+    """Counts, colored by their share of the row; the last row and column stand apart."""
     n = len(counts)
     cell = max(12, min(28, 640 // max(n, 1)))
     label = 110
@@ -176,15 +176,15 @@ def matrix(title: str, told: str, names: Sequence[str], counts: NDArray[np.int64
             if counts[i, j]:
                 depth = min(9, int(share[i, j] * 10))
                 kind = "right" if i == j else "wrong"
-                told_of = f"{cut(names[i])}, as {cut(names[j])}: {counts[i, j]:,}"
-                parts.append(Markup("<g><title>{}</title>").format(told_of))
+                label_text = f"{cut(names[i])}, as {cut(names[j])}: {counts[i, j]:,}"
+                parts.append(Markup("<g><title>{}</title>").format(label_text))
                 parts.append(_rect(f"{kind} d{depth}", x, y, cell - 1, cell - 1) + Markup("</g>"))
                 if cell >= 20:
                     text = '<text class="count{}" x="{:.1f}" y="{:.1f}">{}</text>'
                     light = " light" if depth >= 5 else ""
                     shown = short(int(counts[i, j]))
                     parts.append(Markup(text).format(light, x + cell / 2, y + cell * 0.68, shown))
-    return _svg(title, told, parts, (side + 50, side))
+    return _svg(title, summary, parts, (side + 50, side))
 
 
 def spark(title: str, drawn: Sequence[Line]) -> Markup:
@@ -288,7 +288,7 @@ class _Frame:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers in a range, about five; the lowest alone where they could not be told apart."""
+    """Round numbers in a range, about five; the lowest alone if they would be equal."""
     half = high / 2 - low / 2  # the whole may be beyond all numbers
     if half <= max(abs(low), abs(high)) * 1e-9 or half < 1e-12:
         return [low]
@@ -308,12 +308,14 @@ def _rect(style: str, x: float, y: float, width: float, height: float) -> Markup
     return Markup(rect).format(style, x, y, width, max(height, 0.0))
 
 
-def _svg(title: str, told: str, parts: Sequence[Markup], size: tuple[int, int]) -> Markup:
+def _svg(title: str, summary: str, parts: Sequence[Markup], size: tuple[int, int]) -> Markup:
     open_tag = (
         '<svg viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}">'
         "<title>{3}</title>"
     )
-    head = Markup(open_tag).format(size[0], size[1], f"{title}: {told}" if told else title, title)
+    head = Markup(open_tag).format(
+        size[0], size[1], f"{title}: {summary}" if summary else title, title
+    )
     return head + Markup("").join(parts) + Markup("</svg>")
 
 

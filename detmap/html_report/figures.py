@@ -1,4 +1,4 @@
-"""The charts of the page, each with its words."""
+"""Charts of the page and their captions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def titled(run: Run, two: bool, text: str) -> str:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Some digits; a dash where there is no number."""
+    """Format a number; a dash for NaN and infinity."""
     return "-" if math.isnan(value) or math.isinf(value) else f"{value:.{digits}g}"
 
 
 def costs(runs: Sequence[Run]) -> Markup:
-    """What mending each kind of error would add."""
+    """Bars of the AP gain per kind of error."""
     names = [*ERRORS, *SPECIAL]
     series, ranges = [], []
     for (style, name), run in zip(letters(runs), runs, strict=True):
@@ -49,7 +49,7 @@ def costs(runs: Sequence[Run]) -> Markup:
             each = [run.uncertainty.gain[kind].intervals[0] for kind in names]
             ranges.append([(100 * one.low, 100 * one.high) for one in each])
     worst = max(ERRORS, key=lambda kind: np.nan_to_num(runs[0].tide.gain[kind]))
-    title = "What mending each kind would add"
+    title = "AP gain if fixed"
     return charts.bars(title, f"most: {worst}", names, series, ranges)
 
 
@@ -154,7 +154,7 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         shown = rows[start]
         text = (
             f"Best F1 {shown[3]} at score {shown[0]}: precision {shown[1]}, recall {shown[2]}; "
-            f"{best.fp} false, {best.missed} missed"
+            f"{best.fp} FP, {best.missed} missed"
         )
     span = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
     if span[0] == span[1]:
@@ -233,7 +233,9 @@ def confused(run: Run, two: bool) -> dict[str, Any]:
     """The matrix of the most confused classes, and the pairs."""
     matrix, names = run.confusion.matrix, [*run.confusion.classes, "background"]
     n = len(names) - 1
-    text = f"{int(np.trace(matrix[:n, :n]))} right of {int(matrix[:n].sum())} objects."
+    text = (
+        f"{int(np.trace(matrix[:n, :n]))} of {int(matrix[:n].sum())} objects have the right class."
+    )
     if n > MATRIX:
         inner = matrix[:n, :n].copy()
         np.fill_diagonal(inner, 0)
@@ -241,24 +243,24 @@ def confused(run: Run, two: bool) -> dict[str, Any]:
         some = np.sort(np.argsort(-wrong, kind="stable")[:MATRIX])
         rows = np.append(some, n)
         matrix, names = matrix[np.ix_(rows, rows)], [names[k] for k in rows.tolist()]
-        text += f" Shown: the {MATRIX} classes that are most confused."
+        text += f" Shown: the {MATRIX} most confused classes."
     title = titled(run, two, "Confusion matrix")
     return {
         "title": title,
         "chart": charts.matrix(title, text, names, matrix),
         "wide": len(names) > BESIDE,
-        "text": text + f" Score from {short(run.confusion.confidence, 4)}.",
+        "text": text + f" Score threshold: {short(run.confusion.confidence, 4)}.",
     }
 
 
-def localised(run: Run, two: bool) -> dict[str, Any]:
-    """How well true positives overlap."""
+def localized(run: Run, two: bool) -> dict[str, Any]:
+    """IoU histogram of the true positives."""
     edges, counts = run.overlaps
-    text = f"{int(counts.sum())} true positives, mean overlap {short(run.overlap)}"
+    text = f"{int(counts.sum())} true positives, mean IoU {short(run.overlap)}"
     return {
-        "title": titled(run, two, "How tight the boxes are"),
+        "title": titled(run, two, "IoU of true positives"),
         "chart": charts.columns(
-            "Overlap of true positives", text, edges, [("", "a", counts)], ("IoU", "detections")
+            "IoU of true positives", text, edges, [("", "a", counts)], ("IoU", "detections")
         ),
         "text": text,
     }

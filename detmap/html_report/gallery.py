@@ -15,7 +15,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_sizes
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.diagnosis import Diagnosis
 from detmap.diagnosis.mistakes import Mistake
 from detmap.diagnosis.summary import MEANING
@@ -28,11 +28,11 @@ SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box arou
 BUDGET = 900_000  # bytes of all crops
 MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
-MISSING = "images without a picture, drawn as sketches"
-SEVERAL = "images whose picture cannot be told from another of that name, drawn as sketches"
-TURNED = "pictures that EXIF turns, where the truth may speak of either, drawn as sketches"
-OTHER = "pictures of another shape than the truth says, drawn as sketches"
-SCALED = "pictures of another size than the truth says, scaled to its size"
+MISSING = "images without a file, shown as sketches"
+SEVERAL = "images with ambiguous file names, shown as sketches"
+TURNED = "images with ambiguous EXIF rotation, shown as sketches"
+OTHER = "images with another aspect ratio than in the ground truth, shown as sketches"
+SCALED = "images with another size than in the ground truth, scaled to it"
 GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)
 
 
@@ -49,11 +49,11 @@ class Pictures:
     spent: int = 0
     _odd: dict[str, dict[str, None]] = field(default_factory=dict)
     _index: dict[str, list[Path]] | None = None
-    _called: dict[str, list[int]] = field(default_factory=dict)
+    _by_stem: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
-            raise DataError(str(self.folder), "is no folder of images", "check --images")
+            raise DataError(str(self.folder), "is not a folder of images", "check --images")
 
     def notes(self) -> list[str]:
         """What a reader should know."""
@@ -93,12 +93,12 @@ class Pictures:
                 if path.suffix.lower() in SUFFIXES:
                     self._index.setdefault(path.stem, []).append(path)
             for k in range(len(images)):
-                self._called.setdefault(_stem(images, k), []).append(k)
+                self._by_stem.setdefault(_stem(images, k), []).append(k)
         stem, name = _stem(images, image), _name(images, image)
         files = self._index.get(stem, [])
         shared = [_shared(path, name) for path in files]
         best = [path for path, n in zip(files, shared, strict=True) if n == max(shared)]
-        others = [_name(images, k) for k in self._called[stem] if k != image]
+        others = [_name(images, k) for k in self._by_stem[stem] if k != image]
         if any(_shared(path, other) >= max(shared) for path in best for other in others):
             return files if len(files) > 1 else []
         return best
@@ -107,8 +107,8 @@ class Pictures:
 def _name(images: Images, image: int) -> str:
     """What the truth calls an image: its path, else its stem or id."""
     given = images.files[image] if images.files else ""
-    called = str(images.ids[image])
-    return given or (called if "/" in called else images.stems[image] or called)
+    id_text = str(images.ids[image])
+    return given or (id_text if "/" in id_text else images.stems[image] or id_text)
 
 
 def _stem(images: Images, image: int) -> str:
@@ -137,7 +137,7 @@ def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] |
     """
     import cv2
 
-    data = opening.read_bytes(path, most=MOST_BYTES)
+    data = open_files.read_bytes(path, most=MOST_BYTES)
     width, height = image_sizes.from_headers([path])
     if width[0] * height[0] > MOST_PIXELS:
         return None, MISSING
@@ -192,8 +192,8 @@ def gallery(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, str, lis
 
 def _text(each: Mistake) -> str:
     score = "" if each.score != each.score else f", score {each.score:.4g}"
-    instead = f", there is {each.other}" if each.other else ""
-    return f"{each.category}{score}{instead}; overlap {each.overlap:.2f}; image {each.image}"
+    instead = f", ground truth {each.other}" if each.other else ""
+    return f"{each.category}{score}{instead}; IoU {each.overlap:.2f}; image {each.image}"
 
 
 def _picture(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Markup:
@@ -257,7 +257,7 @@ def _outline(
     box: NDArray[np.float64],
     origin: tuple[int, int],
     scale: float,
-    colour: tuple[int, int, int],
+    color: tuple[int, int, int],
     *,
     dashed: bool,
 ) -> None:
@@ -268,7 +268,7 @@ def _outline(
     edge = (picture.shape[1] + RIM, picture.shape[0] + RIM) * 2  # what is beyond shows nothing
     x1, y1, x2, y2 = np.clip(corners.round(), -RIM, edge).astype(int).tolist()
     sides = (((x1, y1), (x2, y1)), ((x2, y1), (x2, y2)), ((x2, y2), (x1, y2)), ((x1, y2), (x1, y1)))
-    for width, shade in ((4, WHITE), (2, colour)):
+    for width, shade in ((4, WHITE), (2, color)):
         for start, end in sides:
             for a, b in _dashes(start, end) if dashed else [(start, end)]:
                 cv2.line(picture, a, b, shade, width, cv2.LINE_AA)

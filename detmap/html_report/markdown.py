@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detmap.html_report import report_tables as sheets
+from detmap.html_report import report_tables
 from detmap.html_report.gather import Run
 from detmap.html_report.what_changed import changed, difference
 from detmap.output import formats
@@ -27,21 +27,21 @@ def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
             (metric, *cells, *((str(difference(runs[0], runs[1], metric)),) if two else ()))
         )
     tables = [Table(title, header, tuple(rows))]
-    changes = sheets.gains_apart(runs)
+    changes = report_tables.gains_apart(runs)
     costs = tuple(
         (
             kind,
-            *(str(sheets.gain(run, kind)) for run in runs),
+            *(str(report_tables.gain(run, kind)) for run in runs),
             *map(str, changes.get(kind, [""] if two else [])),
         )
         for kind in runs[0].tide.gain
     )
-    tables.append(Table("What errors cost, in points of AP", ("error", *header[1:]), costs))
+    tables.append(Table("AP gain if fixed, in points", ("error", *header[1:]), costs))
     lines = []
     if two:
         lines += ["**What changed**", "", *(f"- {escaped(each)}" for each in changed(*runs)), ""]
     for run in runs:
-        lines += [f"**What stands out, {escaped(run.name)}**", ""]
+        lines += [f"**Key findings, {escaped(run.name)}**", ""]
         lines += [
             *(f"- {escaped(each)}" for each in run.sentences),
             "",

@@ -1,4 +1,4 @@
-"""Runs into the page: every table and chart, one after the other, then the template."""
+"""Render the page: every table and chart, then the template."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from detmap.errors import counted
-from detmap.html_report import figures
-from detmap.html_report import report_tables as sheets
+from detmap.html_report import figures, report_tables
 from detmap.html_report.gallery import Pictures, gallery
 from detmap.html_report.gather import Run
 from detmap.html_report.what_changed import changed
@@ -24,20 +23,20 @@ HERE = Path(__file__).parent
 TEXT_COLUMNS = ("range", "meaning", "true", "predicted", "instead", "image", "class", "kind")
 SECTIONS = (
     ("summary", "Summary"),
-    ("costs", "What limits AP"),
+    ("costs", "Error analysis"),
     ("classes", "Classes"),
     ("curves", "Curves"),
     ("scores", "Scores"),
     ("confusion", "Confusion"),
-    ("localisation", "Localisation"),
-    ("slices", "Where it works"),
+    ("localization", "Localization"),
+    ("slices", "Subsets"),
     ("images", "Images"),
     ("mistakes", "Mistakes"),
     ("data", "Data"),
     ("method", "Method"),
 )
 MANY_CLASSES = 30
-COLLAPSED = 200  # classes from which on their table is folded
+COLLAPSED = 200  # classes above which their table is collapsed
 
 
 def html(
@@ -49,14 +48,14 @@ def html(
     receipts: Mapping[str, Receipt],
     findings: Sequence[str] = (),
 ) -> str:
-    """The whole page.
+    """Render the page.
 
     Parameters
     ----------
     runs : one detector, or two on the same truth
     inputs : names and values for the section on method
     pictures : where the images are
-    receipts : of each detector, where there are files that it can be checked from
+    receipts : of each detector, by its name
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
@@ -80,43 +79,44 @@ def html(
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
         iou=f"{first.diagnosis.iou:g}",
-        tiles=Markup(tiles.tiles(sheets.tiles(runs), pair=len(runs) == 2)),
+        tiles=Markup(tiles.tiles(report_tables.tiles(runs), pair=len(runs) == 2)),
         changed=Markup(tiles.sentences(changed(*runs))) if len(runs) == 2 else "",
         sentences=lambda texts: Markup(tiles.sentences(texts)),
-        interval_text=sheets.interval_text(runs),
+        interval_text=report_tables.interval_text(runs),
         charts={
             "costs": figures.costs(runs),
             "mean": figures.mean(runs),
             "overlap": figures.over_iou(runs),
         },
-        costs=sheets.costs(runs),
-        classes=sheets.classes(runs),
+        costs=report_tables.costs(runs),
+        classes=report_tables.classes(runs),
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
         few_shown=len(first.diagnosis.truth.categories) <= COLLAPSED,
         multiples=figures.multiples(runs),
         operating=[figures.operating(run, len(runs) == 2) for run in runs],
         calibrated=[each for run in runs for each in figures.calibrated(run, len(runs) == 2)],
-        calibration=sheets.calibrated(runs),
-        best=sheets.best(runs),
+        calibration=report_tables.calibrated(runs),
+        best=report_tables.best(runs),
         confused=[
-            {**figures.confused(run, len(runs) == 2), "pairs": sheets.confused(run)} for run in runs
+            {**figures.confused(run, len(runs) == 2), "pairs": report_tables.confused(run)}
+            for run in runs
         ],
-        localised=[figures.localised(run, len(runs) == 2) for run in runs],
-        lrp=sheets.lrp(runs),
-        sliced=sheets.sliced(runs),
-        image_table=sheets.images(runs),
+        localized=[figures.localized(run, len(runs) == 2) for run in runs],
+        lrp=report_tables.lrp(runs),
+        sliced=report_tables.sliced(runs),
+        image_table=report_tables.images(runs),
         pictures=pictures.folder is not None,
         gallery=shown,
-        suspected=[sheets.suspected(run, len(runs) == 2) for run in runs],
-        method=sheets.method(runs, inputs, receipts),
+        suspected=[report_tables.suspected(run, len(runs) == 2) for run in runs],
+        method=report_tables.method(runs, inputs, receipts),
         receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
-        notes=[str(note) for note in sheets.notes(runs)] + pictures.notes(),
+        notes=[str(note) for note in report_tables.notes(runs)] + pictures.notes(),
         version=__version__,
     )
 
 
 def policy(style: str, script: str) -> str:
-    """A content security policy that lets nothing run or load but this style and this script."""
+    """Return a content security policy that allows only this style and script."""
     digests = [
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for text in (style, script)

@@ -42,17 +42,15 @@ def _tile(name: str, each: Sequence[Number], change: Number | None) -> str:
 
 
 def interval_text(runs: Sequence[Run]) -> str:
-    """How the intervals were made."""
+    """Describe the intervals."""
     intervals, drawn = runs[0].intervals, runs[0].uncertainty
     if intervals is None or drawn is None:
-        return "No intervals: there are too few images, or the rules are a tool's."
+        return "No intervals: too few images, or the rules of a tool that intervals do not support."
     return (
-        "A range below a number is its 95 % confidence interval: how far the number may be from "
-        "what many more images of this kind would give. Where the bias of few images takes the "
-        "range off its number, the bias is named. It does not say what training the "
-        "detector once more would change. A number after ± is a standard error, where there are "
-        "too few images for an interval. Method tells how they were made."
-        + (f" No p-values: there are fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
+        "Below each number: its 95 % confidence interval. It covers image sampling, not training "
+        "variance. The bias is shown if the interval excludes the number. A number after ± is a "
+        "standard error, if there are too few images for an interval. See Method."
+        + (f" No p-values: fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
     )
 
 
@@ -86,7 +84,7 @@ def _apart(
 
 
 def gain(run: Run, kind: str) -> Number:
-    """What mending a kind of error adds, in points."""
+    """Return the AP gain of fixing a kind of error, in points."""
     drawn = run.uncertainty
     interval = None if drawn is None else drawn.gain[kind].intervals[0]
     return known(run.tide.gain[kind] / 100, interval)
@@ -103,7 +101,7 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
     """Kinds of errors: cases and points."""
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["error", "meaning"]
-    header += [f"{letter}{name}" for letter in letters for name in ("cases", "points")]
+    header += [f"{letter}{name}" for letter in letters for name in ("cases", "AP gain if fixed")]
     apart = gains_apart(runs)
     header += ["B - A"] if apart else []
     header += [f"{letter}tidecv" for letter in letters]
@@ -119,7 +117,7 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def classes(runs: Sequence[Run]) -> dict[str, Any]:
-    """A row a class."""
+    """One row per class."""
     per_class = [run.result.per_class for run in runs]
     some = per_class[0][0] if per_class[0] else {}
     values = [key for key in some if key not in ("name", "id", "objects")]
@@ -172,7 +170,7 @@ def _class_interval(run: Run, k: int, value: str) -> Interval | None:
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:
     """OLRP and its parts, and the mean overlap."""
-    header = ["detector", "oLRP", "localisation", "false positives", "missed", "mean overlap"]
+    header = ["detector", "oLRP", "localization", "false positives", "missed", "mean IoU"]
     rows = []
     for run in runs:
         whole, drawn = run.olrp[""], run.uncertainty
@@ -233,11 +231,11 @@ def confused(run: Run) -> dict[str, Any]:
         rows.append(
             [true, taken, n, known(share, interval_at(drawn.confused, q) if drawn else None)]
         )
-    return {"header": ["true", "predicted", "count", "% of the true"], "rows": rows}
+    return {"header": ["true", "predicted", "count", "% of true class"], "rows": rows}
 
 
 def sliced(runs: Sequence[Run]) -> dict[str, Any]:
-    """A row a slice."""
+    """One row per slice."""
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["by", "range", "objects"]
     apart = [
@@ -276,7 +274,7 @@ def images(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def suspected(run: Run, two: bool) -> dict[str, Any]:
-    """Labels to look at again."""
+    """Suspected label errors of a detector."""
     counts = {kind: sum(each.kind == kind for each in run.suspects) for kind in SUSPECTS}
     rows = []
     for kind in SUSPECTS:
@@ -288,14 +286,14 @@ def suspected(run: Run, two: bool) -> dict[str, Any]:
             ]
             for row in map(doubt, some)
         ]
-    told = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing"
-    return {"title": titled(run, two, f"To look at: {told}"), "rows": rows}
+    told = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "none"
+    return {"title": titled(run, two, f"Suspected label errors: {told}"), "rows": rows}
 
 
 def method(
     runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Receipt]
 ) -> list[tuple[str, str]]:
-    """What the numbers were made with."""
+    """Inputs, rules and versions of the numbers."""
     rules, drawn = runs[0].result.protocol, runs[0].uncertainty
     found = [*inputs, ("protocol", f"{rules.name}, version {rules.version}: {rules.source}")]
     found += [(f"signature, {run.name}", run.result.signature) for run in runs]
@@ -305,16 +303,16 @@ def method(
         found.append(
             (
                 "replicates",
-                f"{drawn.of_lists} of slices and of the costs of errors, {drawn.replicates} of all "
-                "else but the metrics; images drawn with replacement, scores of operating points "
-                "held, thresholds of oLRP chosen anew",
+                f"{drawn.of_lists} for subsets and AP gains, {drawn.replicates} for all else but "
+                "the metrics; images sampled with replacement, scores of operating points fixed, "
+                "thresholds of oLRP chosen per replicate",
             )
         )
     found += [
-        ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties of the protocol"),
+        ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties by the protocol"),
         ("IoU, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
-        ("confusion", "one to one, same class first, then by overlap; ignored left out"),
-        ("oLRP", "at the best of all scores that occur"),
+        ("confusion", "one to one, same class first, then by IoU; without ignored detections"),
+        ("oLRP", "at the best of all scores"),
     ]
     for name, each in receipts.items():
         known = each.content
@@ -339,5 +337,5 @@ def method(
 
 
 def notes(runs: Sequence[Run]) -> list[Any]:
-    """What a careful reader would ask."""
+    """Distinct notes of all results."""
     return list(dict.fromkeys(str(note) for run in runs for note in run.result.notes))

@@ -21,14 +21,14 @@ for (const button of document.querySelectorAll("th button")) {
 }
 for (const slider of document.querySelectorAll("input[data-points]")) {
   const points = JSON.parse(document.getElementById(slider.dataset.points).textContent);
-  const told = document.getElementById(slider.getAttribute("aria-describedby"));
-  const tell = point => {
+  const output = document.getElementById(slider.getAttribute("aria-describedby"));
+  const show = point => {
     const [score, precision, recall, f1, fp, missed] = point;
-    const text = `score ${score}: precision ${precision}, recall ${recall}, F1 ${f1}; ${fp} false, ${missed} missed`;
-    told.textContent = text;
+    const text = `score ${score}: precision ${precision}, recall ${recall}, F1 ${f1}; ${fp} FP, ${missed} missed`;
+    output.textContent = text;
     slider.setAttribute("aria-valuetext", text);
   };
   const near = (a, b) => Math.abs(a[0] - slider.value) <= Math.abs(b[0] - slider.value) ? a : b;
-  slider.addEventListener("input", () => tell(points.reduce(near)));
-  tell(points[slider.dataset.start]);
+  slider.addEventListener("input", () => show(points.reduce(near)));
+  show(points[slider.dataset.start]);
 }

@@ -57,25 +57,25 @@ def _compared(a: Run, b: Run) -> Comparison | None:
 
 
 def changed(a: Run, b: Run) -> list[str]:
-    """Headline, error kinds, classes and objects that moved most, in sentences."""
+    """Describe the main changes in sentences: first metric, error kinds, classes, objects."""
     first = next(iter(a.result.metrics))
     before, after = (100 * run.result.metrics[first] for run in (a, b))
     if math.isnan(after - before):
-        return [f"{first} is undefined: no class has an object to find."]
+        return [f"{first} is undefined: no class has a ground-truth object."]
     found = [f"{first}: {before:.2f} to {after:.2f} ({after - before:+.2f})."]
     gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
     kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
     if abs(gained[kind]) >= 0.005:  # as it is printed
         found.append(
-            f"Cost of errors: {kind} changed most, {a.tide.gain[kind]:.2f} to "
+            f"AP gain if fixed: largest change for {kind}, {a.tide.gain[kind]:.2f} to "
             f"{b.tide.gain[kind]:.2f} points."
         )
     found += _classes(a, b)
     won, lost = _objects(a, b)
     if len(found) == 1 and after == before and not won + lost:
-        return [f"Nothing changed: {first} is {before:.2f}, and the same objects are found."]
+        return [f"No change: {first} is {before:.2f}, and both detectors match the same objects."]
     found.append(
-        f"Objects, each at its score of the best F1: {won} found by B alone, {lost} by A alone."
+        f"Objects matched by one detector only, at its highest F1: {won} by B, {lost} by A."
     )
     return found
 
@@ -94,10 +94,10 @@ def _classes(a: Run, b: Run) -> list[str]:
     worse, better = [each for each in both if each[0] < 0], [each for each in both if each[0] > 0]
     if better:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in better[::-1][:3])
-        text.append(f"{counted(len(better), 'class')} better, most: {shown}.")
+        text.append(f"{counted(len(better), 'class')} better, led by {shown}.")
     if worse:
         shown = ", ".join(f"{name} {value:+.1f}" for value, name in worse[:3])
-        text.append(f"{counted(len(worse), 'class')} worse, most: {shown}.")
+        text.append(f"{counted(len(worse), 'class')} worse, led by {shown}.")
     return text
 
 

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from detmap.base.reprs import outline
 from detmap.curves import scores as curves
 from detmap.errors import DataError, few
-from detmap.output import data_frames as frames
-from detmap.output import formats
+from detmap.output import data_frames, formats
 from detmap.output.cell_text import or_none
 from detmap.output.plots import Line
 from detmap.output.table import Table
-from detmap.ranking import ranking_rules as rules
-from detmap.ranking import ranking_tables as display
+from detmap.ranking import ranking_rules, ranking_tables
 from detmap.ranking.label_inputs import Samples, samples_of
 from detmap.ranking.metrics import (
     ap_measure,
@@ -83,7 +81,7 @@ def evaluate(
         )
     wanted = dict(settings or {})
     check(**wanted)
-    chosen = rules.stock(protocol)
+    chosen = ranking_rules.stock(protocol)
     if "integrator" in wanted:
         wanted["ap"] = replace(chosen.ap, integrator=wanted.pop("integrator"))
     if threshold is not None and not math.isfinite(threshold):
@@ -162,7 +160,7 @@ class RankingResult:
         in it.
         """
         digest = hashlib.sha256(
-            json.dumps(rules.to_dict(self.rules), sort_keys=True).encode()
+            json.dumps(ranking_rules.to_dict(self.rules), sort_keys=True).encode()
         ).hexdigest()[:12]
         state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
         return "|".join(
@@ -224,7 +222,7 @@ class RankingResult:
             ],
             "counts": self.counts,
             "protocol": {
-                **rules.to_dict(self.rules),
+                **ranking_rules.to_dict(self.rules),
                 "k": list(self.k),
                 "threshold": self.threshold,
                 "changes": self._changes,
@@ -241,11 +239,11 @@ class RankingResult:
         """The result as tables: averages, classes, counts at the threshold; the last one carries
         the signature.
         """
-        return display.tables(self)
+        return ranking_tables.tables(self)
 
     def lines(self) -> list[Line]:
         """The curves of each class, for `detmap.output.plots.draw`."""
-        return display.lines(self)
+        return ranking_tables.lines(self)
 
     def to_frame(self, table: str = "classes") -> Any:
         """One of the tables, ``metrics``, ``classes`` or ``counts``, as a `pandas.DataFrame`; its
@@ -255,7 +253,7 @@ class RankingResult:
         ------
         DetmapError : no such table, or pandas is not installed
         """
-        return frames.frame(self.tables(), table, self.signature)
+        return data_frames.frame(self.tables(), table, self.signature)
 
     def _repr_html_(self) -> str:
         return formats.html(self.tables())
@@ -349,7 +347,10 @@ class RankingResult:
     @cached_property
     def _changes(self) -> dict[str, Any]:
         """What differs from the stock rules."""
-        stock, now = rules.to_dict(rules.stock(self.rules.name)), rules.to_dict(self.rules)
+        stock, now = (
+            ranking_rules.to_dict(ranking_rules.stock(self.rules.name)),
+            ranking_rules.to_dict(self.rules),
+        )
         return {key: now[key] for key in now if now[key] != stock[key]}
 
     @cached_property

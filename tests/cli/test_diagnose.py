@@ -20,15 +20,15 @@ COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" 
 def test_the_summary_says_what_costs_most() -> None:
     outcome = run("diagnose", COCO, RESULTS)
     assert outcome.code == 0
-    assert "what costs most is Cls (right place, wrong class)" in " ".join(outcome.out.split())
+    assert "The largest loss is Cls (right location, wrong class)" in " ".join(outcome.out.split())
 
 
 def test_thresholds_that_it_would_not_read_are_refused() -> None:
     changed = ("--set", "iou.thresholds=[0.6]")
     outcome = run("diagnose", COCO, RESULTS, *changed)
     assert outcome.code == 2
-    assert "give it as --iou" in outcome.err
-    assert "AP at IoU 0.6 is" in run("diagnose", COCO, RESULTS, *changed, "--iou", 0.6).out
+    assert "use --iou" in outcome.err
+    assert "AP60 is" in run("diagnose", COCO, RESULTS, *changed, "--iou", 0.6).out
 
 
 def test_json_has_every_part() -> None:
@@ -199,7 +199,9 @@ def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     assert "is an input" in run("diagnose", COCO, RESULTS, "--errors", RESULTS).err
     both = tmp_path / "a.csv"
-    assert "asked for twice" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    assert (
+        "used for two outputs" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    )
 
 
 def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_what_nobody_foresaw_is_one_line_with_its_place(monkeypatch: pytest.Monk
     outcome = failing(monkeypatch, IndexError("list index\nout of range"))
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(
-        "detmap: error: this is detmap's fault, at detmap/cli/evaluation_inputs.py:"
+        "detmap: error: internal error in detmap at detmap/cli/evaluation_inputs.py:"
     )
     assert "(IndexError: list index out of range)" in outcome.err
     assert outcome.err.endswith("DETMAP_DEBUG=1 shows the traceback\n")

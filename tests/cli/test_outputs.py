@@ -18,7 +18,7 @@ import pytest
 import detmap
 from detmap import cli, errors
 from detmap.cli import dispatch
-from detmap.output import RENDERERS, SUFFIXES, formats, terminal
+from detmap.output import RENDERERS, SUFFIXES, formats
 from detmap.output.table import Style, Table
 from tests.support import builders as make
 from tests.support.running import Outcome, run
@@ -109,7 +109,7 @@ def test_one_table_a_file(tmp_path: Path) -> None:
         pandas.testing.assert_frame_equal(frame, result.to_frame(table), check_dtype=False)
     both = evaluate("--per-class", "--format", "csv")
     assert both.out == (tmp_path / "classes.csv").read_text()
-    assert "note: CSV holds one table, classes; --table has metrics\n" in both.err
+    assert "note: CSV holds the table classes; --table has metrics\n" in both.err
 
 
 def test_a_table_alone_keeps_the_signature() -> None:
@@ -248,13 +248,11 @@ def test_colour_where_a_terminal_has_it(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     out, err = on_a_terminal("eval", COCO, RESULTS)
-    assert "\x1b[" in out
     assert "\x1b[33mnote:\x1b[0m" in err
     assert "\x1b[1;31mdetmap: error:\x1b[0m" in on_a_terminal("eval", "no", "no")[1]
     monkeypatch.setenv("NO_COLOR", "1")
     out, err = on_a_terminal("eval", COCO, RESULTS)
     assert "\x1b" not in out + err
-    assert "│" in out
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in "".join(on_a_terminal("eval", COCO, RESULTS))
@@ -262,14 +260,12 @@ def test_colour_where_a_terminal_has_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_terminal_is_never_overrun(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    file = Terminal()
+def test_a_width_is_never_overrun(width: int) -> None:
     header = ("class", *(f"column {c}" for c in range(12)))
     rows = tuple((f"name {r}", *(r + c / 7 for c in range(12))) for r in range(3))
-    terminal.draw([Table("", header, rows)], Style(), file)
-    assert max(len(line) for line in re.sub("\x1b.*?m", "", file.getvalue()).splitlines()) <= width
-    assert all(f"{r + c / 7:.4f}" in file.getvalue() for r in range(3) for c in range(12))
+    text = formats.text([Table("", header, rows)], Style(width=width))
+    assert max(map(len, text.splitlines())) <= width
+    assert all(f"{r + c / 7:.4f}" in text for r in range(3) for c in range(12))
 
 
 # ---- a command line that teaches

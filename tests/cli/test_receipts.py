@@ -148,7 +148,7 @@ def test_a_key_that_occurs_twice_is_refused(known: Path, tmp_path: Path) -> None
 def test_the_same_bits_are_found_again(known: Path) -> None:
     outcome = verify(known, COCO, FIRST, "--threads", 1)
     assert outcome.code == 0
-    assert "the same bits: coco-bbox.2|stock|" in outcome.out
+    assert "identical: coco-bbox.2|stock|" in outcome.out
 
 
 def test_the_same_run_has_the_same_receipt(known: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_same_run_has_the_same_receipt(known: Path, tmp_path: Path) -> None:
 def test_other_detections_are_told(known: Path) -> None:
     outcome = verify(known, COCO, OTHER)
     assert outcome.code == 1
-    assert "detections: another file: sha256" in outcome.out
+    assert "detections: file changed: sha256" in outcome.out
     assert "AP50: 0.6059881102688345 then, 0.30652305480917197 now" in outcome.out
     assert "the table of classes has other numbers" in outcome.out
 
@@ -176,7 +176,7 @@ def test_a_rewritten_file_with_the_same_content_has_the_same_numbers(
     file.write_text(json.dumps(json.loads(FIRST.read_text()), indent=2))
     outcome = verify(known, COCO, file)
     assert outcome.code == 0
-    assert "detections: another file" in outcome.err
+    assert "detections: file changed" in outcome.err
 
 
 def test_options_and_changes_are_part_of_it(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
     found.unlink()
     outcome = run("verify", file)
     assert outcome.code == 2
-    assert "detections: 'contours.json' is not where it was" in outcome.err
+    assert "detections: 'contours.json' does not exist at its old path" in outcome.err
 
 
 def test_a_forged_number_is_found(known: Path, tmp_path: Path) -> None:
@@ -313,13 +313,13 @@ def test_a_receipt_that_contradicts_itself(
     outcome = verify(file)
     assert outcome.code in (1, 2)
     assert f"{part}: {part}:" not in outcome.out
-    assert "the same bits" not in outcome.out
+    assert "identical: " not in outcome.out
     if outcome.code == 1:
         assert f"{file}: {part}: " in outcome.out
         assert "a receipt that contradicts itself in " in outcome.out
     cited = cite(file)
     assert (cited.code, cited.out) == (2, "")
-    assert "contradicts itself in " in cited.err
+    assert "is inconsistent in " in cited.err
     assert part in cited.err
 
 

@@ -16,8 +16,8 @@ from tests.support.running import Outcome, python, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 EVAL = f"eval {COCO} {RESULTS}"
-CLOSED = "detmap: error: stdout: is closed\n  fix: name a file with -o\n"
-FULL = "detmap: error: stdout: No space left on device\n  fix: name a file with -o\n"
+CLOSED = "detmap: error: stdout: is closed\n  fix: write to a file with -o\n"
+FULL = "detmap: error: stdout: No space left on device\n  fix: write to a file with -o\n"
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 

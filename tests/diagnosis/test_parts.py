@@ -269,14 +269,14 @@ def told(objects: list[list[float]], found: list[list[float]]) -> list[str]:
 def test_nothing_stands_out_of_a_perfect_detector() -> None:
     boxes = [[0.0, 0.0, 10.0 * (1 + k % 3), 10.0] for k in range(75)]
     shown = told(boxes, boxes)
-    assert shown[0].endswith("mending no single kind of error would add to it.")
+    assert shown[0].endswith("Fixing a single kind of error would not raise it.")
     assert len(shown) == 2
     assert "recall 1.000" in shown[1]
 
 
 def test_sentences_of_no_detections_hold_no_nan() -> None:
     shown = told([[0, 0, 10, 10]] * 30, [])
-    assert shown[1:] == ["No object is found at any score."]
+    assert shown[1:] == ["No object is matched at any score."]
     assert "nan" not in " ".join(shown)
 
 
@@ -284,7 +284,7 @@ def test_the_sentence_of_slices_is_about_fewer_than_elsewhere() -> None:
     small, large = [[0.0, 0.0, 10.0, 10.0]] * 20, [[0.0, 0.0, 100.0, 300.0]] * 10
     assert not [text for text in told([*small, *large], small[:18]) if "fewest" in text]
     shown = told([*large, *small], large)
-    assert any("0 to 16 px: 0 of 20 (0%; of all others 100%)" in text for text in shown)
+    assert any("0 to 16 px (0%, 0 of 20; others 100%)" in text for text in shown)
 
 
 def test_what_is_found_is_found_at_the_best_f1() -> None:
@@ -341,4 +341,4 @@ def test_a_truth_without_classes_has_a_summary() -> None:
     truth = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={})
     detections = detmap.detections_from_arrays(truth, [], [], np.zeros((0, 4)), [])
     content = summary(diagnose(truth, detections, "coco-bbox"))
-    assert content["sentences"] == ["No class has an object to find: nothing is defined."]
+    assert content["sentences"] == ["No class has a ground-truth object, so AP is undefined."]

@@ -80,7 +80,7 @@ def test_equal_detectors_changed_nothing_and_have_no_p_value() -> None:
     run, same = (gathered(truth, every(5, 1)) for _ in "ab")
     told = changed(run, same)
     assert len(told) == 1
-    assert told[0].startswith("Nothing changed: AP is ")
+    assert told[0].startswith("No change: AP is ")
     assert "p 1" not in str(difference(run, same, "AP"))
     assert np.isnan([each.p for each in class_differences(run, same, "AP").values()]).all()
 
@@ -93,7 +93,7 @@ def test_objects_are_found_at_the_score_of_the_best_f1() -> None:
     a, b = gathered(truth, kept), gathered(truth, [*kept, *low, (8, 1, 0.1)])
     assert (b.diagnosis.by >= 0).all()
     assert a.points[0].score == b.points[0].score == 0.9
-    assert changed(a, b)[-1].endswith(": 0 found by B alone, 0 by A alone.")
+    assert changed(a, b)[-1].endswith(": 0 by B, 0 by A.")
 
 
 @pytest.mark.parametrize("scores", [(1e308, -1e308), (1e308, 1e308), (1e17, 1e17 + 16), (5, 5)])

@@ -95,16 +95,16 @@ def test_the_page_of_two_detectors(sample: bytes) -> None:
     assert "95 % confidence interval" in text.split('<section id="costs">')[0]
     assert "ci:" not in text.split('<section id="costs">')[0]
     assert re.search(r"B - A -26\.04<br>-3\d\.\d to -[12]\d\.\d", text)
-    assert "No p-values: there are fewer than 100 images." in text
+    assert "No p-values: fewer than 100 images." in text
 
 
 TABLES = {
-    "t-costs": ("A points", "B points", "B - A"),
+    "t-costs": ("A AP gain if fixed", "B AP gain if fixed", "B - A"),
     "t-classes": ("A AP", "B AP50", "AP B - A", "A F1"),
     "t-best": ("precision", "recall", "F1"),
     "t-calibration": ("ECE", "largest deviation", "mean deviation", "D-ECE"),
-    "t-confused1": ("% of the true",),
-    "t-lrp": ("oLRP", "localisation", "false positives", "missed", "mean overlap"),
+    "t-confused1": ("% of true class",),
+    "t-lrp": ("oLRP", "localization", "false positives", "missed", "mean IoU"),
     "t-slices": ("A recall", "B recall", "recall B - A", "A AP", "B AP", "AP B - A"),
 }
 
@@ -216,7 +216,7 @@ def test_many_classes_are_folded() -> None:
     )
     text = page.report(truth, {"a": detections}, detmap.load_protocol("coco-bbox")).decode()
     assert "<details><summary>All 250 classes</summary>" in text
-    assert "30 classes that are most confused" in text
+    assert "30 most confused classes" in text
     assert len(text) < 600_000
 
 
@@ -336,7 +336,7 @@ def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:
     for both in ((truth, detections), (empty, false)):
         runs = [content.gather(name, *both, rules, many=False) for name in "AB"]
         shown.append(" ".join(changes.changed(*runs)))
-    assert shown[0].startswith("Nothing changed")
+    assert shown[0].startswith("No change")
     assert "nan" not in shown[1]
 
 

@@ -254,7 +254,7 @@ def test_the_command_tells_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = run(*words)
     assert done.code == 0, done.err
     assert "images-other-split: the split val" in " ".join(done.out.split())
-    assert "would hit by chance" in " ".join(done.out.split())
+    assert "expected to match by chance" in " ".join(done.out.split())
     content = json.loads(run(*words, "--format", "json").out)
     assert content["chances"]["input"]["tried"] > 0
     inputs = [each for each in content["found"] if each["input"]]

@@ -94,7 +94,7 @@ def test_an_entry_without_files_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     (folder / "paper.toml").write_text(entry)
     monkeypatch.setattr(published, "folder", lambda name: tmp_path)
     assert "never" in run("published").out
-    assert "never: nobody has the detections" in run("published", "paper").out
+    assert "never: the detections are not available" in run("published", "paper").out
 
 
 def test_what_cannot_be_checked() -> None:

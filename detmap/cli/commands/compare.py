@@ -1,6 +1,6 @@
 """Compare detectors on the same images: differences with intervals and p-values, the classes and
-images that moved most, a leaderboard. Saved verdicts (`detmap match ... -o A.npz`) are taken in
-place of detections; where all are saved, TRUTH is left out. Exit 1: a gate is not passed.
+images with the largest changes, a leaderboard. Accepts saved match results (`detmap match ... -o
+A.npz`) as detections; if all are saved, omit TRUTH. Exit 1: a gate failed.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    options,
+    streams,
+    uncertainty_tables,
+)
 from detmap.compare import check_file, compare, is_saved, names_of
 from detmap.errors import DetmapError
 from detmap.statistics import gate as gates
@@ -33,50 +36,53 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     command.add_argument(
-        "truth", metavar="TRUTH", type=options.place, help="as in `eval`; or saved verdicts"
+        "truth",
+        metavar="TRUTH",
+        type=options.place,
+        help="Ground truth as in `eval`, or a saved match result.",
     )
     command.add_argument(
         "detections",
         metavar="DETECTIONS",
         nargs="+",
         type=options.place,
-        help="as in `eval`, or saved verdicts (.npz); the first is the base",
+        help="Detections as in `eval`, or saved match results (.npz); the first is the baseline.",
     )
-    reading.add_how(command)
-    consulting.add(command)
+    evaluation_inputs.add_how(command)
+    doctor_notes.add(command)
+    command.add_argument("--names", metavar="A,B", help="Name the detectors (default: by path).")
     command.add_argument(
-        "--names", metavar="A,B", help="of the detectors (default: by their paths)"
+        "--test", choices=TESTS, default="z", help="Choose the significance test (default: z)."
     )
-    command.add_argument("--test", choices=TESTS, default="z", help="of no difference (default: z)")
     command.add_argument(
-        "--adjust", choices=ADJUSTMENTS, default="holm", help="of p-values (default: holm)"
+        "--adjust", choices=ADJUSTMENTS, default="holm", help="Adjust p-values (default: holm)."
     )
     for kind, what in (
-        ("fail-if-drop", "dropped by more than this, significantly"),
-        ("require-within", "is not shown to have dropped by less than this"),
+        ("fail-if-drop", "drops significantly by more than POINTS"),
+        ("require-within", "is not shown to drop by less than POINTS"),
     ):
         command.add_argument(
             f"--{kind}",
             action="append",
             default=[],
             metavar="POINTS",
-            help=f"exit 1 where the second detector {what}: percentage points of the first metric "
-            "(0.5), of another (AP50=0.5) or of a class (AP50/person=1); repeatable",
+            help=f"Exit with 1 if the second detector {what}: points of the first metric (0.5), of "
+            "another (AP50=0.5) or of a class (AP50/person=1); repeatable.",
         )
     command.add_argument(
         "--alpha",
         type=options.fraction,
         default=0.05,
         metavar="P",
-        help="level of intervals, groups and gates (default: 0.05)",
+        help="Set the significance level of intervals, groups and gates (default: 0.05).",
     )
-    uncertainty.add_replicates(command)
+    uncertainty_tables.add_replicates(command)
     options.add_threads(command)
     options.add_outputs(command, *TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, match, compare, print, judge."""
+    """Read, match, compare, print, check the gates."""
     wanted = [
         gates.read(kind, text)
         for kind in gates.KINDS
@@ -91,14 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
     if all(map(is_saved, paths)):
         for option, value in (("--protocol", rules), ("--set", arguments.set)):
             if value:
-                what = "is for detections: saved verdicts have their protocol"
-                raise DetmapError(option, what, "leave it out, or match again")
+                what = "has no effect: saved match results have their protocol"
+                raise DetmapError(option, what, "remove it, or match again")
     elif not is_saved(truth):
         for path in given:
             check_file(path)
-        truth, rules = reading.read_truth_of(arguments)
+        truth, rules = evaluation_inputs.read_truth_of(arguments)
         given = [
-            each if is_saved(each) else consulting.read_detections(arguments, each, truth, rules)
+            each if is_saved(each) else doctor_notes.read_detections(arguments, each, truth, rules)
             for each in given
         ]
     comparison = compare(
@@ -111,15 +117,15 @@ def run(arguments: argparse.Namespace) -> int:
         test=arguments.test,
         threads=arguments.threads,
         progress=streams.counter("steps"),
-        **uncertainty.drawing(arguments),
+        **uncertainty_tables.drawing(arguments),
     )
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
-        output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
+        command_output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
     else:
-        output.write_tables(comparison_tables(comparison), arguments)
-    output.write_notes(comparison.notes)
+        command_output.write_tables(comparison_tables(comparison), arguments)
+    command_output.write_notes(comparison.notes)
     for each in verdicts:
         streams.say(f"detmap: {each.line}\n")
     return 0 if all(each.passed for each in verdicts) else 1

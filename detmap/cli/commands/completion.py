@@ -1,4 +1,4 @@
-"""Print what makes a shell complete commands, options and their values: for bash, zsh or fish."""
+"""Print a completion script for bash, zsh or fish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+    command.add_argument("shell", choices=SHELLS, help="Choose the shell.")
     options.add_output(command)
 
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The options of a parser and of its commands."""
+    """List the options of a parser and of its commands."""
     actions = []
     for action in parser._actions:
         actions.append(action)

@@ -6,8 +6,7 @@ import argparse
 
 from detmap.adapters import read_detections, read_truth
 from detmap.base.resources import folder
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
+from detmap.cli import command_output, options, streams
 from detmap.evaluate import evaluate
 from detmap.output.table import Table
 
@@ -37,5 +36,5 @@ def run(arguments: argparse.Namespace) -> int:
     header = ("detector", "protocol", *METRICS)
     totals = f"{len(truth.images)} images, {len(truth)} objects, {len(truth.categories)} classes"
     title = f"the bundled sample: {totals}"
-    output.write_tables([Table(title, header, tuple(rows), tuple(lines))], arguments)
+    command_output.write_tables([Table(title, header, tuple(rows), tuple(lines))], arguments)
     return 0

@@ -1,5 +1,5 @@
-"""Say what limits the number: what each kind of error costs in AP, at which score to run, which
-classes are confused, where objects are missed, which labels look wrong.
+"""Analyze errors: the AP gain if each kind of error is fixed, the best score threshold, confused
+classes, missed objects, and suspected label errors.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detmap.base.grids import Grid
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.errors import DetmapError
 from detmap.output.table import Cell, Table
 from detmap.protocol import Protocol
@@ -34,22 +31,22 @@ MOST_IMAGES = 10
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     options.add_threads(command)
     _add_choices(command)
     for name, what in (
-        ("errors", "a row a false positive and a missed object"),
-        ("suspects", "a row a label that a human should look at again"),
+        ("errors", "one CSV row per false positive and missed object"),
+        ("suspects", "one CSV row per suspected label error"),
     ):
         command.add_argument(
-            f"--{name}", type=options.new_file, metavar="FILE", help=f"also write CSV: {what}"
+            f"--{name}", type=options.new_file, metavar="FILE", help=f"Write {what}."
         )
     options.add_outputs(command, *TABLES)
 
 
 def _add_choices(command: argparse.ArgumentParser) -> None:
-    """Thresholds, and whose rules the parts follow, by the names that they have in their codes."""
+    """Declare thresholds and rules, under the names that the original tools use."""
     from detmap.diagnosis import confusion, tide
 
     add = command.add_argument
@@ -57,82 +54,80 @@ def _add_choices(command: argparse.ArgumentParser) -> None:
         *("--iou", "--pos-threshold"),
         type=options.fraction,
         metavar="T",
-        help="overlap of a match, in place of the protocol's thresholds (default: 0.5)",
+        help="Set the IoU threshold of a match (default: 0.5).",
     )
     add(
         *("--background", "--background-threshold"),
         type=options.fraction,
         default=0.1,
         metavar="T",
-        help="overlap up to which a detection is on nothing (default: 0.1)",
+        help="Set the IoU up to which a detection is background (default: 0.1).",
     )
     add(
         "--tide-rule",
         choices=tide.RULES[::-1],
         default="tidecv",
-        help="whose numbers the JSON's tide has (default: tidecv; tide_protocol always has the "
-        "protocol's)",
+        help="Choose the rules of the JSON's tide numbers (default: tidecv; tide_protocol always "
+        "follows the protocol).",
     )
     add(
         "--tide-mean",
         choices=tide.MEANS,
         default=tide.MEANS[0],
-        help="classes of tidecv's mean: with an object or a detection, as there (default), or with "
-        "an object",
+        help="Average tidecv's AP over classes with an object or detection (default), or with an "
+        "object.",
     )
     add(
         "--tide-max-dets",
         type=options.count,
         default=tide.MAX_DETS,
         metavar="N",
-        help="detections an image that tidecv's numbers are of (default: 100)",
+        help="Limit the detections per image of tidecv's numbers (default: 100).",
     )
     add(
         "--confusion-rule",
         choices=confusion.RULES,
         default="detmap",
-        help="whose confusion matrix (default: detmap)",
+        help="Choose the rule of the confusion matrix (default: detmap).",
     )
     add(
         "--confusion-score",
         type=options.fraction,
         metavar="S",
-        help="score from which on detections are in the matrix (default: the rule's own; of "
-        "detmap's that of the best F1)",
+        help="Set the score threshold of the matrix (default: by the rule; detmap: best F1).",
     )
     add(
         "--confusion-iou",
         type=options.fraction,
         metavar="T",
-        help="overlap of a pair in the matrix (default: the rule's own; of detmap's --iou)",
+        help="Set the IoU threshold of the matrix (default: by the rule; detmap uses --iou).",
     )
     add(
         "--lrp-grid",
         type=grid,
         metavar="A:STEP:B",
-        help="scores that oLRP chooses from; 0:0.01:1 is LRP-Error's (default: all that occur)",
+        help="Set the score thresholds of oLRP; LRP-Error uses 0:0.01:1 (default: all scores).",
     )
     add(
-        "--calibration-bins", type=bins, metavar="N", help="bins of the score for ECE (default: 20)"
+        "--calibration-bins", type=bins, metavar="N", help="Use N score bins for ECE (default: 20)."
     )
     add(
         "--calibration-box-bins",
         type=box_bins,
         metavar="N,M",
-        help="bins a dimension of D-ECE with two features of the box, and with four (default: 8,5)",
+        help="Set the bins per dimension of D-ECE with two and four box features (default: 8,5).",
     )
     add(
         "--calibration-least",
         type=options.whole,
         metavar="N",
-        help="detections from which on a bin of D-ECE counts, netcal's sample_threshold "
-        "(default: 8)",
+        help="Ignore bins of D-ECE with fewer detections (netcal's sample_threshold; default: 8).",
     )
     add(
         "--calibration-score",
         type=options.fraction,
         metavar="S",
-        help="score from which on detections are calibrated (default: all)",
+        help="Ignore detections below this score in calibration (default: none).",
     )
 
 
@@ -164,16 +159,16 @@ def grid(text: str) -> Grid:
             return found
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"{text[:20]!r} is no grid such as 0:0.01:1 or 0.25,0.5")
+    raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a grid such as 0:0.01:1 or 0.25,0.5")
 
 
 def choices(arguments: argparse.Namespace) -> Choices:
-    """What `summary` is told."""
+    """Return the options of `summary`."""
     from detmap.diagnosis.summary import Choices
 
     if arguments.calibration_box_bins is not None and len(arguments.calibration_box_bins) != 2:
         n = len(arguments.calibration_box_bins)
-        raise DetmapError("--calibration-box-bins", f"{n} where 2 are needed", "write them as 8,5")
+        raise DetmapError("--calibration-box-bins", f"{n} values, needs 2", "write them as 8,5")
     calibration = {
         "n_bins": arguments.calibration_bins,
         "box_bins": arguments.calibration_box_bins,
@@ -204,9 +199,9 @@ def run(arguments: argparse.Namespace) -> int:
     for each in outputs:
         options.refuse_to_overwrite(each, inputs)
     chosen = choices(arguments)
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
     iou = overlap(arguments.iou, rules)
-    streams.progress(f"looking at {len(detections)} detections")
+    streams.progress(f"analyzing {len(detections)} detections")
     found = diagnose(
         truth,
         detections,
@@ -221,29 +216,29 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.suspects is not None:
         write_mistakes(suspects_of(content["suspects"]), arguments.suspects)
     if arguments.format == "json":
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     elif arguments.format == "csv" and arguments.table in (None, "errors"):
         arguments.table = None
-        output.write_tables([errors_of(found)], arguments)
+        command_output.write_tables([errors_of(found)], arguments)
     else:
         tables = tables_of(content, percent=arguments.percent)
         if arguments.table == "errors":
             tables.append(errors_of(found))
-        output.write_tables(tables, arguments)
-    output.write_notes((*truth.notes, *detections.notes))
+        command_output.write_tables(tables, arguments)
+    command_output.write_notes((*truth.notes, *detections.notes))
     return 0
 
 
 def overlap(given: float | None, rules: Protocol) -> float:
-    """The overlap of a match.
+    """Return the IoU threshold.
 
     Raises
     ------
-    DetmapError : the protocol's thresholds were changed, which no diagnosis reads
+    DetmapError : iou.thresholds was changed
     """
     if given is None and "iou.thresholds" in dict(rules.changes):
-        what = "is no rule of a diagnosis, which judges at one overlap"
-        raise DetmapError("iou.thresholds", what, "give it as --iou")
+        what = "has no effect: error analysis uses one IoU threshold"
+        raise DetmapError("iou.thresholds", what, "use --iou")
     return 0.5 if given is None else given
 
 
@@ -260,14 +255,14 @@ def write_errors(
 
 
 def errors_of(found: Any) -> Table:
-    """Every false positive and missed object, a row each."""
+    """One row per false positive and missed object."""
     from detmap.diagnosis.mistakes import errors
 
     return _table("errors", [each.to_dict() for each in errors(found)])
 
 
 def suspects_of(rows: list[dict[str, Any]]) -> Table:
-    """Labels to look at again, a row each."""
+    """One row per suspected label error."""
     header = ("kind", "image", "label", "detected", "x", "y", "w", "h", "score", "overlap")
     rows_of = tuple(tuple(row.values()) for row in rows)
     return Table("", (*header, "reason", "row"), rows_of, name="suspects")
@@ -281,7 +276,7 @@ def write_mistakes(table: Table, path: Any) -> None:
 
 
 def tables_of(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
-    """The summary as tables; `percent`: whether fractions will be shown in percent."""
+    """The summary as tables."""
     from detmap.diagnosis.summary import MEANING
 
     own, theirs = content["tide_protocol"], content["tide"]
@@ -299,29 +294,29 @@ def tables_of(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
     ]
     rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
     best = content["operating_points"][0]["score"]
-    at_best = "" if best is None else f", from score {best:.4g} on"
-    unit = "in points" if percent else "0.01 is a point"
+    at_best = "" if best is None else f" at score threshold {best:.4g}"
+    unit = "in points" if percent else "0.01 is one point"
     return [
         Table(
             "",
-            ("what stands out",),
+            ("key findings",),
             tuple((sentence,) for sentence in content["sentences"]),
             name="sentences",
         ),
         Table(
-            f"What errors cost: AP that mending each kind would add ({unit}; they do not add up)",
-            ("error", "meaning", "cases", "gain", "gain (tidecv)"),
+            f"AP gain if each kind of error is fixed ({unit}; gains do not add up)",
+            ("error", "meaning", "cases", "AP gain if fixed", "AP gain (tidecv)"),
             tuple(costs),
             name="costs",
         ),
         Table(
-            "Operating points of the best F1",
+            "Operating points with the highest F1",
             ("class", "score", "precision", "recall", "F1", "FP", "missed"),
             tuple(points),
             name="points",
         ),
         Table(
-            f"Where it works (recall{at_best}; AP over all scores)",
+            f"Recall{at_best} and AP by subset",
             ("by", "range", "objects", "recall", "AP"),
             tuple(slices),
             name="slices",

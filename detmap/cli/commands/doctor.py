@@ -1,16 +1,14 @@
-"""Say what is wrong with detections that give a bad number, or with their truth: xyxy boxes read as
-xywh, classes counted from 0, scores in percent, and the like. Each hypothesis is tried by
-evaluating the repaired detections; findings come most likely first, with the flag of `eval` that
-repairs them. Exit 0: nothing found; 1: findings (2 with --strict).
+"""Check files for common mistakes: xyxy boxes read as xywh, class ids from 0, scores in percent,
+and others. Evaluates the fixed detections for each possible mistake; lists the most likely
+findings first, with the option of `eval` that fixes them. Exit 0: no findings; 1: findings (2
+with --strict).
 """
 
 from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, evaluation_inputs, options, streams
 from detmap.doctor import Finding
 from detmap.doctor.examine import Examination
 from detmap.doctor.loose_readers import read
@@ -26,38 +24,40 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
+    evaluation_inputs.add(command)
     command.add_argument(
         "--format",
         choices=("table", "json"),
-        help="of the output (default: by the suffix of -o: .json; else table)",
+        help="Set the output format (default: by the suffix of -o: .json; else table).",
     )
-    command.add_argument("--strict", action="store_true", help="exit 2 where anything is found")
+    command.add_argument(
+        "--strict", action="store_true", help="Exit with 2 if any check finds a problem."
+    )
     options.add_output(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read loosely, examine, print."""
     options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
-    truth, rules = reading.read_truth_of(arguments)
+    truth, rules = evaluation_inputs.read_truth_of(arguments)
     refused: list[DataError] = []
 
     def plainly():  # type: ignore[no-untyped-def]
         try:
-            return reading.read_detections_of(arguments, arguments.detections, truth)
+            return evaluation_inputs.read_detections_of(arguments, arguments.detections, truth)
         except DataError as error:
             refused.append(error)
             raise
 
     raw = read(arguments.detections, truth, plainly)
-    streams.progress(f"trying what {len(raw)} detections may mean")
+    streams.progress(f"checking {len(raw)} detections")
     findings = Examination(trial_of(truth, rules), raw).findings
     if refused and not findings:
         raise refused[0]
     if arguments.format == "json" or (
         arguments.format is None and arguments.output and arguments.output.suffix == ".json"
     ):
-        output.write_json({"findings": [each.to_dict() for each in findings]}, arguments)
+        command_output.write_json({"findings": [each.to_dict() for each in findings]}, arguments)
     else:
         streams.write(told(findings), arguments.output)
     return (2 if arguments.strict else 1) if findings else 0

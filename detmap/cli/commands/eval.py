@@ -1,6 +1,6 @@
 """Evaluate detections against ground truth. TRUTH is a COCO instances file, a VOC folder
 (VOCdevkit/VOC2007), a YOLO data.yaml, a CSV file, ...; DETECTIONS is a COCO results file, a folder
-of comp3/comp4 text files, of YOLO labels, ...; the two may be of different formats.
+of comp3/comp4 text files, of YOLO labels, ...; the formats may differ.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import read_images
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    options,
+    result_views,
+    streams,
+    uncertainty_tables,
+)
 from detmap.evaluate import evaluate
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
@@ -37,28 +40,28 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command, strict=True)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command, strict=True)
     options.add_threads(command)
-    views.add_part(command)
-    views.add_details(command)
-    uncertainty.add(command)
-    views.add_operating(command)
-    views.add_per_image(command)
-    views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
+    result_views.add_part(command)
+    result_views.add_details(command)
+    uncertainty_tables.add(command)
+    result_views.add_operating(command)
+    result_views.add_per_image(command)
+    result_views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
     command.add_argument(
         "--errors",
         type=options.new_file,
         metavar="FILE",
-        help="also write CSV: a row a false positive and a missed object, with its kind",
+        help="Write one CSV row per false positive and missed object, with its error type.",
     )
     command.add_argument(
         "--receipt",
         type=options.new_file,
         metavar="FILE",
-        help="also write a receipt, from which `detmap verify` checks the result later",
+        help="Write a receipt, with which `detmap verify` verifies the result later.",
     )
-    options.add_outputs(command, *output.TABLES, "slices")
+    options.add_outputs(command, *command_output.TABLES, "slices")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,18 +79,18 @@ def run(arguments: argparse.Namespace) -> int:
 
         diagnose.write_errors(truth, detections, result.protocol, arguments)
     if arguments.receipt is not None:
-        from detmap.cli import receipt_files as receipts
+        from detmap.cli import receipt_files
 
-        receipts.write(truth, detections, result, arguments)
-    code = output.write_result(result, arguments, result.slices(slices))
+        receipt_files.write(truth, detections, result, arguments)
+    code = command_output.write_result(result, arguments, result.slices(slices))
     return code or (2 if arguments.strict and getattr(arguments, "findings", None) else 0)
 
 
 def evaluated(
     arguments: argparse.Namespace,
 ) -> tuple[Truth, Detections, Result, dict[str, NDArray[Any]]]:
-    """Read, pick the part that was asked for, evaluate; and the ids of each slice."""
-    truth, detections, rules = consulting.read(arguments)
+    """Read, select images and classes, evaluate; return also the image ids of each slice."""
+    truth, detections, rules = doctor_notes.read(arguments)
     images, slices = None, {}
     if arguments.images is not None:
         images = truth.images.ids[read_images(arguments.images, truth)]

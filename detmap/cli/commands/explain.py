@@ -1,24 +1,27 @@
-"""Say why two numbers differ: change the rules of one protocol into those of another, switch by
-switch, or one input into another under one protocol. With --receipt or --signature, say in what
-another result differs from the one of these files: which key, which file, and what each is worth;
-exit 1 where something does. Two receipts in place of the files are compared with each other.
+"""Explain why two evaluators, or two runs, give different numbers. Changes one protocol into
+another key by key, or one input into another. With --receipt or --signature, reports which keys
+and files differ from another result, and their effect; exits with 1 on a difference. Two receipts
+in place of the files are compared with each other.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import explained_records as records
-from detmap.cli import options, streams
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    explained_records,
+    options,
+    streams,
+)
 from detmap.errors import DetmapError
 from detmap.explaining.steps import Explanation
 from detmap.protocol import Protocol
 
 LEAST_SHARED = 0.5
-"""Of the detections: where fewer are in both files these are of two detectors."""
+"""Share of common detections below which the files come from two detectors."""
 
 EXAMPLES = (
     "detmap explain TRUTH DETECTIONS --from voc-devkit-12 --to ultralytics-8.4",
@@ -31,22 +34,30 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command, needed=False)
-    consulting.add(command)
+    evaluation_inputs.add(command, needed=False)
+    doctor_notes.add(command)
     for name, dest in (("--from", "start"), ("--to", "end")):
-        command.add_argument(name, dest=dest, type=options.protocol, metavar="P", help="a protocol")
+        command.add_argument(
+            name, dest=dest, type=options.protocol, metavar="P", help=f"Set the {dest} protocol."
+        )
     command.add_argument(
-        "--other-truth", type=options.place, metavar="T", help="another truth of the same images"
+        "--other-truth", type=options.place, metavar="T", help="Compare with this ground truth."
     )
     command.add_argument(
-        "--other-detections", type=options.place, metavar="D", help="other detections"
+        "--other-detections", type=options.place, metavar="D", help="Compare with these detections."
     )
-    records.add(command)
+    explained_records.add(command)
     command.add_argument(
-        "--shapley", action="store_true", help="also average each change over the orders of all"
+        "--shapley",
+        action="store_true",
+        help="Report Shapley values: effects averaged over the orders of changes.",
     )
     command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the orders that are drawn (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="Set the seed of the sampled orders (default: 0).",
     )
     options.add_threads(command)
     options.add_outputs(command, "parts", "steps", "classes", "decided")
@@ -60,23 +71,25 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_to_overwrite(arguments.output, (*files, *rules))
     if arguments.start is not None:
         if arguments.protocol is not None:
-            raise DetmapError("-p", "is what --from says", "give one of the two")
+            raise DetmapError("-p", "conflicts with --from", "give one of the two")
         arguments.protocol = arguments.start
     others = (arguments.end, arguments.other_truth, arguments.other_detections)
-    words = records.named(arguments) if not any(others) else []
+    words = explained_records.named(arguments) if not any(others) else []
     if arguments.receipt or arguments.signature or words:
         if any(others):
-            raise DetmapError("explain", "a receipt, and other rules or files", "give one of them")
-        return records.run(arguments, words)
+            raise DetmapError(
+                "explain", "got a receipt and other rules or files", "give one of them"
+            )
+        return explained_records.run(arguments, words)
     if arguments.truth is None or arguments.detections is None:
-        raise DetmapError("explain", "of what?", "give TRUTH and DETECTIONS, or two receipts")
+        raise DetmapError("explain", "has no input", "give TRUTH and DETECTIONS, or two receipts")
     if not any(others):
         fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
         raise DetmapError("explain", "needs two rules or two inputs", fix)
-    truth, detections, start = consulting.read(arguments)
+    truth, detections, start = doctor_notes.read(arguments)
     from detmap.explaining import explain
 
-    streams.progress("evaluating under the rules on the way")
+    streams.progress("evaluating each step")
     found = explain(
         truth,
         detections,
@@ -90,13 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.format == "json":
-        output.write_json(found.to_dict(), arguments)
+        command_output.write_json(found.to_dict(), arguments)
     else:
-        output.write_tables(found.tables(), arguments)
+        command_output.write_tables(found.tables(), arguments)
     if arguments.other_detections is not None and _is_another_detector(found):
         streams.say(
-            "note: few of the detections are in both files: for two detectors `detmap compare` "
-            "says where they differ, and whether by more than chance\n"
+            "note: the files share few detections; use `detmap compare` to compare two detectors\n"
         )
     return 0
 
@@ -107,7 +119,7 @@ def _is_another_detector(found: Explanation) -> bool:
 
 
 def _end(arguments: argparse.Namespace) -> Protocol | None:
-    """The second protocol, with the settings that both have."""
+    """Return the second protocol, with the shared settings."""
     if arguments.end is None:
         return None
     from detmap.protocol.default_protocol import prepare

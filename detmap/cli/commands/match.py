@@ -1,6 +1,5 @@
-"""Match the detections on some of the images, and write the match rows to a file. Jobs on
-disjoint lists of images need nothing of each other; `detmap merge` gives the result of one run
-over all of them, in every bit.
+"""Match the detections of some images and write a partial result. Run independent jobs on disjoint
+lists of images; `detmap merge` gives the bit-identical result of a single run.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ import argparse
 import numpy as np
 
 from detmap.adapters import read_images
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import doctor_notes, evaluation_inputs, options, result_views, streams
 from detmap.errors import counted
 from detmap.matching.engine import match_images
 
@@ -26,16 +22,16 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
-    views.add_images(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
+    result_views.add_images(command)
     command.add_argument(
         "-o",
         "--output",
         type=options.new_file,
         metavar="PART",
         required=True,
-        help="the part to write (.npz)",
+        help="Write the partial result to PART (.npz).",
     )
 
 
@@ -49,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.class_names,
     )
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, detections, rules = consulting.read(arguments, empty=True)
+    truth, detections, rules = doctor_notes.read(arguments, empty=True)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")

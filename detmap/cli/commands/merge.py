@@ -1,16 +1,19 @@
-"""Put the parts of `detmap match` together and print the result. All have to be of one protocol
-and one list of classes, and no image may be in two of them.
+"""Merge partial results of `detmap match` and print the metrics. All parts need the same protocol
+and classes, and an image may be in only one of them.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
-from detmap.cli import uncertainty_tables as uncertainty
+from detmap.cli import (
+    command_output,
+    evaluation_inputs,
+    options,
+    result_views,
+    streams,
+    uncertainty_tables,
+)
 from detmap.errors import DataError
 from detmap.evaluate import summarize
 from detmap.streaming.merging import merge_files
@@ -29,14 +32,14 @@ def add(command: argparse.ArgumentParser) -> None:
         nargs="+",
         type=options.path,
         metavar="PART",
-        help="written by `match`, or by Evaluator.save",
+        help="A file written by `match` or Evaluator.save.",
     )
-    views.add_details(command)
-    uncertainty.add(command)
-    views.add_operating(command)
-    views.add_per_image(command)
-    views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
-    options.add_outputs(command, *output.TABLES)
+    result_views.add_details(command)
+    uncertainty_tables.add(command)
+    result_views.add_operating(command)
+    result_views.add_per_image(command)
+    result_views.add_plot(command, "precision over recall by class, area and IoU, F1 over score")
+    options.add_outputs(command, *command_output.TABLES)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,5 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     streams.progress(f"merging {len(arguments.parts)} parts")
     whole = merge_files(arguments.parts)
     if not len(whole.obj_image):
-        raise DataError("merge", "the ground truth of all parts has no object", reading.NO_OBJECT)
-    return output.write_result(summarize(whole), arguments)
+        raise DataError(
+            "merge", "the ground truth of all parts has no objects", evaluation_inputs.NO_OBJECT
+        )
+    return command_output.write_result(summarize(whole), arguments)

@@ -1,5 +1,5 @@
-"""Run detmap and a tool on the same files, and compare every number that both give: arrays,
-metrics, classes. Exit 1 where they differ, 2 where a tool cannot be run.
+"""Run detmap and another tool on the same files and compare arrays, metrics and classes. Exit 1:
+numbers differ; 2: a tool cannot run.
 """
 
 from __future__ import annotations
@@ -7,9 +7,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from detmap.cli import command_output as output
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, evaluation_inputs, options, streams
 
 EXAMPLES = (
     "detmap parity instances.json results.json",
@@ -24,21 +22,21 @@ WRITTEN_IN = (
     *("class_names", "truth_format", "detections_format"),
     *("truth_box_format", "detections_box_format", "image_sizes"),
 )
-"""Options that say what a file does not: a tool that reads it would not know."""
+"""Options that a tool reading the files itself does not know."""
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     from detmap.peers import BY_NAME
 
-    reading.add(command)
+    evaluation_inputs.add(command)
     command.add_argument(
         "--with",
         action="append",
         dest="tools",
         metavar="TOOL",
-        help=f"run this tool, as it is installed here (default: pycocotools); repeatable; one of "
-        f"{', '.join(BY_NAME)}",
+        help=f"Run this installed tool (default: pycocotools); repeatable. One of "
+        f"{', '.join(BY_NAME)}.",
     )
     options.add_outputs(command, *TABLES)
 
@@ -55,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     rules = [parity.rules_of(peer, arguments.protocol, changes) for peer in peers]
     arguments.protocol = arguments.protocol or rules[0].name
     begin = time.perf_counter()
-    truth, detections, _ = reading.read(arguments, empty=True)
+    truth, detections, _ = evaluation_inputs.read(arguments, empty=True)
     seconds = time.perf_counter() - begin
     told = any(getattr(arguments, name) is not None for name in WRITTEN_IN)
     files = None if told else (arguments.truth, arguments.detections)
@@ -74,11 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
             "tools": [each.to_dict() for each in found],
             "failed": [{"tool": e.where, "what": e.what, "fix": e.fix} for e in failed],
         }
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     elif found:
-        output.write_tables(parity.tables(found, arguments.table == "classes"), arguments)
+        command_output.write_tables(parity.tables(found, arguments.table == "classes"), arguments)
     for each in found:
-        output.write_notes(each.remarks)
+        command_output.write_notes(each.remarks)
         streams.say(f"detmap: {each.peer.name} {each.version}: {each.verdict}\n")
     for each_error in failed:
         streams.say(f"detmap: error: {each_error}\n")

@@ -1,5 +1,5 @@
-"""List published results, or check one of them on its files. Exit 0: every number prints as it was
-published; 1: one does not; 2: it cannot be checked.
+"""List published results, or verify one from its files. Exit 0: every number is reproduced; 1: a
+number differs; 2: the entry cannot be verified.
 """
 
 from __future__ import annotations
@@ -7,9 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import command_output, options, result_views, streams
 from detmap.errors import DetmapError
 from detmap.output.table import Table
 
@@ -25,13 +23,16 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("name", metavar="NAME", nargs="?", help="an entry of the list")
+    command.add_argument("name", metavar="NAME", nargs="?", help="An entry of the list.")
     for name in ("truth", "detections"):
         command.add_argument(
-            f"--{name}", type=options.place, metavar="PATH", help=f"the {name}, to check the entry"
+            f"--{name}",
+            type=options.place,
+            metavar="PATH",
+            help=f"Verify the entry with this {name} path.",
         )
     options.add_split(command)
-    views.add_images(command)
+    result_views.add_images(command)
     options.add_outputs(command)
 
 
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = published.entries()
     if arguments.name is None:
         if arguments.truth or arguments.detections:
-            raise DetmapError("published", "which entry?", f"name one of {', '.join(known)}")
+            raise DetmapError("published", "no entry given", f"choose one of {', '.join(known)}")
         rows = tuple(
             (
                 each.name,
@@ -58,18 +59,22 @@ def run(arguments: argparse.Namespace) -> int:
             for number in each.numbers
         )
         columns = ("name", "published", "metric", "rules", "split", "verified")
-        output.write_tables([Table("published results", columns, rows, name="list")], arguments)
+        command_output.write_tables(
+            [Table("published results", columns, rows, name="list")], arguments
+        )
         return 0
     if arguments.name not in known:
-        fix = f"there are {', '.join(known)}"
+        fix = f"choose one of {', '.join(known)}"
         raise DetmapError("published", f"no entry {arguments.name!r:.60}", fix)
     entry = known[arguments.name]
     if bool(arguments.truth) != bool(arguments.detections):
-        raise DetmapError("published", "half of the files", "give --truth and --detections")
+        raise DetmapError("published", "needs two inputs", "give --truth and --detections")
     if not arguments.truth:
         about = tuple((key, value) for key, value in _told(entry) if value)
         about += tuple((f"{n.metric}, {n.protocol}", n.text) for n in entry.numbers)
-        output.write_tables([Table("", ("entry", entry.name), about, name="entry")], arguments)
+        command_output.write_tables(
+            [Table("", ("entry", entry.name), about, name="entry")], arguments
+        )
         return 0
     from detmap.adapters import read_detections, read_images, read_truth
     from detmap.tables import selection
@@ -82,15 +87,15 @@ def run(arguments: argparse.Namespace) -> int:
         truth, detections = selection.part(truth, detections, ids, None)
     found = published.check(entry, truth, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
-    header = ("rules", "metric", "published", "value", "the same")
-    output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
+    header = ("rules", "metric", "published", "value", "equal")
+    command_output.write_tables([Table(entry.title, header, checked, name="check")], arguments)
     for line in found.other:
         streams.say(f"note: {line}\n")
     return 0 if found.same else 1
 
 
 def _told(entry: Published) -> tuple[tuple[str, str], ...]:
-    """What an entry says, in words."""
+    """List the fields of an entry."""
     return (
         ("title", entry.title),
         ("who", entry.who),
@@ -100,6 +105,6 @@ def _told(entry: Published) -> tuple[tuple[str, str], ...]:
         ("number source", entry.number_source),
         ("content of the truth", entry.truth),
         ("content of the detections", entry.detections),
-        ("verified", entry.verified or "never: nobody has the detections"),
+        ("verified", entry.verified or "never: the detections are not available"),
         ("remarks", entry.remarks),
     )

@@ -1,5 +1,5 @@
-"""Judge the scores of an image-level classifier: AP, AUC, best F1 of each class, and averages.
-TRUTH and SCORES are CSV files with a header (sample id, then one class a column), or a VOC folder
+"""Evaluate the scores of an image-level classifier: AP, AUC, best F1 per class, and averages.
+TRUTH and SCORES are CSV files with a header (sample id, then one column per class), or a VOC folder
 and a folder of comp1_cls/comp2_cls text.
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 
 from detmap import ranking
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
-from detmap.cli import result_views as views
+from detmap.cli import command_output, options, result_views, streams
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
@@ -22,52 +20,55 @@ EXAMPLES = (
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
     command.add_argument(
-        "truth", metavar="TRUTH", type=options.place, help="CSV of 0 and 1, or VOC folder"
+        "truth",
+        metavar="TRUTH",
+        type=options.place,
+        help="Labels: CSV of 0 and 1, or a VOC folder.",
     )
     command.add_argument(
-        "scores", metavar="SCORES", type=options.place, help="CSV of scores, or folder of VOC text"
+        "scores", metavar="SCORES", type=options.place, help="Scores: CSV, or a folder of VOC text."
     )
     command.add_argument(
         "-p",
         "--protocol",
         choices=ranking.PROTOCOLS,
-        help="default: plain for CSV, by the year for VOC",
+        help="Choose a protocol (default: plain for CSV, by year for VOC).",
     )
     options.add_split(command)
     command.add_argument(
-        "--average", choices=("none", *ranking.AVERAGES), help="over classes (default: macro)"
+        "--average",
+        choices=("none", *ranking.AVERAGES),
+        help="Average over classes (default: macro).",
     )
     command.add_argument(
         "--integrator",
         choices=ranking.INTEGRATORS,
-        help="from a curve to AP (default: by the protocol)",
+        help="Choose the AP interpolation (default: by the protocol).",
     )
     command.add_argument(
         "--ties",
         choices=ranking.TIES,
-        help="equal scores enter a threshold together, or in the order of "
-        "the truth (default: by the protocol)",
+        help="Order tied scores: together, or in input order (default: by the protocol).",
     )
     command.add_argument(
         "--undefined",
         choices=ranking.UNDEFINED,
-        help="what a class without positives, or without a "
-        "prediction, adds to a mean: nothing, 0 or 1 (default: skip)",
+        help="Count a class without positives or predictions as nothing, 0 or 1 (default: skip).",
     )
     command.add_argument(
         "--k",
         type=options.counts,
         default=(),
         metavar="K[,K]",
-        help="also precision, recall and mAP at these ranks of each sample's list of classes",
+        help="Report precision, recall and mAP at these ranks of each sample's classes.",
     )
     command.add_argument(
         "--threshold",
         type=float,
         metavar="T",
-        help="also TP, FP, TN, FN and rates from this score on",
+        help="Report TP, FP, TN, FN and rates at score threshold T.",
     )
-    views.add_plot(command, "the PR and ROC curves")
+    result_views.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
     options.add_outputs(command, "metrics", "classes", "counts")
 
@@ -93,14 +94,14 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.plot is not None:
-        from detmap.base import atomic_files as files
+        from detmap.base import atomic_files
         from detmap.output import plots
 
         picture = plots.draw(arguments.plot, result.lines(), result.signature)
-        files.write_bytes(arguments.plot, picture)
+        atomic_files.write_bytes(arguments.plot, picture)
     if arguments.format == "json":
-        output.write_json(result.to_dict(), arguments)
+        command_output.write_json(result.to_dict(), arguments)
     else:
-        output.write_tables(result.tables(), arguments)
-    output.write_notes(result.notes)
+        command_output.write_tables(result.tables(), arguments)
+    command_output.write_notes(result.notes)
     return 0

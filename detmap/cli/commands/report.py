@@ -1,5 +1,5 @@
-"""Write a report that people open: one HTML file about one detector, or about what changed from one
-to another, which needs no network and no server.
+"""Write an HTML report about one detector, or a comparison of two. The file is self-contained: it
+needs no network and no server.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from detmap.cli import browser, options, streams
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import receipt_files as receipts
+from detmap.cli import browser, doctor_notes, evaluation_inputs, options, receipt_files, streams
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
@@ -28,20 +25,20 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     command.add_argument(
-        "other", metavar="B", nargs="?", type=options.place, help="a second detector to compare"
+        "other", metavar="B", nargs="?", type=options.place, help="Compare with a second detector."
     )
     options.add_threads(command)
     command.add_argument(
-        "--images", type=options.path, metavar="DIR", help="folder of the images, for crops"
+        "--images", type=options.path, metavar="DIR", help="Show crops of the images in DIR."
     )
-    command.add_argument("--title", help="of the page (default: names of the inputs)")
+    command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(
         "--format",
         choices=("html", "md", "pdf"),
-        help="of the report (default: by the suffix of -o, else html)",
+        help="Set the report format (default: by the suffix of -o, else html).",
     )
     command.add_argument(
         "-o",
@@ -49,7 +46,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.new_file,
         metavar="FILE",
         default=Path("report.html"),
-        help="write there (default: report.html)",
+        help="Write to FILE (default: report.html).",
     )
 
 
@@ -63,15 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
     page.require(pictures=arguments.images is not None)
     if kind == "pdf":
         browser.find()
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
     tables = {Path(arguments.detections).name: detections}
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
         name = Path(arguments.other).name
-        other = consulting.read_detections(arguments, arguments.other, truth, rules)
+        other = doctor_notes.read_detections(arguments, arguments.other, truth, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
-    streams.progress("evaluating and diagnosing")
+    streams.progress("evaluating and analyzing errors")
     made = page.report(
         truth,
         tables,
@@ -85,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if kind == "pdf":
         made = browser.pdf(made)
-    from detmap.base import atomic_files as files
+    from detmap.base import atomic_files
 
-    files.write_bytes(arguments.output, made)
+    atomic_files.write_bytes(arguments.output, made)
     streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
     return 0
 
@@ -99,16 +96,14 @@ def _receipt(
     detections: Detections,
     result: Result,
 ) -> Receipt:
-    """The receipt of a detector, as `detmap eval` would write it; the page's own place is no part
-    of it.
-    """
+    """Return the receipt of a detector as `detmap eval` writes it, without -o."""
     place = next(path for table, path in places if table is detections)
     one_run = {**vars(arguments), "detections": place, "images": None}
     command = list(sys.argv[1:])
     for option in ("-o", "--output"):
         if option in command:
             del command[command.index(option) : command.index(option) + 2]
-    made = receipts.made(truth, detections, result, argparse.Namespace(**one_run))
+    made = receipt_files.made(truth, detections, result, argparse.Namespace(**one_run))
     inputs = {
         role: {key: value for key, value in one.items() if key != "members"}
         for role, one in made.content["inputs"].items()

@@ -1,6 +1,6 @@
-"""Search for the rules that print a published number: those of named tools, orders of equal scores,
-one and two changes of rules, and other inputs: a confidence cut, difficult objects left out, boxes
-a pixel off, another split. Exit 0: some do; 1: none does.
+"""Search for the rules that reproduce a published number: rules of tools, orders of tied scores,
+one or two changed rules, and changed inputs (a confidence threshold, no difficult objects, boxes
+without the +1 pixel, another split). Exit 0: found; 1: not found.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from detmap import protocol
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.output.table import Table
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -35,18 +32,20 @@ MOST_SHOWN = 20  # of each kind in a table
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("number", metavar="NUMBER", help="as it was printed: 72.1, 72.1%%, 0.721")
-    reading.add(command)
-    consulting.add(command)
     command.add_argument(
-        "--metric", metavar="NAME", help="which number of a result (default: the first, AP50, AP75)"
+        "number", metavar="NUMBER", help="The number as printed: 72.1, 72.1%%, 0.721."
+    )
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
+    command.add_argument(
+        "--metric", metavar="NAME", help="Choose the metric (default: the first, AP50, AP75)."
     )
     command.add_argument(
         "--depth",
         type=int,
         choices=(0, 1, 2),
         default=2,
-        help="how many rules are changed at once (default: 2, where one is not enough)",
+        help="Change up to this many rules at once (default: 2).",
     )
     options.add_threads(command)
     options.add_outputs(command)
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
-    truth, detections, rules = consulting.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments)
 
     counters: dict[str, Callable[[int, int], None]] = {}
 
@@ -89,41 +88,41 @@ def run(arguments: argparse.Namespace) -> int:
                 for kind, each in found.chances.items()
             },
         }
-        output.write_json(content, arguments)
+        command_output.write_json(content, arguments)
     else:
-        output.write_tables([_table(found)], arguments)
-        output.write_notes(_remarks(found, (truth, detections), rules))
+        command_output.write_tables([_table(found)], arguments)
+        command_output.write_notes(_remarks(found, (truth, detections), rules))
         if not found.found:
-            streams.say("note: `detmap doctor` looks at the files themselves\n")
+            streams.say("note: `detmap doctor` checks the files for mistakes\n")
     return 0 if found.found else 1
 
 
 def _remarks(found: Search, tables: tuple[Truth, Detections], rules: Protocol) -> list[str]:
-    """How far the numbers of the tools that print it can be had on another machine."""
-    from detmap.parity import restated_tools as tools
+    """Return remarks on how exactly detmap restates the tools that match."""
+    from detmap.parity import restated_tools
 
     names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
     mine = [name for name in names if name in protocol.tools()]
     remarks: dict[str, list[str]] = {}
-    for row in tools.numbers(*tables, rules, mine):
+    for row in restated_tools.numbers(*tables, rules, mine):
         for word in filter(None, row.remark.split(", ")):
             remarks.setdefault(word, []).append(row.tool)
-    return [f"{', '.join(who)}: {tools.WORDS[word]}" for word, who in remarks.items()]
+    return [f"{', '.join(who)}: {restated_tools.WORDS[word]}" for word, who in remarks.items()]
 
 
 def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
-    """The other splits of a truth that has such, with what the detections hold of them."""
+    """Return the other splits of the ground truth, with their detections."""
     from detmap.reproducing.changed_inputs import splits
 
     def read(split: str) -> tuple[Truth, Detections]:
         again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
-        return reading.read(again)[:2]
+        return evaluation_inputs.read(again)[:2]
 
     return splits(Path(arguments.truth), truth, read)
 
 
 def _table(found: Search) -> Table:
-    """What was found, the first of each kind."""
+    """Return the first matches of each kind."""
     from detmap.reproducing.search import KINDS, described
 
     digits, scale = found.wanted.digits + 2, found.wanted.scale
@@ -135,14 +134,16 @@ def _table(found: Search) -> Table:
             for each in mine[:MOST_SHOWN]
         ]
         if len(mine) > MOST_SHOWN:
-            lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: --format json has them")
+            lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: see --format json")
         if kind in found.chances:
             tried, expected = found.chances[kind].tried, found.chances[kind].expected
-            lines.append(f"{kind}: {tried} numbers looked at, {expected:.2g} would hit by chance")
+            lines.append(
+                f"{kind}: {tried} numbers tried, {expected:.2g} expected to match by chance"
+            )
     title = (
-        f"rules that print {found.wanted.text}"
+        f"rules that reproduce {found.wanted.text}"
         if found.found
-        else f"none of {found.tried} numbers prints as {found.wanted.text}; the nearest"
+        else f"none of {found.tried} numbers rounds to {found.wanted.text}; the nearest"
     )
     header = ("found by", "rules", "metric", "value", "changes")
     return Table(title, header, tuple(rows), tuple(lines), name="rules")

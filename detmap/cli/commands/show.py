@@ -7,9 +7,8 @@ from pathlib import Path
 
 from detmap import protocol as protocols
 from detmap.adapters.registry import FORMATS
-from detmap.base import open_files as opening
-from detmap.cli import command_output as output
-from detmap.cli import options, streams
+from detmap.base import open_files
+from detmap.cli import command_output, options, streams
 from detmap.output.table import Table
 
 EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
@@ -17,15 +16,19 @@ EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detma
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument("protocol", nargs="?", type=options.protocol, metavar="PROTOCOL")
+    command.add_argument(
+        "protocol",
+        nargs="?",
+        type=options.protocol,
+        metavar="PROTOCOL",
+        help="Print this protocol.",
+    )
     command.add_argument(
         "--keys",
         action="store_true",
-        help="print every key of a protocol instead: its meaning, legal values, default and source",
+        help="Print every key of a protocol: meaning, allowed values, default and source.",
     )
-    command.add_argument(
-        "--formats", action="store_true", help="list the formats that are read instead"
-    )
+    command.add_argument("--formats", action="store_true", help="List the input formats.")
     options.add_outputs(command, "protocols", "tools")
 
 
@@ -36,18 +39,20 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.formats:
         kinds = tuple((each.name, each.place, each.what) for each in FORMATS)
-        output.write_tables([Table("", ("format", "is", "what"), kinds, name="formats")], arguments)
+        command_output.write_tables(
+            [Table("", ("format", "is", "what"), kinds, name="formats")], arguments
+        )
         return 0
     if arguments.protocol is None:
-        output.write_tables(
+        command_output.write_tables(
             [_listed("protocol", protocols.names()), _listed("tool", protocols.tools())], arguments
         )
         return 0
     options.refuse_to_overwrite(arguments.output, (arguments.protocol,))
-    protocols.load(arguments.protocol)  # a broken file of one's own is reported, not printed
+    protocols.load(arguments.protocol)  # reports errors in a protocol file
     path = protocols.shipped(arguments.protocol)
     own = Path(arguments.protocol)
-    text = opening.read_bytes(own if path is None else path).decode()
+    text = open_files.read_bytes(own if path is None else path).decode()
     streams.write(text, arguments.output)
     return 0
 

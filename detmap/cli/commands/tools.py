@@ -1,15 +1,12 @@
-"""Print what each named tool gives for the same files (pycocotools, Ultralytics, torchmetrics,
-mmdetection, detectron2, Cartucho ...), and how far that is from the stock protocol.
+"""Evaluate the same files under the rules of 51 tools (pycocotools, Ultralytics, torchmetrics,
+mmdetection, detectron2, Cartucho ...) and report the difference to the default protocol.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from detmap.cli import command_output as output
-from detmap.cli import doctor_notes as consulting
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import options, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.output.table import Table
 
 EXAMPLES = (
@@ -21,10 +18,13 @@ EXAMPLES = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    reading.add(command)
-    consulting.add(command)
+    evaluation_inputs.add(command)
+    doctor_notes.add(command)
     command.add_argument(
-        "--only", type=names, metavar="NAMES", help="tools by name, with commas between them"
+        "--only",
+        type=names,
+        metavar="NAMES",
+        help="Report only these tools (names separated by commas).",
     )
     options.add_threads(command)
     options.add_outputs(command)
@@ -37,17 +37,19 @@ def names(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate under every tool's rules, print."""
-    from detmap.parity import restated_tools as tools
+    from detmap.parity import restated_tools
     from detmap.results.result_tables import overlaps
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
-    truth, detections, rules = consulting.read(arguments)
-    streams.progress("evaluating by the rules of each tool")
-    known = tools.MatchedOnce(truth, detections, arguments.threads)
+    truth, detections, rules = doctor_notes.read(arguments)
+    streams.progress("evaluating under the rules of each tool")
+    known = restated_tools.MatchedOnce(truth, detections, arguments.threads)
     stock = known.result(rules)
-    metric, value = tools.headline(stock)
-    found = tools.numbers(truth, detections, rules, arguments.only, threads=arguments.threads)
+    metric, value = restated_tools.headline(stock)
+    found = restated_tools.numbers(
+        truth, detections, rules, arguments.only, threads=arguments.threads
+    )
     iou = overlaps(rules, stock.rows[0])
     rows = [(rules.name, metric, iou, value, 0.0, "compared with")]
     rows += [
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         (below, stock.signature),
         name="tools",
     )
-    output.write_tables([table], arguments)
+    command_output.write_tables([table], arguments)
     seen = {word for row in found for word in row.remark.split(", ")}
     undefined: dict[str, list[str]] = {}
     for row in found:
@@ -70,5 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             if row.remark == "undefined":
                 undefined.setdefault(str(note), []).append(row.tool)
     told = [f"undefined ({', '.join(names)}): {text}" for text, names in undefined.items()]
-    output.write_notes([*(text for word, text in tools.WORDS.items() if word in seen), *told])
+    command_output.write_notes(
+        [*(text for word, text in restated_tools.WORDS.items() if word in seen), *told]
+    )
     return 0

@@ -1,5 +1,5 @@
-"""Check a receipt: evaluate again, and say whether every bit is the same. Exit 0: it is; 1:
-something differs, and what; 2: it cannot be checked, and why.
+"""Verify a receipt: evaluate again and compare every bit. Exit 0: identical; 1: different; 2: the
+receipt cannot be verified.
 """
 
 from __future__ import annotations
@@ -7,9 +7,8 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-from detmap.cli import receipt_files as receipts
-from detmap.cli import replay, streams
-from detmap.explaining import record_changes as records
+from detmap.cli import receipt_files, replay, streams
+from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part
 
 EXAMPLES = (
@@ -26,10 +25,10 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate again, compare."""
-    known = receipts.read(arguments.receipt)
+    known = receipt_files.read(arguments.receipt)
     result, parts = replay.compared(known, arguments)
-    cause = records.cause(parts)
-    told = [] if cause else [f"the same bits: {result.signature}"]
+    cause = record_changes.cause(parts)
+    told = [] if cause else [f"identical: {result.signature}"]
     for part in parts:
         if part.same:
             continue
@@ -38,19 +37,19 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             streams.say(f"note: {_line(part)}\n")
     if cause:
-        told.append(f"the two differ by {cause}")
+        told.append(f"different: {cause}")
     with suppress(BrokenPipeError), streams.stdout() as stream:
         stream.write(streams.harmless("".join(f"{arguments.receipt}: {each}\n" for each in told)))
     if cause:
-        streams.say("note: `detmap explain TRUTH DETECTIONS --receipt` says what each is worth\n")
+        streams.say("note: `detmap explain TRUTH DETECTIONS --receipt` reports the effects\n")
     return int(bool(cause))
 
 
 def _line(part: Part) -> str:
-    if part.name.startswith(records.ITSELF):
-        name = part.name.removeprefix(records.ITSELF)
-        return f"{name}: {part.theirs} as it says, {part.ours} by its other parts"
+    if part.name.startswith(record_changes.ITSELF):
+        name = part.name.removeprefix(record_changes.ITSELF)
+        return f"{name}: {part.theirs} in the receipt, {part.ours} computed from its other parts"
     role = part.name.removesuffix(" file")
     if role == part.name:
         return str(part)
-    return f"{role}: another file: {part.theirs} then, {part.ours} now ({part.remark})"
+    return f"{role}: file changed: {part.theirs} in the receipt, {part.ours} now ({part.remark})"

@@ -1,4 +1,4 @@
-"""Compile the kernels ahead of the first evaluation."""
+"""Compile the kernels before the first evaluation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ EXAMPLES = ("detmap warmup", "NUMBA_CACHE_DIR=/scratch/numba DETMAP_KERNELS=numb
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    """There are no options."""
+    """Declare no options."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Use every kernel once."""
+    """Run every kernel once."""
     from detmap.warmup import warmup
 
     warmup()
