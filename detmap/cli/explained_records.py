@@ -18,7 +18,7 @@ from detmap.errors import DataError, DetmapError
 from detmap.explaining import record_changes as records
 from detmap.explaining.record_changes import Part, Record
 from detmap.explaining.steps import Explanation
-from detmap.explaining.waypoints import Station, explained
+from detmap.explaining.waypoints import Waypoint, explained
 from detmap.output.table import Table
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
@@ -89,14 +89,14 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         now = receipts.made(truth, detections, result, arguments)
         one, other = found[0][0], records.receipt_record(now, "now")
     parts = records.compared(one, other)
-    stations = [Station("how the inputs are read", _options(parts), truth, detections)]
+    waypoints = [Waypoint("how the inputs are read", _options(parts), truth, detections)]
     if found[0][1] is not None and len(found) == 1:
-        stations = [*_earlier(found[0][1], parts, arguments), *stations]
+        waypoints = [*_earlier(found[0][1], parts, arguments), *waypoints]
     how = {"shapley": arguments.shapley, "seed": arguments.seed, "threads": arguments.threads}
     steps = None
     try:
         reason = records.cause(tuple(part for part in parts if part.name != "proto"))
-        steps = explained(one, other, stations, reason or "not to be told from here", **how)
+        steps = explained(one, other, waypoints, reason or "unknown", **how)
     except DetmapError as error:
         streams.say(f"note: no steps from number to number: {error.where}: {error.what}\n")
     return _tell(parts, steps, arguments)
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
 
 def _earlier(
     known: Receipt, parts: tuple[Part, ...], arguments: argparse.Namespace
-) -> list[Station]:
+) -> list[Waypoint]:
     """The files that a receipt was made from, where they are still; and those at hand, read as the
     receipt says, where they are read otherwise now.
     """
@@ -117,12 +117,12 @@ def _earlier(
     if differ & {"truth", "detections", "data"}:
         then = {name: receipts.place_of(known, name) for name in now}
         if all(then[role] and _is_intact(str(then[role]), wanted[role]) for role in wanted):
-            found += _station("files", "as they were", known, then)
+            found += _waypoint("files", "as they were", known, then)
     if any(name.startswith("--") for name in differ):
         own = {name: receipts.place_of(known, name) for name in receipts.FILES}
         at_hand = {name: now[name] or own.get(name) for name in now if name in wanted}
         at_hand = {**dict.fromkeys(now), **at_hand}
-        found += _station("other files", ", ".join(sorted(differ)), known, at_hand)
+        found += _waypoint("other files", ", ".join(sorted(differ)), known, at_hand)
     return found
 
 
@@ -133,13 +133,13 @@ def _is_intact(path: str, digest: dict[str, Any]) -> bool:
         return False
 
 
-def _station(title: str, detail: str, known: Receipt, paths: dict[str, Any]) -> list[Station]:
+def _waypoint(title: str, detail: str, known: Receipt, paths: dict[str, Any]) -> list[Waypoint]:
     """The tables of paths, read as a receipt says; none where they cannot be."""
     try:
         truth, detections, _ = replay.evaluated(known, paths)
     except (DetmapError, argparse.ArgumentError, TypeError):
         return []
-    return [Station(title, detail, truth, detections)]
+    return [Waypoint(title, detail, truth, detections)]
 
 
 def _options(parts: tuple[Part, ...]) -> str:
@@ -182,7 +182,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
     except (ValueError, RecursionError):
         tree = {"receipt": None}  # whose reader says what is wrong
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:
-        return records.of_json(tree, word), None
+        return records.json_record(tree, word), None
     known = receipt.parse(data, word)
     return records.receipt_record(known, word), known
 
