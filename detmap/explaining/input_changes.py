@@ -89,15 +89,15 @@ def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any],
     boxes = boxes_as(other.boxes, other.box_format, first.box_format)
     roles = sorted({*first.roles, *other.roles})
     attributes = sorted({*first.attributes} & {*other.attributes})
-    columns = tuple(
+    columns: list[Columns] = [
         {"image": table.image, "label": table.label, "boxes": box}
         | {f"role {name}": table.role(name) for name in roles}
         | {f"attribute {name}": table.attributes[name] for name in attributes}
         for table, box in ((first, first.boxes), (other, boxes))
-    )
+    ]
     (where, place) = zip(*(_keys(each) for each in columns), strict=True)
     found = align([place, where])
-    mixture = Mixture(*columns, found, FLAGS)
+    mixture = Mixture(columns[0], columns[1], found, FLAGS)
 
     def made(taken: Any) -> Truth:
         mixed = mixture.columns(taken)
@@ -122,10 +122,10 @@ def detection_parts(
     """Same as `truth_parts`, for detections."""
     _require_alike(first, other)
     boxes = boxes_as(other.boxes, other.box_format, first.box_format)
-    columns = tuple(
+    columns: list[Columns] = [
         {"image": table.image, "label": table.label, "boxes": box, "score": table.score}
         for table, box in ((first, first.boxes), (other, boxes))
-    )
+    ]
     (where, place) = zip(*(_keys(each) for each in columns), strict=True)
     scored, exact = (
         tuple(
@@ -135,10 +135,11 @@ def detection_parts(
         for pair in (where, place)
     )
     found = align([exact, place, scored])
-    mixture = Mixture(*columns, found, SCORES)
+    mixture = Mixture(columns[0], columns[1], found, SCORES)
 
     def made(taken: Any) -> Detections:
-        return replace(first, **mixture.columns(taken))
+        mixed: dict[str, Any] = {**mixture.columns(taken)}
+        return replace(first, **mixed)
 
     counts = mixture.counts()
     parts = _parts("detections", {kind: counts[kind] for kind in (REMOVED, ADDED, SCORES, MOVED)})

@@ -135,7 +135,7 @@ OTHERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "ties": ({"other_detections": FOUND.take(np.array([0, 2, 1, 3]))}, ["detections.order"]),
     "objects": ({"other_truth": TRUTH.take(np.array([0, 2]))}, ["truth.removed"]),
     "more objects": ({"other_truth": TRUTH.take(np.array([0, 1, 2, 1]))}, ["truth.added"]),
-    "objects in a different order": ({"other_truth": TRUTH.take(np.array([2, 1, 0]))}, ["truth.order"]),
+    "objects in order": ({"other_truth": TRUTH.take(np.array([2, 1, 0]))}, ["truth.order"]),
     "flags": (
         {"other_truth": replace(TRUTH, roles={"crowd": np.array([True, False, False])})},
         ["truth.flags"],
