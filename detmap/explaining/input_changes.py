@@ -75,7 +75,7 @@ def align(keys: Sequence[tuple[Iterable[Any], Iterable[Any]]]) -> Alignment:
 
 
 Part = tuple[str, str, str]
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Any]
 
 
 def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any], Truth], Alignment]:
@@ -134,7 +134,7 @@ def detection_parts(
         )
         for pair in (where, place)
     )
-    found = align([exact, place, scored])
+    found = align([(exact[0], exact[1]), place, (scored[0], scored[1])])
     mixture = Mixture(columns[0], columns[1], found, SCORES)
 
     def made(taken: Any) -> Detections:
