@@ -1,8 +1,10 @@
-"""What all tests share: how hypothesis draws, and what the quick tier is.
+"""Options of all tests: hypothesis profiles, tiers and the number of workers.
 
-The suite draws the same examples in every run, so that a failure says something about the change
-at hand. ``pytest --hypothesis-profile random`` draws anew; ``tools/fuzz.py`` does so at length.
-``pytest -m "not slow"`` draws few of them (`tests.support.tier`).
+The suite samples the same examples in every run, so that a failure points at the change under
+test. ``pytest --hypothesis-profile random`` samples new ones; ``tools/fuzz.py`` samples many.
+Tiers: ``pytest -m "not slow"`` is the quick one and samples few examples (`tests.support.tier`);
+``pytest`` runs all tests but the ``long`` ones; ``pytest -m long`` runs those. A test that is
+selected by its name (``path::test``) runs in one process, whatever its tier.
 """
 
 import os
@@ -23,13 +25,26 @@ if sys.dont_write_bytecode:  # else each of hundreds of processes compiles all o
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-LIMIT = 0.5  # seconds of processor time, its own processes included, from which a test is slow
-TIER = 60.0  # and those of the quick tier
+LIMIT = 0.5  # seconds of processor time, with child processes, above which a test is slow
+TIER = 120.0  # seconds of processor time of the quick tier: a minute on two cores
 over: list[tuple[float, str]] = []
+total: list[float] = []
+
+
+def by_name(config: pytest.Config) -> bool:
+    """Whether the command line selects single tests."""
+    return any("::" in word for word in config.invocation_params.args if isinstance(word, str))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start no workers for single tests, so that they start quickly and can be debugged."""
+    return 0 if by_name(config) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any module of tests is imported, and so any number of examples is read."""
+    """Set the tier before any test module reads the number of examples."""
+    if by_name(config) and config.option.markexpr == "not long":
+        config.option.markexpr = ""
     tier.quick = config.option.markexpr == "not slow"
     if tier.quick and not config.getoption("--hypothesis-profile"):
         settings.register_profile("quick", settings(max_examples=tier.drawn(tier.EXAMPLES)))
@@ -43,18 +58,27 @@ def spent() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Watch for slow tests without the marker: the quick tier grows by them."""
+    """Measure each test itself; the report takes the figure to the main process."""
     begin = spent()
     try:
         return (yield)
     finally:
-        if tier.quick and spent() - begin > LIMIT:
-            over.append((spent() - begin, item.nodeid))
+        item.user_properties.append(("seconds", spent() - begin))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect what the tests took, in the main process."""
+    if report.when == "call":
+        seconds = dict(report.user_properties).get("seconds", 0.0)
+        total.append(seconds)
+        if seconds > LIMIT:
+            over.append((seconds, report.nodeid))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what the quick tier takes, and name them."""
+    """Print the time of the quick tier, and its tests that should be marked slow."""
     if tier.quick:
-        terminalreporter.section(f"quick tier: {spent():.0f} of {TIER:.0f} s of processor time")
-        for took, name in sorted(over, reverse=True):
-            terminalreporter.write_line(f"over {LIMIT} s, mark it slow: {took:5.1f} s  {name}")
+        title = f"quick tier: {sum(total):.0f} of {TIER:.0f} s of processor time"
+        terminalreporter.section(title)
+        for seconds, name in sorted(over, reverse=True):
+            terminalreporter.write_line(f"over {LIMIT} s, mark it slow: {seconds:5.1f} s  {name}")

@@ -13,7 +13,7 @@ from detmap.errors import DataError, DetmapError
 from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part, Record
 from detmap.explaining.steps import Explanation
-from detmap.explaining.waypoints import Station, explained
+from detmap.explaining.waypoints import Waypoint, explained
 from detmap.output.table import Table
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
@@ -82,14 +82,14 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         now = receipt_files.made(truth, detections, result, arguments)
         one, other = found[0][0], record_changes.receipt_record(now, "now")
     parts = record_changes.compared(one, other)
-    stations = [Station("input options", _options(parts), truth, detections)]
+    waypoints = [Waypoint("input options", _options(parts), truth, detections)]
     if found[0][1] is not None and len(found) == 1:
-        stations = [*_earlier(found[0][1], parts, arguments), *stations]
+        waypoints = [*_earlier(found[0][1], parts, arguments), *waypoints]
     how = {"shapley": arguments.shapley, "seed": arguments.seed, "threads": arguments.threads}
     steps = None
     try:
         reason = record_changes.cause(tuple(part for part in parts if part.name != "proto"))
-        steps = explained(one, other, stations, reason or "unknown from these files", **how)
+        steps = explained(one, other, waypoints, reason or "unknown from these files", **how)
     except DetmapError as error:
         streams.say(f"note: no step-by-step explanation: {error.where}: {error.what}\n")
     return _tell(parts, steps, arguments)
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
 
 def _earlier(
     known: Receipt, parts: tuple[Part, ...], arguments: argparse.Namespace
-) -> list[Station]:
+) -> list[Waypoint]:
     """Return the unchanged files of a receipt, and the given files read with its options."""
     differ = {part.name for part in parts if not part.same}
     now = {
@@ -109,12 +109,12 @@ def _earlier(
     if differ & {"truth", "detections", "data"}:
         then = {name: receipt_files.place_of(known, name) for name in now}
         if all(then[role] and _is_intact(str(then[role]), wanted[role]) for role in wanted):
-            found += _station("files", "as in the receipt", known, then)
+            found += _waypoint("files", "as in the receipt", known, then)
     if any(name.startswith("--") for name in differ):
         own = {name: receipt_files.place_of(known, name) for name in receipt_files.FILES}
         at_hand = {name: now[name] or own.get(name) for name in now if name in wanted}
         at_hand = {**dict.fromkeys(now), **at_hand}
-        found += _station("other files", ", ".join(sorted(differ)), known, at_hand)
+        found += _waypoint("other files", ", ".join(sorted(differ)), known, at_hand)
     return found
 
 
@@ -125,13 +125,13 @@ def _is_intact(path: str, digest: dict[str, Any]) -> bool:
         return False
 
 
-def _station(title: str, detail: str, known: Receipt, paths: dict[str, Any]) -> list[Station]:
+def _waypoint(title: str, detail: str, known: Receipt, paths: dict[str, Any]) -> list[Waypoint]:
     """Read paths with the options of a receipt; return [] on an error."""
     try:
         truth, detections, _ = replay.evaluated(known, paths)
     except (DetmapError, argparse.ArgumentError, TypeError):
         return []
-    return [Station(title, detail, truth, detections)]
+    return [Waypoint(title, detail, truth, detections)]
 
 
 def _options(parts: tuple[Part, ...]) -> str:
@@ -174,7 +174,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
     except (ValueError, RecursionError):
         tree = {"receipt": None}  # `receipt.parse` reports the error
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:
-        return record_changes.of_json(tree, word), None
+        return record_changes.json_record(tree, word), None
     known = receipt.parse(data, word)
     return record_changes.receipt_record(known, word), known
 

@@ -1,4 +1,4 @@
-"""What ``accumulate`` takes of an evaluation, and the arrays that it makes of it."""
+"""The results that ``accumulate`` selects, and its arrays."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from detmap.curves.scores import sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
-    """What ``accumulate`` takes of an evaluation.
+class Selection:
+    """The results of an evaluation that ``accumulate`` selects.
 
     Parameters
     ----------
     points : (R,) float64 recall points, in any order
-    classes, areas, images : places among those that were evaluated; `images` is None for all of
-        them
-    limits : within what was evaluated, in any order
-    displaced : whether these places are of other ids or ranges than the parameters name
+    classes, areas, images : evaluated positions; `images` is None for all
+    limits : evaluated detection limits, in any order
+    displaced : whether the positions belong to other ids or ranges than the parameters list
     """
 
     points: NDArray[np.float64]
@@ -34,15 +33,14 @@ class Chosen:
     displaced: bool
 
 
-def choose(evaluated: Any, params: Any) -> Chosen:
-    """What the parameters of ``accumulate`` take of an evaluation under other parameters.
+def select(evaluated: Any, params: Any) -> Selection:
+    """Selects results by parameters that may differ from the evaluated ones.
 
-    As pycocotools has it: an id that was evaluated stands for the result at its own place in the
-    list, not for its result.
+    As in pycocotools, an evaluated id selects the result at its position in the given list.
 
     Raises
     ------
-    Unusual : parameters that only pycocotools itself can make sense, or an error, of
+    Unusual : parameters that only pycocotools handles
     """
     try:
         points = np.asarray(params.recThrs)
@@ -80,23 +78,24 @@ def choose(evaluated: Any, params: Any) -> Chosen:
     if not usual:
         raise Unusual
     whole = len(images) == len(evaluated.imgIds)
-    return Chosen(
+    return Selection(
         points.astype(np.float64), classes, areas, None if whole else images, limits, displaced
     )
 
 
 def _places(wanted: Any, known: Any) -> list[int]:
-    """The places of those values that are known, wherever they are known."""
+    """Positions of the values that occur in `known`."""
     there = set(known)
     return [place for place, value in enumerate(wanted) if value in there]
 
 
-def arrays(parts: list[Part], chosen: Chosen, counts: list[int]) -> dict[str, NDArray[np.float64]]:
-    """The arrays precision and scores (T, R, K, A, M),
-    recall (T, K, A, M), -1 where nothing is defined.
+def arrays(
+    parts: list[Part], chosen: Selection, counts: list[int]
+) -> dict[str, NDArray[np.float64]]:
+    """Computes precision and scores (T, R, K, A, M) and recall (T, K, A, M); -1 where undefined.
 
-    parts : of an evaluation, or of `chosen` alone, its area ranges being classes of their own
-    counts : T, R, K, A, M; what is chosen fills the first places of each axis
+    parts : of an evaluation, or of the selection alone with one class per area range
+    counts : T, R, K, A, M; the selection fills the first cells of each axis
     """
     shape = len(chosen.classes), len(chosen.areas), len(chosen.limits)
     k, a, m = (slice(n) for n in shape)

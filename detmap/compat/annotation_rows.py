@@ -1,9 +1,9 @@
-"""Annotations as columns, whatever they come from: what the drop-in evaluates."""
+"""Annotations as columns: the input of the drop-in's engine."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,24 @@ MOST_CATEGORIES = 1 << 16
 
 
 class Unusual(Exception):  # noqa: N818
-    """The engine does not take such input; the arguments are quirks that it shows."""
+    """Input that the engine does not support; the arguments are quirks that it shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """n annotations in the order in which pycocotools looks at them.
+    """n annotations in pycocotools' order.
 
     Parameters
     ----------
-    image_ids, category_ids : the ids that codes stand for
+    image_ids, category_ids : the id of each code
     image, category : (n,) int32 codes
-    boxes : (n, 4) float64, x y width height, pixels; finite
+    boxes : (n, 4) float64, x y width height in pixels; finite
     area : (n,) float64, square pixels; never NaN
     score : (n,) float64, never NaN; zeros for objects
     crowd : (n,) bool; False for detections
     ids : (n,) int64
-    shapes : of the n annotations, where masks or keypoints are evaluated
-    unlabelled : (n,) bool, objects without keypoints; None where that is not asked
+    shapes : masks or keypoints of the n annotations, if they are evaluated
+    unlabelled : (n,) bool, objects without keypoints; None for other types
     """
 
     image_ids: Sequence[Hashable]
@@ -54,19 +54,12 @@ class Rows:
         return len(self.ids)
 
     def take(self, rows: NDArray[Any]) -> Rows:
-        """Some of the rows, in another order."""
-        return Rows(
-            self.image_ids,
-            self.category_ids,
-            self.image[rows],
-            self.category[rows],
-            self.boxes[rows],
-            self.area[rows],
-            self.score[rows],
-            self.crowd[rows],
-            self.ids[rows],
-            None if self.shapes is None else self.shapes.take(rows),
-            None if self.unlabelled is None else self.unlabelled[rows],
+        """Selects rows, in the given order."""
+        columns = ("image", "category", "boxes", "area", "score", "crowd", "ids", "unlabelled")
+        found = {name: getattr(self, name) for name in columns}
+        chosen = {name: column[rows] for name, column in found.items() if column is not None}
+        return replace(
+            self, **chosen, shapes=None if self.shapes is None else self.shapes.take(rows)
         )
 
     def ids_twice(self) -> bool:
@@ -75,12 +68,11 @@ class Rows:
 
 
 def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool, boxed: bool = True) -> Rows:
-    """Columns of dicts: of detections, which have a score, or of objects, which have iscrowd. Boxes
-    that are not asked for are zeros.
+    """Converts dicts to columns: `scored` detections, or objects. Boxes are zeros unless `boxed`.
 
     Raises
     ------
-    Unusual : a key that is missing or a value of another kind than the files have
+    Unusual : a missing key, or a value of another type than files have
     """
     n = len(records)
     try:
@@ -107,7 +99,7 @@ def from_records(records: Sequence[Mapping[str, Any]], *, scored: bool, boxed: b
 
 
 def good_boxes(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same (n, 4) array, if no area of these boxes is NaN or overflows."""
+    """Returns the (n, 4) array if no area of these boxes is NaN or overflows."""
     if not (np.abs(boxes) <= MAX_PIXEL).all():
         raise Unusual
     return boxes

@@ -1,6 +1,4 @@
-"""Where a `COCO` has its annotations from while nobody has asked for dicts: columns at once,
-dicts when asked.
-"""
+"""Sources of a `COCO`: columns at once, dicts on first access."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.base import open_files as opening
+from detmap.adapters.coco import scan_json
+from detmap.base import open_files
 from detmap.base.immutable import own
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError
@@ -31,26 +29,26 @@ LEAST_SIZE = 1 << 20
 """Bytes; of smaller files dicts are made at once."""
 
 
-class HeldText(coco_scan.JsonFile):
-    """A file whose text is in memory, so that nothing that happens to the file matters any more."""
+class HeldText(scan_json.JsonFile):
+    """A file whose text is in memory, so that later changes to the file have no effect."""
 
     def __init__(self, path: str, text: bytes) -> None:
         self.path, self.size, self._bytes = Path(path), len(text), np.frombuffer(text, np.uint8)
 
     def read(self, at: int, size: int) -> NDArray[np.uint8]:
-        """Up to `size` bytes from `at` on, (n,) uint8."""
+        """Reads up to `size` bytes from position `at`, (n,) uint8."""
         return self._bytes[at : at + size]
 
 
 class Instances:
-    """An instances file that the compiled scanner understood.
+    """An instances file that the compiled scanner read.
 
     Parameters
     ----------
     text : of the file
     rows : its annotations
     texts : of its lists ``images`` and ``categories``
-    image_ids : in file order, each once
+    image_ids : in file order, without duplicates
     """
 
     def __init__(
@@ -60,57 +58,57 @@ class Instances:
 
     @cached_property
     def images(self) -> tuple[Tree, ...]:
-        """The records of the images."""
+        """The image records."""
         return tuple(json.loads(self.texts["images"]))
 
     @cached_property
     def categories(self) -> tuple[Tree, ...]:
-        """The records of the categories."""
+        """The category records."""
         return tuple(json.loads(self.texts["categories"]))
 
     @property
     def info(self) -> Any:
-        """What results take over as ``info``."""
+        """The ``info`` that results copy."""
         info = msgspec.json.decode(self.text, type=_Info).info
         return {} if info is msgspec.UNSET else info
 
     def without_annotations(self) -> Tree:
-        """The dataset, for `loadRes`."""
+        """The dataset without annotations, for `loadRes`."""
         return {"info": self.info, "images": list(self.images), "categories": list(self.categories)}
 
     def dataset(self) -> Tree:
-        """All dicts, those of images and categories being the ones that were handed out before."""
+        """The dataset as dicts; image and category records are the same objects as before."""
         tree: Tree = json.loads(self.text)
         return tree | {"images": list(self.images), "categories": list(self.categories)}
 
 
 class Edited(NamedTuple):
-    """In place of `Instances`: a dataset that has been dicts already."""
+    """A dataset of dicts, used like `Instances`."""
 
     images: list[Tree]
     info: Any
 
     @property
     def image_ids(self) -> list[Any]:
-        """Each once."""
+        """The ids without duplicates."""
         return list({image["id"]: None for image in self.images})
 
 
 class Head(NamedTuple):
-    """What results take from their truth: its images and info, and copies of its categories."""
+    """What results copy from their ground truth: images, info, and copies of the categories."""
 
     truth: Instances | Edited
     categories: Sequence[Tree]
 
 
 class Results:
-    """Detections of boxes, from a file or an array.
+    """Box detections from a file or an array.
 
     Parameters
     ----------
-    head : of the truth's dataset
+    head : of the ground truth
     rows : the detections
-    text : of the file; None where the rows say all that there is
+    text : of the file; None if the rows hold everything
     keys : of a record, in their order
     """
 
@@ -125,21 +123,21 @@ class Results:
 
     @property
     def images(self) -> Sequence[Tree]:
-        """The records of the truth's images."""
+        """The image records of the ground truth."""
         return self.head.truth.images
 
     @property
     def categories(self) -> Sequence[Tree]:
-        """Copies of the records of the truth's categories."""
+        """Copies of the category records of the ground truth."""
         return self.head.categories
 
     @property
     def image_ids(self) -> list[Any]:
-        """Those of the truth, each once."""
+        """The image ids of the ground truth, without duplicates."""
         return self.head.truth.image_ids
 
     def dataset(self) -> Tree:
-        """All dicts, with what loadRes adds to results of boxes."""
+        """The dataset as dicts, with the keys that loadRes adds to boxes."""
         annotations = self._records() if self.text is None else json.loads(self.text)
         for number, annotation in enumerate(annotations, start=1):
             left, top, width, height = annotation["bbox"]
@@ -172,21 +170,19 @@ class Results:
 
 
 def open_instances(path: Any) -> Instances | None:
-    """A large plain instances file whose annotations have all the fields that pycocotools asks
-    for; None for any other.
-    """
+    """Opens a large plain instances file with all fields that pycocotools reads; else None."""
     texts: dict[str, bytes] = {}
     listed: dict[str, list[int]] = {}
 
-    def read_list(name: str) -> Callable[[bytes], coco_scan.Locate]:
-        def read(text: bytes) -> coco_scan.Locate:
+    def read_list(name: str) -> Callable[[bytes], scan_json.Locate]:
+        def read(text: bytes) -> scan_json.Locate:
             try:
                 listed[name] = [
                     record.id for record in msgspec.json.decode(text, type=list[_Record])
                 ]
                 ids = np.unique(np.array(listed[name], dtype=np.int64))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
-                raise coco_scan.HandBack from None
+                raise scan_json.HandBack from None
             texts[name] = bytes(text)
             return Positions(ids) if name == "images" else _identity_codes
 
@@ -196,12 +192,12 @@ def open_instances(path: Any) -> Instances | None:
     if text is None or SCORE in text:  # columns of objects have no scores
         return None
     try:
-        columns = coco_scan.scan_instances(
+        columns = scan_json.scan_instances(
             HeldText(path, text), {name: read_list(name) for name in ("images", "categories")}
         )
     except ValueError:
         return None
-    wanted = coco_scan.key("area") | coco_scan.key("iscrowd") | coco_scan.key("id")
+    wanted = scan_json.key("area") | scan_json.key("iscrowd") | scan_json.key("id")
     if columns is None or not (columns.seen & wanted == wanted).all():
         return None
     if not _exact(columns.value):
@@ -215,20 +211,20 @@ def open_instances(path: Any) -> Instances | None:
         columns.boxes,
         columns.value,
         np.zeros(len(columns.seen)),
-        (columns.seen & coco_scan.key("crowd")) != 0,
+        (columns.seen & scan_json.key("crowd")) != 0,
         columns.number,
     )
     return None if rows.ids_twice() else Instances(text, rows, texts, image_ids)
 
 
 def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
-    """A large plain file of detections on known images; None for any other."""
+    """Opens a large plain file of detections on known images; None for any other file."""
     known, text = _integers(image_ids), _text_of(path)
     if known is None or text is None:
         return None
     if CAPTION in text:  # to pycocotools these are no boxes
         return None
-    columns = coco_scan.scan_detections(HeldText(path, text), Positions(known), _identity_codes)
+    columns = scan_json.scan_detections(HeldText(path, text), Positions(known), _identity_codes)
     if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
@@ -241,9 +237,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
 def results_of_array(
     table: NDArray[np.float64], image_ids: list[Any], head: Head
 ) -> Results | None:
-    """Rows of image_id, x, y, width, height, score, category_id on known images; None for any
-    other array.
-    """
+    """Reads rows of image_id, x, y, width, height, score, category_id; None for other arrays."""
     known = _integers(image_ids)
     if (
         known is None
@@ -260,7 +254,7 @@ def results_of_array(
     try:
         category = _identity_codes(numbers[:, 1])
         boxes = good_boxes(np.ascontiguousarray(table[:, 1:5]))
-    except (coco_scan.HandBack, Unusual):
+    except (scan_json.HandBack, Unusual):
         return None
     if (image < 0).any():
         return None
@@ -289,34 +283,34 @@ def _detections(
 
 
 def _text_of(path: Any) -> bytes | None:
-    """The text of a large file that can be read; None for any other."""
+    """The text of a large readable file; None for any other."""
     try:
         if not isinstance(path, str | Path) or os.stat(path).st_size < LEAST_SIZE:
             return None
-        return opening.read_bytes(path)
+        return open_files.read_bytes(path)
     except (OSError, ValueError, DataError):
         return None
 
 
 def _exact(numbers: NDArray[np.float64]) -> bool:
-    """Whether they are what the text says, even where that has integers."""
+    """Whether float64 holds these numbers exactly, integers included."""
     return bool((np.abs(numbers) < MOST_EXACT).all())
 
 
 def _identity_codes(ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Category ids as their own codes."""
+    """Uses category ids as their own codes."""
     if len(ids) and (ids.min() < 0 or ids.max() >= MOST_CATEGORIES):
-        raise coco_scan.HandBack
+        raise scan_json.HandBack
     return ids.astype(np.int32)
 
 
 def _codes(category: NDArray[np.int32]) -> range:
-    """What the codes of `_identity_codes` stand for."""
+    """The category ids of `_identity_codes`."""
     return range(int(category.max(initial=-1)) + 1)
 
 
 def _integers(ids: list[Any]) -> NDArray[np.int64] | None:
-    """Ids, ascending, each once; None where they are not integers."""
+    """Ascending unique ids; None if they are not integers."""
     try:
         values = np.unique(np.array(ids))
     except (TypeError, ValueError):

@@ -1,6 +1,4 @@
-"""What lets a class stand in the place of one of pycocotools', although objects and subclasses of
-that one exist already.
-"""
+"""Metaclass and decorator of classes that replace those of pycocotools."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ Class = TypeVar("Class", bound=type)
 
 
 class StandIn(ABCMeta):
-    """The kind of classes that stand in for an `official` one.
+    """Metaclass of the classes that replace an `official` one.
 
-    While `patched`, whatever is an instance or a subclass of the official class is one of theirs:
-    a name of pycocotools' that somebody tests against is then the name of the stand-in. (An
-    ABCMeta, so that a subclass may have an abstract class beside it.)
+    While a patch is active, instances and subclasses of the official class pass `isinstance` and
+    `issubclass` tests against its replacement. It is an ABCMeta so that abstract classes can be
+    mixed in.
     """
 
     patched = 0  # how many patches are applied
@@ -34,10 +32,10 @@ class StandIn(ABCMeta):
 
 
 def stands_in_for(official: type) -> Callable[[Class], Class]:
-    """Make each method of a class that the official one has too hand over what is not its own.
+    """Makes each method dispatch on its object: other objects use the official method.
 
-    ``pycocotools.coco.COCO.loadRes(truth, results)`` and ``coco.COCO.__init__(self)`` reach the
-    stand-in under the patch, with objects that were made, or of classes that were written, before.
+    ``pycocotools.coco.COCO.loadRes(truth, results)`` and ``coco.COCO.__init__(self)`` then work
+    under the patch with objects and classes that are older than the patch.
     """
 
     def mend(ours: Class) -> Class:
@@ -51,7 +49,9 @@ def stands_in_for(official: type) -> Callable[[Class], Class]:
 
 
 def is_ours(owner: Any, ours: type) -> bool:
-    """Whether an object was made by a stand-in, whatever `isinstance` says under the patch."""
+    """Whether a replacement class created the object, whatever `isinstance` returns under the
+    patch.
+    """
     return ours in type(owner).__mro__
 
 

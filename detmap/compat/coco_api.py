@@ -1,6 +1,4 @@
-"""`COCO`: pycocotools' class, which keeps columns of large plain files and makes dicts of them
-when they are asked for.
-"""
+"""`COCO`: pycocotools' class with columns of large plain files, and dicts on first access."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 from pycocotools.coco import COCO as Official
 
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.compat.annotation_rows import Rows
 from detmap.compat.annotation_sources import (
     Edited,
@@ -36,11 +34,11 @@ EVERYTHING = (*ANNOTATIONS, "imgs", "cats")
 
 @stands_in_for(Official)
 class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
-    """Annotations of a data set, or detections on it.
+    """Annotations of a dataset, or detections on it.
 
     Parameters
     ----------
-    annotation_file : an instances file; none when left out
+    annotation_file : an instances file; none by default
     """
 
     _source: Instances | Results | None = None
@@ -54,7 +52,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         source = open_instances(annotation_file)
         dataset: Any = None
         if source is None:
-            with open(annotation_file, opener=opening.regular) as file:
+            with open(annotation_file, opener=open_files.regular) as file:
                 dataset = json.load(file)
             assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
         print(f"Done (t={time.time() - begin:0.2f}s)")
@@ -69,9 +67,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         self._wait_for(*EVERYTHING)
 
     def _make(self, name: str) -> None:
-        """All dicts at once, as pycocotools has it: who edits ``dataset`` edits no index. Records
-        of images and categories alone are made without those of the annotations.
-        """
+        """Creates all dicts at once; records of images and categories alone need no annotations."""
         assert self._source is not None
         if name in ("imgs", "cats") and self._waits_for(*ANNOTATIONS):
             self._fill(
@@ -84,9 +80,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         self._fill(_indexed(self._source.dataset()))
 
     def columns(self, *, scored: bool) -> Rows | None:
-        """The annotations as columns, where nobody can have changed them and, if asked for, they
-        have scores; else None.
-        """
+        """The annotations as columns, with scores if `scored`; None if they may have changed."""
         if self._source is None or not self._waits_for(*ANNOTATIONS):
             return None
         return None if scored and isinstance(self._source, Instances) else self._source.rows
@@ -94,7 +88,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     # --- pycocotools' methods ---------------------------------------------------------------------
 
     def createIndex(self) -> None:
-        """Take up what was done to `dataset`."""
+        """Applies changes of `dataset`."""
         if self._waits_for("dataset") and self._shared is None:
             self._wait_for(*EVERYTHING)
             print("creating index...")
@@ -103,7 +97,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             super().createIndex()
 
     def getImgIds(self, imgIds: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
-        """As pycocotools."""
+        """Same as pycocotools."""
         everything = all(hasattr(ids, "__len__") and len(ids) == 0 for ids in (imgIds, catIds))
         if everything and self._source is not None and self._waits_for("imgs"):
             return list(self._source.image_ids)
@@ -111,7 +105,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         return chosen
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:  # noqa: B006
-        """As pycocotools."""
+        """Same as pycocotools."""
         ask: Any = super()
         if self._source is not None and self._waits_for("dataset"):
             ask = Official()
@@ -120,7 +114,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         return chosen
 
     def loadRes(self, resFile: Any) -> COCO:
-        """Detections from a results file, a list of dicts, or an (N, 7) array."""
+        """Loads detections from a results file, a list of dicts, or an (N, 7) array."""
         begin = time.time()
         head = self._head()
         source = None
@@ -128,7 +122,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             pass  # pycocotools knows what that means
         elif type(resFile) is str:
             with suppress(OSError, ValueError):  # pycocotools meets those too
-                open(resFile, opener=opening.regular).close()
+                open(resFile, opener=open_files.regular).close()
             source = open_results(resFile, self.getImgIds(), head)
         elif type(resFile) is np.ndarray:
             source = results_of_array(resFile, self.getImgIds(), head)
@@ -147,7 +141,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         return results
 
     def _head(self) -> Head | None:
-        """What results take over of this dataset as it is now; None where something is missing."""
+        """What results copy from this dataset as it is now; None if something is missing."""
         if isinstance(self._source, Instances) and self._waits_for("dataset"):
             return Head(self._source, copy.deepcopy(self._source.categories))
         if not {"images", "categories"} <= self.dataset.keys():
@@ -157,9 +151,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         return Head(edited, copy.deepcopy(self.dataset["categories"]))
 
     def _load_records(self, given: Any) -> COCO:
-        """Detections by pycocotools' own loadRes, without making dicts of the truth's
-        annotations.
-        """
+        """Runs pycocotools' loadRes without creating dicts of the annotations."""
         truth = self
         if isinstance(self._source, Instances) and self._waits_for("dataset"):
             truth = Official()
@@ -170,12 +162,12 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
 
 
 def columns_of(coco: Any, *, scored: bool) -> Rows | None:
-    """`COCO.columns` of one of ours; None for any other."""
+    """`COCO.columns` of a `COCO` of this package; None for any other."""
     return COCO.columns(coco, scored=scored) if is_ours(coco, COCO) else None
 
 
 def _indexed(dataset: Tree) -> Tree:
-    """The dataset and all indexes of it, by the names that pycocotools gives them."""
+    """The dataset and all its indexes, by pycocotools' names."""
     image_annotations, category_images = defaultdict(list), defaultdict(list)
     for annotation in dataset["annotations"]:
         image_annotations[annotation["image_id"]].append(annotation)

@@ -1,4 +1,4 @@
-"""`COCOeval`: pycocotools' class, evaluating boxes with detmap's engine."""
+"""`COCOeval`: pycocotools' class with detmap's engine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from pycocotools import _mask, cocoeval
 from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
-from detmap.compat import accumulate as accumulating
-from detmap.compat import drop_in_engine as engine
-from detmap.compat import eval_imgs as results
-from detmap.compat import matched_objects as taking
+from detmap.compat import accumulate, drop_in_engine, eval_imgs, matched_objects
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.class_stand_in import StandIn, stands_in_for
 from detmap.compat.coco_api import columns_of
@@ -36,24 +33,23 @@ LATER = ("evalImgs", "ious", "_gts", "_dts")
 
 @stands_in_for(Official)
 class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
-    """Detections held against annotations; see
-    `detmap.compat` for what is inherited and what is not.
+    """Evaluates detections against annotations; `detmap.compat` lists what it inherits.
 
     Parameters
     ----------
-    cocoGt, cocoDt : annotations and detections, of this package's `COCO` or of pycocotools'
+    cocoGt, cocoDt : annotations and detections, `COCO` objects of this package or of pycocotools
     iouType : ``bbox``, ``segm`` or ``keypoints``
     """
 
-    _judged: engine.Judged | None = None
+    _evaluated: drop_in_engine.Evaluated | None = None
 
     def _make(self, name: str) -> None:
-        assert self._judged is not None
+        assert self._evaluated is not None
         if name == "evalImgs":
-            made = results.image_results(self._judged, self._paramsEval.areaRng)
+            made = eval_imgs.image_results(self._evaluated, self._paramsEval.areaRng)
             self._fill({"evalImgs": made})
-        elif name == "ious" and self._judged.rules.kind == "bbox":
-            self._fill({"ious": results.overlaps(self._judged)})
+        elif name == "ious" and self._evaluated.rules.kind == "bbox":
+            self._fill({"ious": eval_imgs.overlaps(self._evaluated)})
         else:
             other = Official()
             other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
@@ -63,20 +59,22 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
                 self._fill({"ious": _overlaps(other)})
 
     def evaluate(self) -> None:
-        """Match detections with annotations under ``params``."""
+        """Matches detections with annotations under ``params``."""
         params, begin = self.params, time.time()
         try:
             if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
                 raise Unusual
-            rules = engine.read_rules(params, self._kind())
+            rules = drop_in_engine.read_rules(params, self._kind())
             objects, results = (
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
             )
-            judged = taking.pycocotools_matches(engine.judge(objects, results, rules))
+            evaluated = matched_objects.pycocotools_matches(
+                drop_in_engine.evaluate_rows(objects, results, rules)
+            )
         except Unusual as reason:
             super().evaluate()
-            self._judged = None
+            self._evaluated = None
             for kind in reason.args:
                 warn_of(kind)
             return
@@ -88,25 +86,25 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         params.imgIds, params.maxDets = rules.image_ids, rules.limits
         if not rules.together:
             params.catIds = rules.category_ids
-        self._judged = judged
+        self._evaluated = evaluated
         self._wait_for(*LATER)
         self.eval: dict[str, Any] = {}
         self._paramsEval = _copied(params)
         print(f"DONE (t={time.time() - begin:0.2f}s).")
-        for kind in _quirks(self._judged, objects, results, self.cocoGt):
+        for kind in _quirks(self._evaluated, objects, results, self.cocoGt):
             warn_of(kind)
 
     def _kind(self) -> str:
-        """The iouType, which the older useSegm may decide."""
+        """The iouType; the deprecated useSegm overrides it."""
         if self.params.useSegm is None:
             return str(self.params.iouType)
         return "segm" if self.params.useSegm == 1 else "bbox"
 
     def accumulate(self, p: Any = None) -> None:
-        """Curves of what was evaluated, under ``params`` or those given, into ``eval``."""
+        """Computes the curves of the evaluation under `p` or ``params``, into ``eval``."""
         params, begin = self.params if p is None else p, time.time()
         try:
-            chosen = accumulating.choose(self._paramsEval, params)
+            chosen = accumulate.select(self._paramsEval, params)
             parts = self._parts(chosen, len(params.iouThrs))
         except Unusual:
             super().accumulate(p)
@@ -125,7 +123,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             "params": params,
             "counts": counts,
             "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S"),
-            **accumulating.arrays(parts, chosen, counts),
+            **accumulate.arrays(parts, chosen, counts),
         }
         print(f"DONE (t={time.time() - begin:0.2f}s).")
         if chosen.displaced:
@@ -135,32 +133,32 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if params.useCats != 1:
             warn_of("categories-forgotten")
 
-    def _parts(self, chosen: accumulating.Chosen, n_thresholds: int) -> list[engine.Part]:
-        """The verdicts that ``accumulate`` counts: of ``evalImgs``, if somebody has it."""
+    def _parts(self, chosen: accumulate.Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
+        """The match results that ``accumulate`` counts: those of ``evalImgs`` after an access."""
         if not self._waits_for("evalImgs"):
             evaluated = self._paramsEval
             sizes = len(evaluated.imgIds), len(evaluated.areaRng)
             try:
-                return results.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
+                return eval_imgs.parts_of_results(self.evalImgs, chosen, sizes, n_thresholds)
             except DataError:  # no matching of ours has such results: objects found twice
                 raise Unusual from None
-        assert self._judged is not None
-        if n_thresholds != len(self._judged.rules.thresholds):
+        assert self._evaluated is not None
+        if n_thresholds != len(self._evaluated.rules.thresholds):
             raise Unusual
-        parts = self._judged.parts
+        parts = self._evaluated.parts
         if chosen.images is None:
             return parts
         return [replace(part, matches=part.matches.select(chosen.images)) for part in parts]
 
     def summarize(self) -> None:
-        """Print the stock summary, and keep its numbers as ``stats``."""
+        """Prints the default summary, and stores its numbers as ``stats``."""
         super().summarize()
         if self.params.iouType != "keypoints" and 100 not in self.params.maxDets:
             warn_of("limit-not-100")
 
 
 def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
-    """Pycocotools' own overlaps of masks or keypoints."""
+    """Pycocotools' own IoU or OKS matrices of masks or keypoints."""
     p = prepared.params
     compute = prepared.computeOks if p.iouType == "keypoints" else prepared.computeIoU
     category_ids = p.catIds if p.useCats else [-1]
@@ -184,14 +182,12 @@ def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
 
 
 def _copied(params: Any) -> Any:
-    """A deep copy; that of the many ids, which nobody can change, is made at once."""
+    """A deep copy that copies the list of ids only once, as its items are immutable."""
     return copy.deepcopy(params, {id(params.imgIds): list(params.imgIds)})
 
 
-def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
-    """The annotations as columns: as they were read,
-    or of the dicts that pycocotools would look up.
-    """
+def _rows(coco: Any, rules: drop_in_engine.Rules, *, scored: bool) -> Rows:
+    """Annotations as columns: as read, or from the dicts that pycocotools would look up."""
     replaced = _replaced(coco, LOOKUPS)
     if rules.kind == "bbox" and not replaced:
         rows = columns_of(coco, scored=scored)
@@ -209,9 +205,11 @@ def _rows(coco: Any, rules: engine.Rules, *, scored: bool) -> Rows:
     return with_shapes(rules.kind, records, coco, scored=scored)
 
 
-def _quirks(judged: engine.Judged, objects: Rows, results: Rows, truth: Any) -> Iterator[str]:
-    """Wrong behaviours of pycocotools that this evaluation meets."""
-    if (judged.objects.ids == 0).any():
+def _quirks(
+    evaluated: drop_in_engine.Evaluated, objects: Rows, results: Rows, truth: Any
+) -> Iterator[str]:
+    """The known errors of pycocotools that this evaluation meets."""
+    if (evaluated.objects.ids == 0).any():
         yield "id-zero"
     if objects.ids_twice() or results.ids_twice():
         yield "id-twice"

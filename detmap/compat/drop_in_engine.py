@@ -1,6 +1,4 @@
-"""Columns and parameters to pycocotools' numbers,
-by way of detmap's tables, matching and curves.
-"""
+"""Runs detmap's matching on the drop-in's columns and parameters."""
 
 from __future__ import annotations
 
@@ -23,19 +21,18 @@ from detmap.tables import Categories, Detections, Images, Truth
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """Parameters of ``COCOeval``, as they are after ``evaluate`` has sorted them.
+    """Parameters of ``COCOeval`` after ``evaluate`` has sorted them.
 
     Parameters
     ----------
     image_ids : I ids
-    category_ids : ids of the categories to look at; K of them, or one class of them all where
-        `together`
+    category_ids : K category ids; one class holds them all if `together`
     together : useCats is 0
     thresholds : (T,) float64, in any order
     areas : A pairs, both ends included
-    limits : the detection limits, ascending
+    limits : detection limits, ascending
     kind : the iouType
-    sigmas : of each keypoint
+    sigmas : per keypoint
     """
 
     image_ids: list[Any]
@@ -54,11 +51,11 @@ class Rules:
 
 
 def read_rules(params: Any, kind: str) -> Rules:
-    """The parameters of an evaluation of this iouType.
+    """Reads the parameters of an evaluation of this iouType.
 
     Raises
     ------
-    Unusual : values that only pycocotools itself can make sense, or an error, of
+    Unusual : values that only pycocotools handles
     """
     try:
         image_ids = list(np.unique(params.imgIds))
@@ -103,13 +100,13 @@ def read_rules(params: Any, kind: str) -> Rules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The verdicts at up to 64 of the thresholds.
+    """The match results at up to 64 of the thresholds.
 
     Parameters
     ----------
-    where : (T',) their places among the rules' thresholds
-    matches : verdicts; images, classes and rows by position
-    apart : whether each class in each area range is a class of its own
+    where : (T',) positions among the rules' thresholds
+    matches : match results; images, classes and rows by position
+    apart : whether each class in each area range is a separate class
     """
 
     where: NDArray[np.int64]
@@ -118,15 +115,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class Evaluated:
     """An evaluation.
 
     Parameters
     ----------
-    rules : what was asked for
-    objects, found : rows that were looked at
+    rules : the parameters
+    objects, found : evaluated rows
     truth, detections : the same as tables
-    parts : verdicts, by threshold
+    parts : match results, by threshold
     """
 
     rules: Rules
@@ -136,17 +133,17 @@ class Judged:
     detections: Detections
     parts: list[Part]
 
-    def neutral(self) -> NDArray[np.bool_]:
-        """(G,) objects that are not to be found, whatever their area."""
+    def ignored_objects(self) -> NDArray[np.bool_]:
+        """(G,) objects that are ignored in every area range."""
         return self.truth.crowd | self.truth.role("unlabelled")
 
 
-def judge(objects: Rows, results: Rows, rules: Rules) -> Judged:
-    """Match all detections with all objects under the rules.
+def evaluate_rows(objects: Rows, results: Rows, rules: Rules) -> Evaluated:
+    """Matches all detections with all objects under the rules.
 
     Raises
     ------
-    Unusual : boxes so small that an overlap is 0/0; detections whose ids are 0 or less
+    Unusual : boxes so small that an IoU is 0/0; detection ids of 0 or less
     """
     objects, image, label = _placed(objects, rules)
     n_images, n_classes = len(rules.image_ids), rules.n_classes
@@ -177,27 +174,27 @@ def judge(objects: Rows, results: Rows, rules: Rules) -> Judged:
         box_format="xywh",
         shapes=results.shapes,
     )
-    judged = Judged(rules, objects, results, truth, detections, [])
+    evaluated = Evaluated(rules, objects, results, truth, detections, [])
     order = np.argsort(rules.thresholds, kind="stable")
-    for some in parts_of(len(order)):
+    for some in split_thresholds(len(order)):
         where = order[some]
         protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1], rules.kind)
         protocol = replace(protocol, iou=replace(protocol.iou, sigmas=rules.sigmas))
         try:
-            judged.parts.append(Part(where, match(truth, detections, protocol)))
+            evaluated.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0
             raise Unusual from None
-    return judged
+    return evaluated
 
 
-def parts_of(n_thresholds: int) -> list[NDArray[np.int64]]:
-    """The places of the thresholds, as many at once as a word has bits."""
+def split_thresholds(n_thresholds: int) -> list[NDArray[np.int64]]:
+    """Splits the threshold positions into groups of at most 64, the bits of a word."""
     places = np.arange(n_thresholds)
     return [places[at : at + MAX_THRESHOLDS] for at in range(0, n_thresholds, MAX_THRESHOLDS)]
 
 
 def _placed(rows: Rows, rules: Rules) -> tuple[Rows, NDArray[np.int32], NDArray[np.int32]]:
-    """The rows that are looked at, in that order, with positions of their images and classes."""
+    """The evaluated rows in order, with positions of their images and classes."""
     image = _positions(rows.image_ids, rules.image_ids)[rows.image]
     if rules.together:
         by_category = np.argsort(rows.category, kind="stable")
@@ -215,15 +212,13 @@ def _placed(rows: Rows, rules: Rules) -> tuple[Rows, NDArray[np.int32], NDArray[
 
 
 def _positions(ids: Sequence[Hashable], wanted: list[Any]) -> NDArray[np.int32]:
-    """Where each id stands among the wanted, -1 where it does not."""
+    """The position of each id in `wanted`; -1 if it is missing."""
     place = {value: i for i, value in enumerate(wanted)}
     return np.array([place.get(value, -1) for value in ids], dtype=np.int32)
 
 
 class Parameters(Protocol):
-    """What clients of pycocotools set, which no check of a protocol holds for: thresholds above 1,
-    areas that nothing lies in.
-    """
+    """Parameters of pycocotools' clients without protocol checks: they may exceed every range."""
 
     __slots__ = ()
 
@@ -232,9 +227,9 @@ class Parameters(Protocol):
 
 
 @cache
-def _stock(name: str) -> Parameters:
-    stock = protocols.load(name)
-    return Parameters(*(getattr(stock, field.name) for field in fields(stock)))
+def _default(name: str) -> Parameters:
+    default = protocols.load(name)
+    return Parameters(*(getattr(default, field.name) for field in fields(default)))
 
 
 def protocol_of(
@@ -244,12 +239,12 @@ def protocol_of(
     kind: str = "bbox",
 ) -> Protocol:
     """COCO's protocol for an iouType, with these thresholds, areas and limit."""
-    stock = _stock(f"coco-{kind}")
+    default = _default(f"coco-{kind}")
     return replace(
-        stock,
-        iou=replace(stock.iou, thresholds=Grid(tuple(thresholds.tolist()))),
+        default,
+        iou=replace(default.iou, thresholds=Grid(tuple(thresholds.tolist()))),
         subsets=tuple(
             Subset(str(a), (Range("area", low, high),)) for a, (low, high) in enumerate(areas)
         ),
-        limits=replace(stock.limits, max_dets=(int(limit),)),
+        limits=replace(default.limits, max_dets=(int(limit),)),
     )

@@ -1,6 +1,4 @@
-"""``evalImgs`` and ``ious``: what pycocotools keeps of each category, area range and image, made of
-matches in one pass, and matches made of it again.
-"""
+"""Converts matches to ``evalImgs`` and ``ious``, and ``evalImgs`` back to matches."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detmap.compat.accumulate import Chosen
+from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Unusual
-from detmap.compat.drop_in_engine import Judged, Part, parts_of, protocol_of
-from detmap.compat.matched_objects import Taken, taken_of
+from detmap.compat.drop_in_engine import Evaluated, Part, protocol_of, split_thresholds
+from detmap.compat.matched_objects import Assignments, find_assignments
 from detmap.matching.matches import Matches
 from detmap.matching.matches_checks import word_of
 from detmap.tables import Categories
@@ -26,14 +24,14 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Rows by category, then image, of what was evaluated; C cells have any, of K * I.
+    """Evaluated rows by category, then image; C of the K * I cells have rows.
 
     Parameters
     ----------
     place : (C,) category times I plus image
-    detections : (D,) rows of the matches, best first in a cell
-    objects : (G,) rows of the truth
-    d_off, g_off : (C + 1,) where each cell begins among them
+    detections : (D,) rows of the matches, by descending score within a cell
+    objects : (G,) rows of the ground truth
+    d_off, g_off : (C + 1,) the start of each cell
     """
 
     place: NDArray[np.int64]
@@ -43,10 +41,10 @@ class Cells:
     g_off: NDArray[np.int64]
 
 
-def cells_of(judged: Judged) -> Cells:
-    """The rows of an evaluation, in that order."""
-    matches, truth = judged.parts[0].matches, judged.truth
-    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
+def cells_of(evaluated: Evaluated) -> Cells:
+    """The rows of an evaluation in the order of `Cells`."""
+    matches, truth = evaluated.parts[0].matches, evaluated.truth
+    n_images, n_classes = len(evaluated.rules.image_ids), evaluated.rules.n_classes
     sides = []
     for image, label in ((matches.image, labels(matches.off)), (truth.image, truth.label)):
         rows = group(image, label, n_images, n_classes)[0]
@@ -58,27 +56,26 @@ def cells_of(judged: Judged) -> Cells:
     return Cells(place, detections, objects, d_off, g_off)
 
 
-def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
-    """``evalImgs``: by category, then area range, then image; None where there is neither object
-    nor detection.
+def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
+    """``evalImgs`` by category, area range and image; None for cells without rows.
 
     The arrays of the cells are slices of a few large ones.
 
-    ranges: the area ranges as they were given.
+    ranges: the area ranges as given by the caller.
     """
-    rules, cells, taken = judged.rules, cells_of(judged), taken_of(judged)
+    rules, cells, taken = evaluated.rules, cells_of(evaluated), find_assignments(evaluated)
     n_images, n_areas = len(rules.image_ids), len(rules.areas)
     category_ids = [-1] if rules.together else rules.category_ids
     limit = rules.limits[-1]
     listed: list[Cell | None] = [None] * (rules.n_classes * n_areas * n_images)
-    matches = judged.parts[0].matches
-    ids = judged.found.ids[matches.position[cells.detections]].tolist()
+    matches = evaluated.parts[0].matches
+    ids = evaluated.found.ids[matches.position[cells.detections]].tolist()
     scores = matches.score[cells.detections].tolist()
     classes, images = np.divmod(cells.place, n_images)
     no_flags = np.array([])
     bounds = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
     for a, given in enumerate(ranges):
-        part = _area_results(judged, cells, taken, a)
+        part = _area_results(evaluated, cells, taken, a)
         own_ids = part.object_ids.tolist()
         at = (classes * n_areas + a) * n_images + images
         for place, k, i, d, d_end, g, g_end in zip(
@@ -102,7 +99,7 @@ def image_results(judged: Judged, ranges: list[Any]) -> list[Cell | None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaResults:
-    """The columns of all cells in one area range; objects that are to be found first in each."""
+    """The columns of all cells in one area range; ignored objects come last in each cell."""
 
     object_ids: NDArray[np.int64]  # (G,)
     neutral: NDArray[np.int64]  # (G,)
@@ -111,12 +108,12 @@ class AreaResults:
     ignored: NDArray[np.bool_]  # (T, D)
 
 
-def _area_results(judged: Judged, cells: Cells, taken: Taken, a: int) -> AreaResults:
-    matches, rules = judged.parts[0].matches, judged.rules
+def _area_results(evaluated: Evaluated, cells: Cells, taken: Assignments, a: int) -> AreaResults:
+    matches, rules = evaluated.parts[0].matches, evaluated.rules
     n_thresholds = len(rules.thresholds)
     low, high = rules.areas[a]
-    area = judged.truth.area
-    neutral = judged.neutral() | (area < low) | (area > high)
+    area = evaluated.truth.area
+    neutral = evaluated.ignored_objects() | (area < low) | (area > high)
     cell = np.repeat(np.arange(len(cells.place)), np.diff(cells.g_off))
     objects = cells.objects[
         np.argsort(2 * cell + neutral[cells.objects], kind="stable")
@@ -130,52 +127,52 @@ def _area_results(judged: Judged, cells: Cells, taken: Taken, a: int) -> AreaRes
     t, d, target = taken.threshold[order], d_place[taken.row[order]], taken.target[order]
     position = matches.position[cells.detections]
     # of several detections that take a crowd, the last is the one that it shows
-    hits[t, d], ignored[t, d] = judged.objects.ids[target], neutral[target]
-    gains[t, g_place[target]] = judged.found.ids[position[d]]
-    own_area = judged.found.area[position]
+    hits[t, d], ignored[t, d] = evaluated.objects.ids[target], neutral[target]
+    gains[t, g_place[target]] = evaluated.found.ids[position[d]]
+    own_area = evaluated.found.area[position]
     ignored |= (hits == 0) & ((own_area < low) | (own_area > high))
     return AreaResults(
-        judged.objects.ids[objects], neutral[objects].astype(np.int64), hits, gains, ignored
+        evaluated.objects.ids[objects], neutral[objects].astype(np.int64), hits, gains, ignored
     )
 
 
 def _places(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each row stands in a permutation."""
+    """The inverse of a permutation."""
     places = np.empty(len(rows), dtype=np.int64)
     places[rows] = np.arange(len(rows))
     return places
 
 
-def overlaps(judged: Judged) -> dict[tuple[Any, Any], Any]:
-    """``ious``: of each image and category, detections by objects; [] where either is missing."""
-    rules, cells = judged.rules, cells_of(judged)
+def overlaps(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
+    """``ious`` per image and category, detections by objects; [] if either is missing."""
+    rules, cells = evaluated.rules, cells_of(evaluated)
     category_ids = [-1] if rules.together else rules.category_ids
     ious: dict[tuple[Any, Any], Any] = {
         (image, category): [] for image in rules.image_ids for category in category_ids
     }
-    matches, crowd = judged.parts[0].matches, judged.truth.crowd.astype(int)
-    boxes = judged.found.boxes[matches.position]
+    matches, crowd = evaluated.parts[0].matches, evaluated.truth.crowd.astype(int)
+    boxes = evaluated.found.boxes[matches.position]
     for c, (k, i) in enumerate(zip(*np.divmod(cells.place, len(rules.image_ids)), strict=True)):
         d = cells.detections[cells.d_off[c] : cells.d_off[c + 1]]
         g = cells.objects[cells.g_off[c] : cells.g_off[c + 1]]
         if len(d) and len(g):
             ious[rules.image_ids[i], category_ids[k]] = mask.iou(
-                boxes[d], judged.truth.boxes[g], crowd[g].tolist()
+                boxes[d], evaluated.truth.boxes[g], crowd[g].tolist()
             )
     return ious
 
 
 def parts_of_results(
-    results: Any, chosen: Chosen, sizes: tuple[int, int], n_thresholds: int
+    results: Any, chosen: Selection, sizes: tuple[int, int], n_thresholds: int
 ) -> list[Part]:
-    """What ``accumulate`` reads of ``evalImgs``, wherever these are from: as matches whose classes
-    are the chosen categories and area ranges, the ranges of a category one after the other.
+    """Converts ``evalImgs`` of any origin to matches; each selected category and area range is a
+    class.
 
     sizes: I and A of the evaluation.
 
     Raises
     ------
-    Unusual : what only pycocotools itself can make sense, or an error, of
+    Unusual : values that only pycocotools handles
     """
     n_images, n_areas = sizes
     images = range(n_images) if chosen.images is None else chosen.images
@@ -214,7 +211,7 @@ def parts_of_results(
     hit, ignored = hit[:, rows] != 0, ignored[:, rows]
     g_order, g_off = group(g_image, g_label, *size)
     parts = []
-    for where in parts_of(n_thresholds):
+    for where in split_thresholds(n_thresholds):
         protocol = protocol_of(np.linspace(0.5, 1, len(where)), ((0.0, 1.0),), max(chosen.limits))
         word = word_of(protocol)
         bits = [hit[where] & ~ignored[where], ignored[where]]

@@ -1,4 +1,4 @@
-"""Attributes that are made when somebody first asks for them, and cannot be told from others."""
+"""Attributes that are computed on first access."""
 
 from __future__ import annotations
 
@@ -15,34 +15,33 @@ own_dict: Callable[[Any], dict[str, Any]] = _WithDict.__dict__["__dict__"].__get
 
 
 class Lazy(_WithDict):
-    """An object some of whose attributes wait to be made.
+    """An object with attributes that are computed on first access.
 
-    Reading one by its name makes it, ``vars()`` makes all of them; assigning or deleting one is
-    final. Copies and pickles take along what is there and wait for the rest. A shallow copy and its
-    original share what either makes, as they share what is there.
+    Reading an attribute computes it; ``vars()`` computes all. Assigning or deleting one is final.
+    Copies and pickles keep computed values. A shallow copy shares later ones with its original.
     """
 
     _waiting: frozenset[str] = frozenset()
     _shared: dict[str, Any] | None = None  # what was made since there are shallow copies
 
     def _make(self, name: str) -> None:
-        """`_fill` in this attribute, and any others that come with it."""
+        """Computes this attribute and calls `_fill` with it."""
         raise NotImplementedError
 
     def _wait_for(self, *names: str) -> None:
-        """Forget these attributes; `_make` will be asked for them."""
+        """Deletes these attributes; `_make` computes them on the next access."""
         for name in names:
             own_dict(self).pop(name, None)
         self._waiting = self._waiting | set(names)
         self._shared = None
 
     def _waits_for(self, *names: str) -> bool:
-        """Whether all of these are still to be made."""
+        """Whether none of these attributes exists yet."""
         there = own_dict(self).keys() | (self._shared or {}).keys()
         return all(name in self._waiting and name not in there for name in names)
 
     def _fill(self, values: Mapping[str, Any]) -> None:
-        """Set those of the attributes that wait."""
+        """Sets those attributes that do not exist yet."""
         for name, value in values.items():
             value = value if self._shared is None else self._shared.setdefault(name, value)
             if name in self._waiting and name not in own_dict(self):

@@ -1,4 +1,4 @@
-"""Which objects were taken, and what pycocotools makes of it."""
+"""Assignments of objects to detections, and pycocotools' reading of them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.compat.drop_in_engine import Judged, Part
+from detmap.compat.drop_in_engine import Evaluated, Part
 from detmap.matching.engine import match
 from detmap.tables.grouping import group, labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """Which objects were taken: n times that a detection took one.
+class Assignments:
+    """n assignments of objects to detections.
 
     Parameters
     ----------
-    row, target : (n,) rows of the matches and of the truth
-    area, threshold : (n,) in which range and at which threshold
+    row, target : (n,) rows of the matches and of the ground truth
+    area, threshold : (n,) positions of the area range and of the threshold
     """
 
     row: NDArray[np.int64]
@@ -28,14 +28,14 @@ class Taken:
     threshold: NDArray[np.int64]
 
 
-def taken_of(judged: Judged) -> Taken:
-    """Who took what: everything is matched once more, to be told."""
-    truth, columns = judged.truth, []
-    n_images, n_classes = len(judged.rules.image_ids), judged.rules.n_classes
+def find_assignments(evaluated: Evaluated) -> Assignments:
+    """Matches all rows again, with assignments."""
+    truth, columns = evaluated.truth, []
+    n_images, n_classes = len(evaluated.rules.image_ids), evaluated.rules.n_classes
     order = group(truth.image, truth.label, n_images, n_classes)[0]
     cell = truth.label[order].astype(np.int64) * n_images + truth.image[order]
-    for part in judged.parts:
-        matches = match(truth, judged.detections, part.matches.protocol, taken=True)
+    for part in evaluated.parts:
+        matches = match(truth, evaluated.detections, part.matches.protocol, taken=True)
         assert matches.taken is not None
         row, words = matches.taken.detection(), matches.taken.words
         met = labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]
@@ -43,30 +43,34 @@ def taken_of(judged: Judged) -> Taken:
         for t, place in enumerate(part.where.tolist()):
             n, a = np.nonzero(words & words.dtype.type(1 << t))
             columns.append((row[n], target[n], a, np.full(len(n), place)))
-    return Taken(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    return Assignments(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
-def pycocotools_matches(judged: Judged) -> Judged:
-    """The verdicts as pycocotools reads who took what: the object with id 0 is no object, areas of
-    detections are the records' own.
-    """
-    boxes = judged.found.boxes
-    own = judged.rules.kind == "bbox" and (judged.found.area != boxes[:, 2] * boxes[:, 3]).any()
-    if own or not judged.objects.ids.all():
-        return replace(judged, parts=_rejudged(judged))
-    return judged
+def pycocotools_matches(evaluated: Evaluated) -> Evaluated:
+    """Match results with pycocotools' quirks: object id 0 counts as unmatched, and record areas."""
+    boxes = evaluated.found.boxes
+    own = (
+        evaluated.rules.kind == "bbox" and (evaluated.found.area != boxes[:, 2] * boxes[:, 3]).any()
+    )
+    if own or not evaluated.objects.ids.all():
+        return replace(evaluated, parts=_with_quirks(evaluated))
+    return evaluated
 
 
-def _rejudged(judged: Judged) -> list[Part]:
-    rules, taken = judged.rules, taken_of(judged)
+def _with_quirks(evaluated: Evaluated) -> list[Part]:
+    rules, taken = evaluated.rules, find_assignments(evaluated)
     low, high = np.array(rules.areas).T
-    area = judged.truth.area[taken.target]
-    neutral = judged.neutral()[taken.target] | (area < low[taken.area]) | (area > high[taken.area])
-    matched = judged.objects.ids[taken.target] != 0
+    area = evaluated.truth.area[taken.target]
+    neutral = (
+        evaluated.ignored_objects()[taken.target]
+        | (area < low[taken.area])
+        | (area > high[taken.area])
+    )
+    matched = evaluated.objects.ids[taken.target] != 0
     parts = []
-    for part in judged.parts:
+    for part in evaluated.parts:
         matches = part.matches
-        own_area = judged.found.area[matches.position, None]
+        own_area = evaluated.found.area[matches.position, None]
         outside = (own_area < low) | (own_area > high)
         bit = np.zeros(len(rules.thresholds), dtype=np.uint64)
         bit[part.where] = np.uint64(1) << np.arange(len(part.where), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""`patch_pycocotools`: other people's code evaluates with detmap, as long as wanted."""
+"""`patch_pycocotools`: makes other code evaluate with detmap."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ REPLACED: tuple[tuple[type, type], ...] = ((OfficialCOCO, COCO), (OfficialCOCOev
 
 
 def _official(name: str) -> Any:
-    """An empty object of a class of pycocotools."""
+    """An empty object of a pycocotools class."""
     return object.__new__({official.__name__: official for official, _ in REPLACED}[name])
 
 
 def _taken_apart(thing: Any) -> Any:
-    """How an object that pycocotools made is pickled while its class goes by another name."""
+    """The pickle form of an object that pycocotools created, while another class has its name."""
     return _official, (type(thing).__name__,), vars(thing)
 
 
 class Patch:
-    """A patch that was applied; as a context manager it is undone at the end."""
+    """An active patch; a context manager that restores pycocotools on exit."""
 
     def __init__(self, changes: list[tuple[ModuleType, str, type, type]]) -> None:
         self._changes, self._applied = changes, True
@@ -38,7 +38,7 @@ class Patch:
             copyreg.pickle(official, _taken_apart)
 
     def restore(self) -> None:
-        """Put the names back that still hold what was put there; more than once does nothing."""
+        """Restores all names that still hold a replacement; further calls do nothing."""
         if self._applied:
             self._applied = False
             StandIn.patched -= 1
@@ -63,19 +63,17 @@ class Patch:
 
 
 def patch_pycocotools() -> Patch:
-    """Put detmap's classes in the place of pycocotools' `COCO` and `COCOeval`.
+    """Replaces pycocotools' `COCO` and `COCOeval` by detmap's classes.
 
     ``patch = patch_pycocotools()`` until ``patch.restore()``, or ``with patch_pycocotools(): ...``.
     Patches may be nested.
 
-    Replaced are ``pycocotools.coco.COCO`` and ``pycocotools.cocoeval.COCOeval``, and in every
-    module that is loaded by now each global name that holds one of them, so that ``from
-    pycocotools.coco import COCO`` anywhere before is reached too. Objects and subclasses that
-    exist already remain pycocotools' own: they pass for instances and subclasses of the new
-    classes, whose methods hand them over, and are pickled and copied as before; what they
-    evaluate, pycocotools evaluates. Not reached are names that are no globals of a module:
-    attributes of classes, default arguments, items of containers. A module that is first
-    imported under the patch, and binds the names then, keeps detmap's classes afterwards.
+    The patch replaces ``pycocotools.coco.COCO``, ``pycocotools.cocoeval.COCOeval`` and every global
+    name of a loaded module that holds one of them. Existing objects and subclasses keep
+    pycocotools'
+    methods; they pass `isinstance` tests against the new classes and can be pickled and copied. The
+    patch does not reach class attributes, default arguments and items of containers. A module that
+    is first imported under the patch keeps detmap's classes afterwards.
     """
     changes: list[tuple[ModuleType, str, type, type]] = []
     for module_name, module in list(sys.modules.items()):

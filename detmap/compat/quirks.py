@@ -1,6 +1,4 @@
-"""The wrong behaviours of pycocotools that the drop-in imitates, and the one warning that each
-of them gives.
-"""
+"""Known errors of pycocotools that the drop-in reproduces, with one warning each."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ _warned: set[str] = set()
 
 
 class PycocotoolsQuirk(UserWarning):
-    """pycocotools is known to be wrong here, and the drop-in gives its number."""
+    """The drop-in returns pycocotools' number, which is known to be wrong here."""
 
 
 def warn_of(kind: str) -> None:
-    """Warn of a quirk, once in a process."""
+    """Issues the warning of a quirk, once per process."""
     if kind not in _warned:
         _warned.add(kind)
         warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=4)

@@ -16,14 +16,13 @@ from detmap.overlaps.masks import Masks
 
 
 def with_shapes(kind: str, records: Sequence[dict[str, Any]], coco: Any, *, scored: bool) -> Rows:
-    """Columns of dicts, as `from_records`, and the shapes of this iouType.
+    """Converts dicts to columns with the shapes of this iouType.
 
-    Segmentations become run lengths in the records themselves, as pycocotools leaves them;
-    rasterising is its own.
+    Segmentations become run lengths in the records themselves, as in pycocotools.
 
     Raises
     ------
-    Unusual : what only pycocotools itself can make sense, or an error, of
+    Unusual : values that only pycocotools handles
     """
     boxed = kind == "keypoints" and not scored
     rows = from_records(records, scored=scored, boxed=boxed)

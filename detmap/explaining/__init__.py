@@ -1,4 +1,6 @@
-"""Why two numbers differ: two rules on the same files, or two files under one rule."""
+"""Explains why two numbers differ: two protocols on the same files, or two inputs under one
+protocol.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 from detmap.adapters import read_detections
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
-from detmap.explaining import input_changes as inputs
+from detmap.explaining import input_changes
 from detmap.explaining.deciding_examples import Side, classes_moved, decided, number
 from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
@@ -36,27 +38,28 @@ def explain(
     seed: int = 0,
     threads: int | None = None,
 ) -> Explanation:
-    """Change the rules of one protocol into those of another, switch by switch; or one input into
-    another under one protocol, part by part.
+    """Changes one protocol into another, switch by switch; or one input into another, part by part.
 
-    The numbers at the ends are those of `detmap.evaluate` under each protocol, in every bit. The
-    changes are differences of floats taken as fractions, so they add up exactly.
+    The numbers at both ends equal those of `detmap.evaluate` in every bit. The changes are
+    differences
+    of floats as fractions, so they add up exactly.
 
     Parameters
     ----------
     truth, detections : as in `detmap.evaluate`
-    start, end : protocols, or names or paths of them; for two inputs `start` alone, by the kind of
-        truth when left out
-    other_truth, other_detections : the other input; what is left out is the same
-    settings : keys that are changed in both
-    shapley : whether each switch is also averaged over the orders of all: exactly where up to eight
-        matter, else over 64 orders that are drawn
-    seed : of that draw
-    threads : how many to use; all processors when left out
+    start, end : protocols, their names or paths; for two inputs `start` alone, by default the
+        protocol
+        of the ground truth's format
+    other_truth, other_detections : the other input; the same by default
+    settings : changed keys of both protocols
+    shapley : also average each switch over the orders of all switches: all orders if up to eight
+        switches matter, else 64 random orders
+    seed : of the random orders
+    threads : default: all processors
 
     Raises
     ------
-    DataError : the input is not what it should be; a rule has no number for it
+    DataError : wrong input, or an undefined number
     ProtocolError : an unknown protocol, key or value
     """
     truth, first = read_truth_and_protocol(truth, start, settings)
@@ -64,7 +67,9 @@ def explain(
         detections = read_detections(detections, truth)
     if (other_truth is None and other_detections is None) == (end is None):
         raise DataError(
-            "explain", "needs two protocols, or two inputs", "give end=, or other_truth= and so on"
+            "explain",
+            "two protocols or two inputs are required",
+            "give end=, other_truth= or other_detections=",
         )
     if end is None:
         two_inputs = (
@@ -121,7 +126,7 @@ def _other(
     other_detections: Detections | str | Path | None,
     rules: Protocol,
 ) -> Input:
-    """The other input, read where it is a path."""
+    """The other input; reads paths."""
     if other_truth is None:
         other_truth = truth
     elif not isinstance(other_truth, Truth):
@@ -136,9 +141,9 @@ def _other(
 def _explain_inputs(
     one: Input, two: Input, rules: Protocol, *, shapley: bool, seed: int
 ) -> Explanation:
-    """Why two inputs get different numbers under one protocol."""
-    objects, truth_of, same_objects = inputs.truth_parts(one[0], two[0])
-    found, detections_of, same_detections = inputs.detection_parts(one[1], two[1])
+    """Explains the difference of two inputs under one protocol."""
+    objects, truth_of, same_objects = input_changes.truth_parts(one[0], two[0])
+    found, detections_of, same_detections = input_changes.detection_parts(one[1], two[1])
     parts = [*objects, *found]
     values: dict[frozenset[str], float] = {}
 

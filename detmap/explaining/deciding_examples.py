@@ -1,4 +1,4 @@
-"""The classes, detections and objects in which two evaluations differ most."""
+"""The classes, detections and objects with the largest differences between two evaluations."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from detmap.tables.grouping import group, labels
 
 MOST_CLASSES = 5
 MOST_DECIDED = 5
-ABSENT = "not looked at"  # beyond a limit, below a floor, not part of the rules
-GONE = "not there"  # a row of the other input alone
+ABSENT = "not evaluated"  # beyond a limit, below a floor, not part of the rules
+GONE = "missing"  # a row of the other input alone
 
 Texts = NDArray[np.str_]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An evaluation, and of what; with `Matches.taken`."""
+    """An evaluation with its input and `Matches.taken`."""
 
     truth: Truth
     detections: Detections
     result: Result
 
 
-class Judged(NamedTuple):
-    """What became of the rows of a table: (n,) verdict and (n,) overlap, NaN for none."""
+class RowResults(NamedTuple):
+    """The (n,) match results and (n,) IoUs of table rows; NaN for no IoU."""
 
     verdict: Texts
     overlap: NDArray[np.float64]
@@ -49,7 +49,7 @@ def number(result: Result) -> float:
 
     Raises
     ------
-    DataError : it has none, and why
+    DataError : the headline is undefined; the message gives the reason
     """
     value = headline(result)[1]
     if math.isnan(value):
@@ -57,14 +57,14 @@ def number(result: Result) -> float:
         raise DataError(
             "explain",
             f"{result.protocol.name} has no number for this input: "
-            f"{'; '.join(why) or 'there is nothing to find'}",
-            "give rules and files that have a number each",
+            f"{'; '.join(why) or 'no ground-truth objects'}",
+            "give rules and files with a defined number",
         )
     return value
 
 
 def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:
-    """The classes whose AP moved most, largest move first."""
+    """The classes with the largest changes of AP, largest first."""
     values = [_headline_of_classes(result) for result in (before, after)]
     names = before.verdicts.categories.names
     moves = [ClassMove(*each) for each in zip(range(len(names)), names, *values, strict=True)]
@@ -85,12 +85,11 @@ def decided(
     objects: Alignment | None = None,
     found: Alignment | None = None,
 ) -> tuple[Decided, ...]:
-    """Up to five detections that are judged otherwise, and where there are fewer, objects that
-    nothing took: of the classes that moved most, best score first; at IoU 0.5, or the first
-    threshold.
+    """Finds up to five detections, then unmatched objects, whose match results differ.
 
-    objects, found : which rows of the two truths and detections are the same; all in their order
-        when left out
+    Order: classes by their change of AP, then descending score; at IoU 0.5 or the first threshold.
+
+    objects, found : the same rows of both inputs; by default rows at the same position
     """
     size = {move.label: abs(move.change) for move in moves}
     rows = _changed(
@@ -111,19 +110,19 @@ def decided(
 def _changed(
     kind: str,
     tables: tuple[Truth | Detections, Truth | Detections],
-    judged: tuple[Judged, Judged],
+    results: tuple[RowResults, RowResults],
     alignment: Alignment | None,
     size: dict[int, float],
 ) -> list[Decided]:
-    """The first rows whose verdict is another."""
+    """The first rows with different match results."""
     if alignment is None:
         same = np.arange(len(tables[0]))
         none = np.zeros(0, dtype=np.int64)
         alignment = Alignment(np.column_stack([same, same]), none, none)
     (a, b), removed, added = alignment.pairs.T, alignment.removed, alignment.added
-    one, two = judged
+    one, two = results
     n, gone = len(a), [np.full(len(each), GONE) for each in (added, removed)]
-    verdicts = (
+    match_results = (
         np.concatenate([one.verdict[a], one.verdict[removed], gone[0]]),
         np.concatenate([two.verdict[b], gone[1], two.verdict[added]]),
     )
@@ -134,8 +133,8 @@ def _changed(
     score = _score(tables, row, other)
     names = tables[0].categories.names
     of_class = np.array([size.get(k, 0.0) for k in range(len(names))])
-    label = np.where(other, _taken(tables[1].label, row), _taken(tables[0].label, row))
-    changed = verdicts[0] != verdicts[1]
+    label = np.where(other, _row_values(tables[1].label, row), _row_values(tables[0].label, row))
+    changed = match_results[0] != match_results[1]
     if kind == "object":  # of one that was taken the detection tells
         changed &= np.isnan(overlap)
     which = np.flatnonzero(changed)
@@ -152,15 +151,15 @@ def _changed(
                 names[label[i]],
                 float(score[i]),
                 float(overlap[i]),
-                str(verdicts[0][i]),
-                str(verdicts[1][i]),
+                str(match_results[0][i]),
+                str(match_results[1][i]),
             )
         )
     return found
 
 
-def _taken(column: NDArray[Any], row: NDArray[np.int64]) -> NDArray[Any]:
-    """Values of rows, of which some are rows of another table."""
+def _row_values(column: NDArray[Any], row: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of rows; rows of the other table give any value."""
     return column[np.minimum(row, max(0, len(column) - 1))] if len(column) else row
 
 
@@ -172,7 +171,9 @@ def _score(
     one, two = tables
     if isinstance(one, Truth) or isinstance(two, Truth):
         return np.full(len(row), np.nan)
-    return np.where(other, _taken(two.score, row), _taken(one.score, row)).astype(np.float64)
+    return np.where(other, _row_values(two.score, row), _row_values(one.score, row)).astype(
+        np.float64
+    )
 
 
 def _bit(matches: Matches) -> np.unsignedinteger[Any]:
@@ -180,8 +181,8 @@ def _bit(matches: Matches) -> np.unsignedinteger[Any]:
     return matches.tp.dtype.type(1 << t)
 
 
-def _detections(side: Side) -> Judged:
-    """What became of each detection, and its overlap with the object that it took."""
+def _detections(side: Side) -> RowResults:
+    """The match result of each detection, and its IoU with the assigned object."""
     matches, n = side.result.matches, len(side.detections)
     found, overlap = np.full(n, ABSENT, dtype="U16"), np.full(n, np.nan)
     a, bit = matches.protocol.subset(), _bit(matches)
@@ -191,13 +192,11 @@ def _detections(side: Side) -> Judged:
         mine = matches.taken.words[:, a] & bit != 0
         rows = matches.taken.detection()[mine]
         overlap[matches.position[rows]] = matches.taken.overlap[mine]
-    return Judged(found, overlap)
+    return RowResults(found, overlap)
 
 
-def _objects(side: Side) -> Judged | None:
-    """Whether each object is found, and its overlap with the detection that took it; None where
-    the rules take objects out, or make others of them.
-    """
+def _objects(side: Side) -> RowResults | None:
+    """The match result of each object; None if the rules remove or create objects."""
     matches, truth = side.result.matches, side.truth
     rows, _ = group(
         truth.image,
@@ -211,7 +210,7 @@ def _objects(side: Side) -> Judged | None:
         return None
     verdict, overlap = np.full(len(truth), ABSENT, dtype="U16"), np.full(len(truth), np.nan)
     a, bit = matches.protocol.subset(), _bit(matches)
-    verdict[rows] = np.where(matches.counted[:, a], "missed", "neutral")
+    verdict[rows] = np.where(matches.counted[:, a], "missed", "ignored")
     mine = matches.taken.words[:, a] & bit != 0
     by = matches.taken.detection()[mine]
     cell = labels(matches.off)[by].astype(np.int64) * len(truth.images) + matches.image[by]
@@ -220,4 +219,4 @@ def _objects(side: Side) -> Judged | None:
     took = rows[np.searchsorted(key, cell) + matches.taken.object[mine]]
     overlap[took] = matches.taken.overlap[mine]
     verdict[took] = np.where(verdict[took] == "missed", "found", verdict[took])
-    return Judged(verdict, overlap)
+    return RowResults(verdict, overlap)

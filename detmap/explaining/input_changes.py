@@ -1,4 +1,4 @@
-"""Two inputs under one protocol: what was added, removed or moved, and what each is worth."""
+"""Differences between two inputs: added, removed and changed rows."""
 
 from __future__ import annotations
 
@@ -13,36 +13,30 @@ from numpy.typing import NDArray
 from detmap.errors import DataError, counted, few
 from detmap.tables import Detections, Truth, boxes_as
 
-REMOVED, ADDED, MOVED, FLAGS, SCORES, ORDER = (
-    "removed",
-    "added",
-    "moved",
-    "flags",
-    "scores",
-    "order",
-)
+REMOVED, ADDED, MOVED = "removed", "added", "moved"
+FLAGS, SCORES, ORDER = "flags", "scores", "order"
 TITLES = {
-    ("truth", REMOVED): "objects only in the first truth",
-    ("truth", ADDED): "objects only in the other truth",
-    ("truth", MOVED): "objects with other boxes",
-    ("truth", FLAGS): "objects with other flags or areas",
-    ("truth", ORDER): "objects in another order",
+    ("truth", REMOVED): "objects only in the first ground truth",
+    ("truth", ADDED): "objects only in the other ground truth",
+    ("truth", MOVED): "objects with different boxes",
+    ("truth", FLAGS): "objects with different flags or areas",
+    ("truth", ORDER): "objects in a different order",
     ("detections", REMOVED): "detections only in the first file",
     ("detections", ADDED): "detections only in the other file",
-    ("detections", SCORES): "detections with other scores",
-    ("detections", MOVED): "detections with other boxes",
-    ("detections", ORDER): "ties in another order",
+    ("detections", SCORES): "detections with different scores",
+    ("detections", MOVED): "detections with different boxes",
+    ("detections", ORDER): "tied scores in a different order",
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alignment:
-    """Which row of the first table is which of the other.
+    """The same rows of two tables.
 
     Parameters
     ----------
     pairs : (n, 2) rows of both
-    removed, added : rows of the first and of the other table alone
+    removed, added : rows of the first or of the other table alone
     """
 
     pairs: NDArray[np.int64]
@@ -51,9 +45,9 @@ class Alignment:
 
 
 def align(keys: Sequence[tuple[Iterable[Any], Iterable[Any]]]) -> Alignment:
-    """Rows that are equal under the first key, then of the others under the second, and so on.
+    """Pairs rows with equal first keys, then the remaining rows with equal second keys, and so on.
 
-    keys : of both tables, a list of hashable values a row each
+    keys : for each step, one hashable value per row of both tables
     """
     pairs: list[tuple[int, int]] = []
     left: list[int] | None = None
@@ -81,139 +75,149 @@ def align(keys: Sequence[tuple[Iterable[Any], Iterable[Any]]]) -> Alignment:
 
 
 Part = tuple[str, str, str]
+Columns = dict[str, Any]
 
 
 def truth_parts(first: Truth, other: Truth) -> tuple[list[Part], Callable[[Any], Truth], Alignment]:
-    """What differs between two truths, as parts to change; the truth where some are changed; and
-    which rows are the same.
+    """Differences between two ground truths; a function that applies some of them; the same rows.
 
     Raises
     ------
-    DataError : other images or classes; masks or keypoints
+    DataError : different images or classes; masks or keypoints
     """
     _require_alike(first, other)
     boxes = boxes_as(other.boxes, other.box_format, first.box_format)
-    where = [list(zip(t.image.tolist(), t.label.tolist(), strict=True)) for t in (first, other)]
-    exact = [_with(where[0], first.boxes), _with(where[1], boxes)]
-    found = align([(exact[0], exact[1]), (where[0], where[1])])
-    a, b = found.pairs.T
-    names = sorted({*first.roles, *other.roles})
-    measures = sorted({*first.attributes} & {*other.attributes})
-    flags = np.zeros(len(a), dtype=bool)
-    for name in names:
-        flags |= first.role(name)[a] != other.role(name)[b]
-    for name in measures:
-        flags |= first.attributes[name][a] != other.attributes[name][b]
-    moved = (first.boxes[a] != boxes[b]).any(axis=1)
+    roles = sorted({*first.roles, *other.roles})
+    attributes = sorted({*first.attributes} & {*other.attributes})
+    columns: list[Columns] = [
+        {"image": table.image, "label": table.label, "boxes": box}
+        | {f"role {name}": table.role(name) for name in roles}
+        | {f"attribute {name}": table.attributes[name] for name in attributes}
+        for table, box in ((first, first.boxes), (other, boxes))
+    ]
+    (where, place) = zip(*(_keys(each) for each in columns), strict=True)
+    found = align([place, where])
+    mixture = Mixture(columns[0], columns[1], found, FLAGS)
 
     def made(taken: Any) -> Truth:
-        use_boxes = np.where((moved & (MOVED in taken))[:, None], boxes[b], first.boxes[a])
-        mine = flags & (FLAGS in taken)
-        roles = {n: np.where(mine, other.role(n)[b], first.role(n)[a]) for n in names}
-        attributes = {
-            n: np.where(mine, other.attributes[n][b], first.attributes[n][a]) for n in measures
-        }
-        order, rows = [a], [(first.image[a], first.label[a], use_boxes, roles, attributes)]
-        if REMOVED not in taken:
-            rows.append(_truth_rows(first, first.boxes, found.removed, names, measures))
-            order.append(found.removed)
-        place = np.argsort(np.concatenate(order), kind="stable")
-        if ADDED in taken:
-            rows.append(_truth_rows(other, boxes, found.added, names, measures))
-            place = np.concatenate([place, len(place) + np.arange(len(found.added))])
-        image, label, box = (np.concatenate([row[i] for row in rows])[place] for i in range(3))
+        mixed = mixture.columns(taken)
         return replace(
             first,
-            image=image,
-            label=label,
-            boxes=box,
-            roles={n: np.concatenate([row[3][n] for row in rows])[place] for n in names},
-            attributes={n: np.concatenate([row[4][n] for row in rows])[place] for n in measures},
+            image=mixed["image"],
+            label=mixed["label"],
+            boxes=mixed["boxes"],
+            roles={name: mixed[f"role {name}"] for name in roles},
+            attributes={name: mixed[f"attribute {name}"] for name in attributes},
         )
 
-    counts = {REMOVED: len(found.removed), ADDED: len(found.added)}
-    counts |= {MOVED: int(moved.sum()), FLAGS: int(flags.sum())}
-    last = made(set(counts))
-    same = np.array_equal(last.image, other.image) and np.array_equal(last.label, other.label)
-    counts[ORDER] = 0 if same and np.array_equal(last.boxes, boxes) else len(other)
+    counts = mixture.counts()
+    if not mixture.same_order(("image", "label", "boxes")):
+        counts[ORDER] = len(other)
     return _parts("truth", counts), made, found
-
-
-def _truth_rows(
-    truth: Truth, boxes: Any, rows: NDArray[np.int64], names: list[str], measures: list[str]
-) -> Any:
-    roles = {name: truth.role(name)[rows] for name in names}
-    attributes = {name: truth.attributes[name][rows] for name in measures}
-    return truth.image[rows], truth.label[rows], boxes[rows], roles, attributes
 
 
 def detection_parts(
     first: Detections, other: Detections
 ) -> tuple[list[Part], Callable[[Any], Detections], Alignment]:
-    """As `truth_parts`, of detections."""
+    """Same as `truth_parts`, for detections."""
     _require_alike(first, other)
     boxes = boxes_as(other.boxes, other.box_format, first.box_format)
-    where = [list(zip(d.image.tolist(), d.label.tolist(), strict=True)) for d in (first, other)]
-    place = [_with(where[0], first.boxes), _with(where[1], boxes)]
-    scored = [
-        list(zip(keys, table.score.tolist(), strict=True))
-        for keys, table in zip(where, (first, other), strict=True)
+    columns: list[Columns] = [
+        {"image": table.image, "label": table.label, "boxes": box, "score": table.score}
+        for table, box in ((first, first.boxes), (other, boxes))
     ]
-    exact = [
-        list(zip(keys, table.score.tolist(), strict=True))
-        for keys, table in zip(place, (first, other), strict=True)
-    ]
-    found = align([(exact[0], exact[1]), (place[0], place[1]), (scored[0], scored[1])])
-    a, b = found.pairs.T
-    moved = (first.boxes[a] != boxes[b]).any(axis=1)
-    rescored = first.score[a] != other.score[b]
+    (where, place) = zip(*(_keys(each) for each in columns), strict=True)
+    scored, exact = (
+        tuple(
+            list(zip(keys, each["score"].tolist(), strict=True))
+            for keys, each in zip(pair, columns, strict=True)
+        )
+        for pair in (where, place)
+    )
+    found = align([(exact[0], exact[1]), place, (scored[0], scored[1])])
+    mixture = Mixture(columns[0], columns[1], found, SCORES)
 
     def made(taken: Any) -> Detections:
-        use_boxes = np.where((moved & (MOVED in taken))[:, None], boxes[b], first.boxes[a])
-        score = np.where(rescored & (SCORES in taken), other.score[b], first.score[a])
-        order: list[NDArray[np.int64]] = [a]
-        rows: list[tuple[Any, ...]] = [(first.image[a], first.label[a], use_boxes, score)]
-        if REMOVED not in taken:
-            left = found.removed
-            rows.append(
-                (first.image[left], first.label[left], first.boxes[left], first.score[left])
-            )
-            order.append(left)
-        at = np.argsort(np.concatenate(order), kind="stable")
-        if ADDED in taken:
-            new = found.added
-            rows.append((other.image[new], other.label[new], boxes[new], other.score[new]))
-            at = np.concatenate([at, len(at) + np.arange(len(new))])
-        image, label, box, scores = (np.concatenate([r[i] for r in rows])[at] for i in range(4))
-        return replace(first, image=image, label=label, boxes=box, score=scores)
+        mixed: dict[str, Any] = {**mixture.columns(taken)}
+        return replace(first, **mixed)
 
-    counts = {REMOVED: len(found.removed), ADDED: len(found.added)}
-    counts |= {SCORES: int(rescored.sum()), MOVED: int(moved.sum())}
-    last = made(set(counts))
-    same = all(
-        np.array_equal(getattr(last, name), getattr(other, name))
-        for name in ("image", "label", "score")
-    )
-    parts = _parts("detections", counts)
-    if not (same and np.array_equal(last.boxes, boxes)):
-        told = f"{_tied_otherwise(last, other, boxes)} of {len(other)} rows"
-        parts.append((f"detections.{ORDER}", TITLES["detections", ORDER], told))
+    counts = mixture.counts()
+    parts = _parts("detections", {kind: counts[kind] for kind in (REMOVED, ADDED, SCORES, MOVED)})
+    if not mixture.same_order(("image", "label", "score", "boxes")):
+        text = f"{_tied_otherwise(made(set(counts)), other, boxes)} of {len(other)} rows"
+        parts.append((f"detections.{ORDER}", TITLES["detections", ORDER], text))
     return parts, made, found
 
 
-def _tied_otherwise(one: Detections, other: Detections, boxes: NDArray[np.float64]) -> int:
-    """How many ranks of a class have another row among those of equal score: of the same rows in
-    two orders.
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Two tables, by columns, with the rows that they share.
+
+    Parameters
+    ----------
+    first, other : columns of the same names and units
+    found : the same rows
+    values : the kind of changes in columns other than image, label and boxes
     """
+
+    first: Columns
+    other: Columns
+    found: Alignment
+    values: str
+
+    def changed(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """(n,) pairs of rows that differ in one of these columns."""
+        a, b = self.found.pairs.T
+        changed = np.zeros(len(a), dtype=bool)
+        for name in names:
+            differ = self.first[name][a] != self.other[name][b]
+            changed |= differ.reshape(len(a), -1).any(axis=1)
+        return changed
+
+    def masks(self) -> dict[str, NDArray[np.bool_]]:
+        """The pairs that each kind of change applies to."""
+        values = self.changed(self.first.keys() - {"image", "label", "boxes"})
+        return {MOVED: self.changed(["boxes"]), self.values: values}
+
+    def counts(self) -> dict[str, int]:
+        """The number of rows per kind of change."""
+        counts = {REMOVED: len(self.found.removed), ADDED: len(self.found.added)}
+        return counts | {kind: int(mask.sum()) for kind, mask in self.masks().items()}
+
+    def columns(self, taken: Any) -> Columns:
+        """The first table with some kinds of changes applied; added rows come last."""
+        (a, b), masks = self.found.pairs.T, self.masks()
+        removed = self.found.removed[: 0 if REMOVED in taken else None]
+        added = self.found.added[: None if ADDED in taken else 0]
+        kept = np.argsort(np.concatenate([a, removed]), kind="stable")
+        place = np.concatenate([kept, len(kept) + np.arange(len(added))])
+        mixed = {}
+        for name, ours in self.first.items():
+            kind, theirs = MOVED if name == "boxes" else self.values, self.other[name]
+            use = (masks[kind] & (kind in taken)).reshape(-1, *[1] * (ours.ndim - 1))
+            same = np.where(use, theirs[b], ours[a])
+            mixed[name] = np.concatenate([same, ours[removed], theirs[added]])[place]
+        return mixed
+
+    def same_order(self, names: Iterable[str]) -> bool:
+        """Whether all changes together give the other table, row by row."""
+        last = self.columns(self.counts())
+        return all(np.array_equal(last[name], self.other[name]) for name in names)
+
+
+def _keys(columns: Columns) -> tuple[list[Any], list[Any]]:
+    """Per row, image and class; and these with the box."""
+    where = list(zip(columns["image"].tolist(), columns["label"].tolist(), strict=True))
+    return where, list(zip(where, map(tuple, columns["boxes"].tolist()), strict=True))
+
+
+def _tied_otherwise(one: Detections, other: Detections, boxes: NDArray[np.float64]) -> int:
+    """The number of ranks that hold another row: two orders of the same rows with tied scores."""
     ranked = []
     for table, box in ((one, one.boxes), (other, boxes)):
         order = np.lexsort((-table.score, table.label))
         ranked.append(np.column_stack([table.image, box])[order])
     return int((ranked[0] != ranked[1]).any(axis=1).sum())
-
-
-def _with(where: list[Any], boxes: NDArray[np.float64]) -> list[Any]:
-    return list(zip(where, map(tuple, boxes.tolist()), strict=True))
 
 
 def _parts(kind: str, counts: dict[str, int]) -> list[Part]:
@@ -225,7 +229,7 @@ def _parts(kind: str, counts: dict[str, int]) -> list[Part]:
 
 
 def _require_alike(first: Truth | Detections, other: Truth | Detections) -> None:
-    """Both point into the same images and classes, and have boxes alone."""
+    """Raises an error if images or classes differ, or for masks and keypoints."""
     for name, ours, theirs in (
         ("images", first.images.ids.tolist(), other.images.ids.tolist()),
         ("classes", list(first.categories.names), list(other.categories.names)),
@@ -234,8 +238,8 @@ def _require_alike(first: Truth | Detections, other: Truth | Detections) -> None
             alone = sorted({*map(str, ours)} ^ {*map(str, theirs)})
             raise DataError(
                 other.source,
-                f"is of other {name} than {first.source}: {few(alone)}",
-                f"explain two inputs of the same {name}",
+                f"has other {name} than {first.source}: {few(alone)}",
+                f"give two inputs with the same {name}",
             )
     if first.shapes is not None or other.shapes is not None:
-        raise DataError(other.source, "has masks or keypoints", "explain inputs of boxes")
+        raise DataError(other.source, "has masks or keypoints", "give inputs with boxes")

@@ -1,8 +1,6 @@
-"""Two results against each other, from what was written of them: a receipt, the JSON of a result,
-a signature, or the receipt that a result at hand would have.
+"""Compares two results by their records: receipts, JSON results or signatures.
 
-A record is as much of a receipt's content as is known; what one of the two does not know is not
-compared.
+A record holds the known part of a receipt. What one record lacks is not compared.
 """
 
 from __future__ import annotations
@@ -21,21 +19,21 @@ from detmap.results.receipt import Receipt, contradictions
 
 ITSELF = "itself: "
 """Begins the name of a part that a receipt says in two ways."""
-EDITED_LIST = "their lists of files are the same: one was changed"
-EDITED_FILE = "the same file: one of the two was changed after it was written"
+EDITED_LIST = "the lists of files are equal: one record was changed"
+EDITED_FILE = "the same file: one record was changed later"
 OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")
 """Notes on where files are, or on pictures, which the next reader may not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a result.
+    """The known content of a result.
 
     Parameters
     ----------
-    name : for people
+    name : shown to users
     content : parts of a receipt
-    rules : the whole protocol; None where it is not known
+    rules : the whole protocol; None if unknown
     contradictions : of a receipt, as `detmap.results.receipt.contradictions`
     """
 
@@ -46,7 +44,7 @@ class Record:
 
     @property
     def number(self) -> float | None:
-        """The first metric that the protocol names; None where it is undefined or not known."""
+        """The first metric of the protocol; None if undefined or unknown."""
         if self.rules is None:
             return None
         rows, _ = self.rules.rows()
@@ -56,7 +54,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Files of a folder that are not the same."""
+    """Files of a folder that differ."""
 
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -69,15 +67,15 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that was written of one result beside the same of the other.
+    """One entry of both records.
 
     Parameters
     ----------
-    name : what it is, such as ``ap.integrator`` or ``truth file``
-    theirs, ours : of the first result and of the other
-    remark : for people
-    decides : False for what may differ between results of the same bits
-    members : of a folder, which of its files differ
+    name : such as ``ap.integrator`` or ``truth file``
+    theirs, ours : values of the first and of the other result
+    remark : shown to users
+    decides : False for entries that may differ between identical results
+    members : of a folder, the files that differ
     """
 
     name: str
@@ -89,7 +87,7 @@ class Part:
 
     @property
     def same(self) -> bool:
-        """Whether both agree."""
+        """Whether both values are equal."""
         return self.theirs == self.ours
 
     def __str__(self) -> str:
@@ -112,35 +110,35 @@ class Part:
 
 
 def receipt_record(receipt: Receipt, name: str) -> Record:
-    """What a receipt says."""
+    """The record of a receipt."""
     content = {**receipt.content, **_signed(receipt.content["signature"], name)}
     return Record(name, content, receipt.protocol, tuple(contradictions(receipt)))
 
 
 def signature_record(text: str) -> Record:
-    """What a signature says, and the protocol that it names, where that can be made again.
+    """The record of a signature, with its protocol if it can be restored.
 
     Raises
     ------
-    DataError : no signature
+    DataError : not a signature
     """
     parts = _signed(text, "signature")
     return Record("the signature", {"signature": text.strip(), **parts}, _rules(parts))
 
 
-def of_json(tree: Any, name: str) -> Record:
-    """What the JSON of a result says.
+def json_record(tree: Any, name: str) -> Record:
+    """The record of a JSON result.
 
     Raises
     ------
-    DataError : it is none
+    DataError : not a result
     """
     fix = "give what `detmap eval --format json` or `--receipt` wrote"
     kinds = {"metrics": dict, "counts": dict, "protocol": dict, "signature": str, "notes": list}
     known = tree if isinstance(tree, dict) else {}
     for key, kind in {**kinds, "environment": dict}.items():
         if type(known.get(key)) is not kind:
-            raise DataError(f"{name}: {key}", "missing or malformed: no result", fix)
+            raise DataError(f"{name}: {key}", "missing or malformed: not a result", fix)
     rules = {key: value for key, value in known["protocol"].items() if key != "changes"}
     try:
         notes = [[str(each[key]) for key in ("code", "text", "count")] for each in known["notes"]]
@@ -165,7 +163,7 @@ def of_json(tree: Any, name: str) -> Record:
 
 
 def is_signature(text: str) -> bool:
-    """Whether a text is the line under a result, and no path."""
+    """Whether a text is a signature and not a path."""
     return "|proto:" in text and "|data:" in text
 
 
@@ -176,8 +174,8 @@ def _signed(text: str, where: str) -> dict[str, str]:
     if len(parts) < 5 or {"proto", "data", "detmap"} - named.keys():
         raise DataError(
             where,
-            f"{text[:60]!r} is no signature",
-            "give the line under a result, such as voc2012.2|stock|proto:..|data:..|detmap:..",
+            f"{text[:60]!r} is not a signature",
+            "give the signature line of a result, such as voc2012.2|stock|proto:..|data:..",
         )
     state = [part for part in parts[1:] if not part.startswith(("proto:", "data:", "detmap:"))]
     return {
@@ -188,7 +186,7 @@ def _signed(text: str, where: str) -> dict[str, str]:
 
 
 def _rules(parts: Mapping[str, str]) -> Protocol | None:
-    """The protocol that a signature names, where it can be made again."""
+    """The protocol of a signature; None if it cannot be restored."""
     name, _, _ = parts["named"].rpartition(".")
     try:
         rules = load(name)
@@ -203,9 +201,7 @@ def _rules(parts: Mapping[str, str]) -> Protocol | None:
 
 
 def compared(one: Record, other: Record) -> tuple[Part, ...]:
-    """Everything that both records know, and whether it is the same: rules key by key, data, files,
-    options, numbers, notes, versions.
-    """
+    """Compares what both records hold: rules, data, files, options, numbers, notes, versions."""
     odd = (
         Part(f"{ITSELF}{name}", said, follows, f"both are said by {record.name}")
         for record in (one, other)
@@ -221,7 +217,7 @@ def compared(one: Record, other: Record) -> tuple[Part, ...]:
 
 def _rule_changes(one: Record, other: Record) -> Iterator[Part]:
     a, b = one.content, other.content
-    unknown = "rules that this version does not ship, or not so any more"
+    unknown = "this version does not ship these rules, or has changed them"
     yield Part("protocol", a["named"], b["named"])
     yield Part("changes", a["state"], b["state"])
     differ = a["proto"] != b["proto"]
@@ -239,10 +235,10 @@ def _data_changes(one: Record, other: Record) -> Iterator[Part]:
     told = [role for role in ("truth", "detections") if all(role in each for each in contents)]
     for role in told:
         yield Part(role, contents[0][role], contents[1][role], f"content of the {role}")
-    remark = "" if told or a["data"] == b["data"] else "another truth, other detections or order"
+    remark = "" if told or a["data"] == b["data"] else "different ground truth, detections or order"
     if a["data"] != b["data"] and told and contents[0] == contents[1]:
         odd = any(name == "data" for each in (one, other) for name, *_ in each.contradictions)
-        otherwise = "another order of them, or detections were dropped"
+        otherwise = "different order, or dropped detections"
         remark = f"the same rows; {'a digest was changed' if odd else otherwise}"
     yield Part("data", a["data"], b["data"], remark)
     if "inputs" in a and "inputs" in b:
@@ -262,7 +258,7 @@ def _option(value: Any) -> str:
 
 
 def _file_changes(role: str, one: Any, other: Any) -> Part:
-    """A file or folder, by its digest."""
+    """Compares a file or folder by its digest."""
     option = role not in ("truth", "detections")
     name = f"--{role.replace('_', '-')} file" if option else f"{role} file"
     digests = _abbreviated(*(each["sha256"] if each else "" for each in (one, other)))
@@ -276,7 +272,7 @@ def _file_changes(role: str, one: Any, other: Any) -> Part:
             remark = str(members) or EDITED_LIST
         elif any(each.get("files", 1) != 1 for each in (one, other)):
             counts = [f"{each.get('files', 1)} files" for each in (one, other)]
-            remark = f"{' and '.join(counts)}, of which not both are listed"
+            remark = f"{' and '.join(counts)}, and one of the lists is missing"
     elif one and other:
         told = [(one[key], other[key]) for key in one.keys() & other.keys() - {"name"}]
         if any(a != b for a, b in told):
@@ -286,12 +282,12 @@ def _file_changes(role: str, one: Any, other: Any) -> Part:
 
 
 def _abbreviated(one: str, other: str) -> tuple[str, str]:
-    """The first digits of two digests; all of them where the first ones do not differ."""
+    """The first digits of two digests; all digits if the first ones are equal."""
     return (one[:12], other[:12]) if one[:12] != other[:12] else (one, other)
 
 
 def _whole(digest: Any) -> str:
-    """A few digits over all that is told of a file."""
+    """A short digest of all values about a file."""
     text = json.dumps({**digest, "name": ""}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -314,7 +310,7 @@ def _number_changes(one: Record, other: Record) -> Iterator[Part]:
                     yield Part(name if kind == "metrics" else f"number of {name}", x, y)
     if "per_class" in a and "per_class" in b and a["per_class"] != b["per_class"]:
         x, y = _abbreviated(a["per_class"], b["per_class"])
-        yield Part("per class", x, y, "the table of classes has other numbers")
+        yield Part("per class", x, y, "the class table has different numbers")
     if "short" in a and "short" in b:
         for name in ("signature", "short"):
             if _unversioned(a[name]) != _unversioned(b[name]):
@@ -329,8 +325,8 @@ def _number_changes(one: Record, other: Record) -> Iterator[Part]:
 
 
 def _note_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
-    """Which notes there are and what they count follows from files, rules and detmap's version, and
-    decides where these are the same; how they are worded does not.
+    """Compares notes; codes and counts decide if files, rules and version are equal, wording does
+    not.
     """
     if "notes" not in a or "notes" not in b:
         return
@@ -348,7 +344,7 @@ def _note_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
             texts = ["; ".join(text for _, text in each) for each in (x, y)]
             worded = counts[0] == counts[1]
             first, other = texts if worded else counts
-            remark = "in other words" if worded else texts[1] or texts[0]
+            remark = "different wording" if worded else texts[1] or texts[0]
             decides = same and not worded and code not in OF_THE_PLACE
             yield Part(f"note {code}", first, other, remark, decides)
 
@@ -361,7 +357,7 @@ def _group_notes(notes: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 def _unversioned(signature: str) -> list[str]:
-    """The parts of a signature that the next release has to find again."""
+    """The parts of a signature without detmap's version."""
     return [part for part in signature.split("|") if not part.startswith("detmap:")]
 
 
@@ -372,7 +368,7 @@ def _shown(value: Any) -> str:
 
 
 def cause(parts: tuple[Part, ...]) -> str:
-    """Why two numbers differ, in one sentence; "" where nothing that decides differs."""
+    """Why two numbers differ, in one sentence; "" if nothing that decides differs."""
     if all(part.same for part in parts if part.decides):
         return ""
     differ = {part.name: part for part in parts if not part.same}

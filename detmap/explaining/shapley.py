@@ -1,4 +1,4 @@
-"""The mean change of each step over the orders of all: what it is worth when switches interact."""
+"""Shapley values: the mean change of each step over all orders of the steps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Value = Callable[[frozenset[str]], float]
 
 
 def averaged(steps: Sequence[Step], value: Value, seed: int) -> tuple[tuple[Step, ...], int]:
-    """The steps with their Shapley values, and how many orders were drawn; 0 for all.
+    """The steps with their Shapley values, and the number of sampled orders; 0 for all orders.
 
-    Steps that neither move the number alone at the start nor at the end, nor in their turn, move
-    together as one: its value is told with the first of them, and is nearly always 0.
+    Steps without effect at the start, at the end and in their turn form one player; the first of
+    them carries its value, which is nearly always 0.
     """
     names = [step.name for step in steps]
     whole = frozenset(names)
@@ -49,7 +49,7 @@ def averaged(steps: Sequence[Step], value: Value, seed: int) -> tuple[tuple[Step
 
 
 def _all_orders(players: Sequence[frozenset[str]], value: Value) -> list[Fraction]:
-    """Exact, over all subsets."""
+    """Exact means, over all subsets."""
     n = len(players)
     found = []
     for i, player in enumerate(players):
@@ -69,7 +69,7 @@ def _all_orders(players: Sequence[frozenset[str]], value: Value) -> list[Fractio
 def _some_orders(
     players: Sequence[frozenset[str]], value: Value, seed: int
 ) -> tuple[list[Fraction], list[float], int]:
-    """The mean over drawn orders, and its standard error."""
+    """Means over sampled orders, and their standard errors."""
     draw = random.Random(seed)
     changes: list[list[Fraction]] = [[] for _ in players]
     for _ in range(ORDERS):

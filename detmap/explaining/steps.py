@@ -1,4 +1,4 @@
-"""From one number to another, step by step; changes are exact fractions, so they add up exactly."""
+"""Steps from one number to another; changes are exact fractions, so they add up exactly."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ class Step:
 
     Parameters
     ----------
-    name, title : of the switch, or of the part of the input
-    detail : what changed, from what to what
-    value : the number after it
-    change : from the number before, exactly
-    shapley : the mean of its change over the orders of all steps, exactly where all were taken;
-        None where nobody asked
-    error : standard error of that mean; 0 where it is exact
+    name, title : of the switch or part of the input
+    detail : the old and the new value
+    value : the number after the change
+    change : exact difference from the number before
+    shapley : mean change over the orders of all steps; None if not computed
+    error : standard error of that mean; 0 if exact
     """
 
     name: str
@@ -44,13 +43,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ClassMove:
-    """The AP of a class at both ends.
-
-    Parameters
-    ----------
-    label, name : which class; two may have one name
-    before, after : fractions; NaN for none
-    """
+    """The AP of a class at both ends: fractions, NaN if undefined; two classes may share a name."""
 
     label: int
     name: str
@@ -59,24 +52,23 @@ class ClassMove:
 
     @property
     def change(self) -> float:
-        """What it moved; 0 for a class without AP at an end."""
+        """The difference; 0 for a class without AP at one end."""
         change = self.after - self.before
         return 0.0 if math.isnan(change) else change
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A detection or an object that is judged otherwise at the two ends.
+    """A detection or an object with different match results at both ends.
 
     Parameters
     ----------
     kind : "detection" or "object"
-    file, row : where it stands; of a row that only the other input has, there
+    file, row : its position; in the other input for a row that only that one has
     image, category : its image and class
-    score : of a detection; NaN of an object
-    overlap : with the object which it took, or the detection that took it, at whichever end that
-        was; NaN for none
-    before, after : TP, FP, IGNORED, not looked at; of an object found, missed, neutral; not there
+    score : of a detection; NaN for an object
+    overlap : IoU with the assigned object or detection, at either end; NaN for none
+    before, after : TP, FP, IGNORED, not evaluated; for objects found, missed, ignored; missing
     """
 
     kind: str
@@ -96,14 +88,14 @@ class Explanation:
 
     Parameters
     ----------
-    start, end : what is compared, for people
+    start, end : names of both ends
     metric : names of the number at both ends
     before, after : the numbers, fractions in [0, 1]
-    steps : whose changes add up to after - before, exactly
-    classes : those that moved most
-    decided : up to five detections, or objects, that are judged otherwise
-    seed, orders : of sampled Shapley values; orders is 0 where they are exact or were not asked for
-    shared : of two inputs, the part of the smaller list of detections that the other has too
+    steps : their changes add up to after - before, exactly
+    classes : the classes with the largest changes
+    decided : up to five detections or objects with different match results
+    seed, orders : of sampled Shapley values; orders is 0 for exact ones
+    shared : share of the smaller list of detections that the other input has too
     """
 
     start: str
@@ -181,7 +173,7 @@ class Explanation:
         averaged = any(step.shapley is not None for step in self.steps)
         rows: list[tuple[Any, ...]] = [("", self.start, self.before, None)]
         rows += [(step.title, step.detail, step.value, float(step.change)) for step in self.steps]
-        rows.append(("in all", self.end, self.after, float(self.total)))
+        rows.append(("total", self.end, self.after, float(self.total)))
         header: tuple[str, ...] = ("step", "what changes", "value", "change")
         if averaged:
             extra = [(None, None)] + [(float(s.shapley or 0), s.error) for s in self.steps]
@@ -196,7 +188,7 @@ class Explanation:
         if self.classes:
             moved = tuple((c.name, c.before, c.after, c.change) for c in self.classes)
             head = ("class", "before", "after", "change")
-            found.append(Table("classes that moved most", head, moved, name="classes"))
+            found.append(Table("classes with the largest changes", head, moved, name="classes"))
         if self.decided:
             header = ("", "image", "class", "score", "overlap", "before", "after", "row")
             files = dict.fromkeys(each.file for each in self.decided)
@@ -213,7 +205,7 @@ class Explanation:
                 )
                 for d in self.decided
             )
-            title = f"what decided it ({', '.join(files)})"
+            title = f"examples that differ ({', '.join(files)})"
             found.append(Table(title, header, judged, name="decided"))
         return found
 
@@ -221,9 +213,8 @@ class Explanation:
 def walk(
     parts: Sequence[tuple[str, str, str]], value: Callable[[frozenset[str]], float]
 ) -> tuple[Step, ...]:
-    """The steps of parts (name, title, detail) that are changed one after another.
-
-    `value` gives the number where some parts are as at the end.
+    """Changes parts (name, title, detail) one after another; `value` evaluates a set of changed
+    parts.
     """
     before = exact(value(frozenset()))
     steps, taken = [], frozenset[str]()
@@ -241,12 +232,12 @@ def exact(number: float) -> Fraction:
 
     Raises
     ------
-    DataError : there is none
+    DataError : the number is undefined
     """
     if math.isnan(number):
         raise DataError(
             "explain",
-            "one of the two rules, or one on the way, has no number for this input",
-            "see `detmap eval` for the notes of both ends",
+            "the number is undefined under one of the protocols or a step between them",
+            "run `detmap eval` at both ends and read the notes",
         )
     return Fraction(number)

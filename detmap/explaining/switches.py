@@ -1,6 +1,4 @@
-"""Switches: the keys by which two protocols differ, bundled where one means nothing without the
-other, in the order in which they are changed.
-"""
+"""Switches: groups of protocol keys that change together, in a fixed order."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ class Switch:
 
     Parameters
     ----------
-    name : for people and for tests
+    name : for users and tests
     title : what it decides
     keys : dotted keys of a protocol, or whole tables
     """
@@ -32,14 +30,14 @@ class Switch:
 SWITCHES = (
     Switch(
         "headline",
-        "which number is read",
+        "metric",
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
         ),
     ),
-    Switch("extent", "how far a box reaches", ("boxes.extent", "boxes.clip")),
-    Switch("shift", "objects moved against detections", ("boxes.object_shift",)),
+    Switch("extent", "box convention", ("boxes.extent", "boxes.clip")),
+    Switch("shift", "offset of objects", ("boxes.object_shift",)),
     Switch(
         "numbers",
         "float32 or float64",
@@ -51,28 +49,30 @@ SWITCHES = (
             "detections.score_precision",
         ),
     ),
-    Switch("text", "rounded to text", ("detections.score_decimals", "detections.box_decimals")),
-    Switch("comparison", "overlap at the threshold", ("iou.comparison", "iou.cap", "iou.absorb")),
-    Switch("union", "added to the union", ("iou.epsilon", "iou.least_union", "iou.tolerance")),
+    Switch(
+        "text", "rounding in text files", ("detections.score_decimals", "detections.box_decimals")
+    ),
+    Switch("comparison", "IoU at the threshold", ("iou.comparison", "iou.cap", "iou.absorb")),
+    Switch("union", "constants in the IoU", ("iou.epsilon", "iou.least_union", "iou.tolerance")),
     Switch(
         "neutral",
-        "difficult objects and crowds",
+        "ignored objects",
         (
             *("matching.neutral", "matching.neutral_when", "matching.flags"),
             *("matching.outside", "ap.recall_over"),
         ),
     ),
-    Switch("flat", "boxes without an area", ("boxes.empty", "boxes.reversed")),
-    Switch("floor", "the least score", ("detections.above",)),
-    Switch("limit", "how many detections", ("limits.max_dets", "limits.scope", "limits.order")),
+    Switch("flat", "boxes with zero area", ("boxes.empty", "boxes.reversed")),
+    Switch("floor", "minimum score", ("detections.above",)),
+    Switch("limit", "detection limit", ("limits.max_dets", "limits.scope", "limits.order")),
     Switch(
         "scope",
-        "what is judged where",
+        "evaluated classes and images",
         ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin"),
     ),
     Switch(
         "order",
-        "the order of equal scores",
+        "order of tied scores",
         (
             "matching.order",
             "matching.sort",
@@ -86,7 +86,7 @@ SWITCHES = (
     ),
     Switch(
         "integration",
-        "from the curve to AP",
+        "AP interpolation",
         (
             "ap.integrator",
             "ap.grid",
@@ -98,10 +98,10 @@ SWITCHES = (
             "ap.stored",
         ),
     ),
-    Switch("matching", "who takes what", ("matching.rule", "matching.equal", "matching.prefer")),
+    Switch("matching", "matching rule", ("matching.rule", "matching.equal", "matching.prefer")),
     Switch(
         "mean",
-        "from classes to the mean",
+        "mean over classes",
         (
             "mean.undefined",
             "mean.undetected",
@@ -132,7 +132,7 @@ def _short(text: str) -> str:
 
 
 def changed(start: Protocol, end: Protocol) -> list[Changed]:
-    """The switches in which two protocols differ, in their order."""
+    """The switches in which two protocols differ, in order."""
     a, b = start.to_dict(), end.to_dict()
     found = []
     for switch in SWITCHES:
@@ -144,16 +144,14 @@ def changed(start: Protocol, end: Protocol) -> list[Changed]:
 
 
 def _parts(key: str, a: Any, b: Any) -> list[tuple[str, Any, Any]]:
-    """A key with both values; of tables each entry, null where one lacks it."""
+    """A key with both values; for tables one entry per key, null where missing."""
     if isinstance(a, dict) and isinstance(b, dict):
         return [(f"{key}.{name}", a.get(name), b.get(name)) for name in {**a, **b}]
     return [(key, a, b)]
 
 
 def between(start: Protocol, end: Protocol, taken: Collection[str]) -> Protocol:
-    """The first protocol with some switches, given by name, as the second has them; `start` and
-    `end` themselves where that is none, or all that differ.
-    """
+    """The first protocol with the values of the second for some switches, given by name."""
     names = [each.switch.name for each in changed(start, end)]
     if not any(name in taken for name in names):
         return start

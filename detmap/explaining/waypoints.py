@@ -1,6 +1,6 @@
-"""From the number of one record to that of another, over what can be computed on the way: the files
-that the record was made from, the files at hand as the record read them, as they are read now, and
-the rules one after another.
+"""Steps from the number of one record to that of another.
+
+The steps cover edits of the records, changed files, other read options, and changed rules.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from detmap.tables import Detections, Truth
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
-    """Tables on the way, and what the step to them is.
+class Waypoint:
+    """Tables between both ends, and the step to them.
 
     Parameters
     ----------
-    title, detail : of the step, for people
-    truth, detections : what is evaluated there
+    title, detail : of the step, for users
+    truth, detections : evaluated at this point
     """
 
     title: str
@@ -38,30 +38,30 @@ class Station:
 
 
 def explained(
-    one: Record, other: Record, stations: Sequence[Station], reason: str, **how: Any
+    one: Record, other: Record, waypoints: Sequence[Waypoint], reason: str, **how: Any
 ) -> Explanation:
     """The steps from one record's number to the other's.
 
     Parameters
     ----------
-    one, other : whose rules are known
-    stations : at least one; under the tables of the last the rules are changed
-    reason : why a record's own number is another than the one that its station gives
+    one, other : records with known rules
+    waypoints : at least one; the rules change on the tables of the last
+    reason : why the number of a record differs from that of its waypoint
     how : shapley, seed and threads, as in `detmap.explain`
 
     Raises
     ------
-    DataError : a number on the way is not defined; rules of boxes and of masks
+    DataError : an undefined number; rules for boxes and rules for masks
     """
     if one.rules is None or other.rules is None:
-        raise DataError("explain", "the rules of one of the two are not known", "give a receipt")
-    last = stations[-1]
+        raise DataError("explain", "the rules of one result are unknown", "give a receipt")
+    last = waypoints[-1]
     found = explain(last.truth, last.detections, one.rules, other.rules, **how)
-    start = found.before if len(stations) == 1 else _value(stations[0], one.rules)
+    start = found.before if len(waypoints) == 1 else _value(waypoints[0], one.rules)
     before = start if one.number is None else one.number
     after = found.after if other.number is None else other.number
     steps = _step("record", reason, one.name, before, start)
-    for here, there in pairwise(stations):
+    for here, there in pairwise(waypoints):
         value = found.before if there is last else _value(there, one.rules)
         parts = _between(here, there, one.rules)
         if parts is None:
@@ -76,16 +76,16 @@ def explained(
         steps, behind = ([replace(s, shapley=s.change) for s in side] for side in (steps, behind))
     return replace(
         found,
-        start=_told(one, other),
-        end=_told(other, one),
+        start=_end_name(one, other),
+        end=_end_name(other, one),
         before=before,
         after=after,
         steps=(*steps, *found.steps, *behind),
     )
 
 
-def _told(record: Record, other: Record) -> str:
-    """A record and its rules; where its number is not known, whose number stands for it."""
+def _end_name(record: Record, other: Record) -> str:
+    """A record and its rules; the title explains an unknown number."""
     rules = "" if record.rules is None else record.rules.name
     same = record.content["data"] == other.content["data"] and "metrics" in other.content
     if "metrics" in record.content or same:
@@ -93,20 +93,18 @@ def _told(record: Record, other: Record) -> str:
     return f"{record.name}: its number is unknown; {rules} on these files"
 
 
-def _value(station: Station, rules: Protocol) -> float:
-    return headline(summarize(match(station.truth, station.detections, rules)))[1]
+def _value(waypoint: Waypoint, rules: Protocol) -> float:
+    return headline(summarize(match(waypoint.truth, waypoint.detections, rules)))[1]
 
 
 def _step(name: str, title: str, detail: str, before: float, after: float) -> list[Step]:
-    """One step; none where nothing moves."""
+    """One step; none without a change."""
     change = exact(after) - exact(before)
     return [Step(name, title, detail, after, change)] if change else []
 
 
-def _between(here: Station, there: Station, rules: Protocol) -> Explanation | None:
-    """What differs from one station to the next, part by part; None where they are not of the same
-    images and classes.
-    """
+def _between(here: Waypoint, there: Waypoint, rules: Protocol) -> Explanation | None:
+    """The differences between two waypoints; None if their images or classes differ."""
     other, found = there.truth, there.detections
     try:
         return explain(

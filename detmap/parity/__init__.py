@@ -1,4 +1,4 @@
-"""detmap beside a tool on the same files: every number that both give, and the time.
+"""Compares detmap with a tool on the same files: all common numbers, and the time.
 
 The tools are the rows of `detmap.peers`; each is compared with the protocol that restates it.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from detmap import protocol as protocols
 from detmap.adapters import ClassNames, read_detections, read_truth_for
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.curves.scores import coco_arrays
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
@@ -50,26 +50,24 @@ def compare(
     unknown: str = "error",
     class_names: ClassNames | None = None,
 ) -> Parity:
-    """Run detmap and a tool on the same files and compare what both give.
+    """Runs detmap and a tool on the same files and compares their numbers.
 
-    Tools that read COCO files get them as they are. Where a tool cannot read them (a missing
-    iscrowd or area, an empty list), or where they are of another format, it gets the same boxes,
-    written as COCO files with ids from 1; tools that take boxes always do. Where annotation ids
-    make a tool itself wrong, it is run once more with ids from 1, to show that nothing else
-    differs. Masks and keypoints have no such second way.
+    A tool that reads COCO files gets the files unchanged. If it cannot read them, or for another
+    format, it gets the same boxes as COCO files with ids from 1, as do tools that take boxes. If
+    annotation ids make a tool wrong, a second run with ids from 1 shows that nothing else differs.
+    Masks and keypoints have no second run.
 
     Parameters
     ----------
     truth_path, detections_path, split, unknown, class_names : as in `read_truth` and
         `read_detections`
     tool : a name of `detmap.peers`
-    protocol : one that restates the tool; the one of boxes when left out
-    settings : other values of keys, where the tool has the parameters of pycocotools
+    protocol : one that restates the tool; by default the one for boxes
+    settings : changed keys, for tools with pycocotools' parameters
 
     Raises
     ------
-    DetmapError : bad input, a setting that the tool does not have, the tool is not installed or
-        stops on these files
+    DetmapError : bad input, an unsupported setting, or a tool that is missing or fails
     """
     peer = find(tool)
     rules = rules_of(peer, protocol, settings)
@@ -87,7 +85,7 @@ def find(name: str) -> Peer:
 
     Raises
     ------
-    ProtocolError : there is no such row
+    ProtocolError : an unknown tool
     """
     if name not in BY_NAME:
         what = f"detmap does not know how to run {name!r}"
@@ -98,11 +96,11 @@ def find(name: str) -> Peer:
 def rules_of(
     peer: Peer, wanted: Protocol | str | None, settings: Mapping[str, Any] | None = None
 ) -> Protocol:
-    """The protocol by which a tool is compared, with `settings` applied.
+    """The protocol that a tool is compared with, with `settings` applied.
 
     Raises
     ------
-    ProtocolError : the tool has other rules, or no such setting
+    ProtocolError : the tool has other rules or lacks the setting
     """
     rules = prepare(peer.protocols[BOXES] if wanted is None else wanted, settings)
     restating = protocols.load(peer.protocols.get(KINDS[rules.iou.of], peer.protocols[BOXES]))
@@ -137,15 +135,14 @@ def beside(
     given: Files | None = None,
     reading: float = 0.0,
 ) -> Parity:
-    """A tool beside its protocol.
+    """Compares a tool with its protocol.
 
     Parameters
     ----------
-    peer, rules : of `find` and `rules_of`
-    truth, detections : what detmap has read
-    given : the files that it read them from, for a tool that reads COCO files too; None where
-        options say what is in them
-    reading : seconds that it took
+    peer, rules : from `find` and `rules_of`
+    truth, detections : the tables
+    given : their files, for tools that read COCO files; None if read options apply
+    reading : seconds of reading
 
     Raises
     ------
@@ -199,10 +196,10 @@ def beside(
 
 
 def _numbered(detections: str) -> bool:
-    """Whether detections are a file in which classes and images are numbers, as COCO's are."""
+    """Whether classes and images are numbers in a file of detections, as in COCO."""
     if not Path(detections).is_file():
         return False
-    names = re.search(rb'"(category|image)_id"\s*:\s*"', opening.read_bytes(detections))
+    names = re.search(rb'"(category|image)_id"\s*:\s*"', open_files.read_bytes(detections))
     return names is None
 
 
@@ -211,7 +208,7 @@ def _run(peer: Peer, files: Files, truth: Truth, rules: Protocol) -> Found:
 
 
 def _run_written(peer: Peer, truth: Truth, detections: Detections, rules: Protocol) -> Found:
-    """A run on what detmap has read."""
+    """Runs a tool on files that detmap writes."""
     with coco_files(truth, detections) as files:
         try:
             return _run(peer, files, truth, rules)
@@ -240,7 +237,7 @@ def _compared(
     theirs: Found,
     ids: list[int] | None,
 ) -> Parity:
-    """Both, number by number; `ids` of the classes, where the tool did not get them from 1."""
+    """Compares number by number; `ids` of the classes, if the tool did not get them from 1."""
     found = []
     if theirs.stats:
         if len(theirs.stats) != len(values):
@@ -274,9 +271,7 @@ def _class_numbers(result: Result, theirs: Found, ids: list[int] | None) -> list
 
 
 def _place(key: str | int, classes: Categories, ids: list[int] | None) -> int | None:
-    """Which class a tool speaks of; None for one that the truth does not list, or several of one
-    name.
-    """
+    """The position of a tool's class; None if unknown or if several classes share the name."""
     known: Any = classes.names if isinstance(key, str) else ids
     if known is None:
         return int(key) - 1
@@ -284,7 +279,7 @@ def _place(key: str | int, classes: Categories, ids: list[int] | None) -> int | 
 
 
 def _several(theirs: Found, classes: Categories) -> list[str]:
-    """Names that a tool says for several classes at once."""
+    """Names that a tool uses for several classes."""
     said = {key for column in theirs.classes.values() for key in column if isinstance(key, str)}
     return sorted(name for name in said if classes.names.count(name) > 1)
 

@@ -1,4 +1,4 @@
-"""The numbers that named tools give for the same files, and how far each is from a protocol's.
+"""The numbers of named tools for the same files, and their differences from a protocol's.
 
 >>> import detmap
 >>> from detmap.base.resources import folder
@@ -28,39 +28,38 @@ from detmap.results.result_tables import overlaps
 from detmap.tables import Detections, Note, Truth
 
 SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
-"""Protocols that restate a tool where it compares something else than boxes."""
+"""Protocols of tools for masks and keypoints."""
 BOXES_ALONE = Note(
-    "tool-boxes", "what this tool does with masks and keypoints is not restated: no number", 1
+    "tool-boxes", "detmap implements this tool for boxes only, not for masks and keypoints", 1
 )
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
-"""Notes that say how far a tool's number can be had at all, in a word."""
+"""Notes on the reliability of a tool's number, with one word each."""
 NOTHING = {BOXES_ALONE.code: "boxes", "class-without-truth": "undefined"}
-"""Notes that say why there is no number, where there is none."""
+"""Notes on missing numbers."""
 
 
 WORDS = {
-    "ties": "ties: NumPy's sort, which is not stable, decided among equals, and the number is "
-    "that of this NumPy on this processor; or (fiftyone) an index of the tool's own",
-    "boxes": "boxes: what the tool does with masks and keypoints is not restated",
-    "stops": "stops: the tool itself stops with an error on such input",
+    "ties": "ties: NumPy's unstable sort ordered tied scores; the number holds for this NumPy and "
+    "processor; for fiftyone, an index of the tool decided",
+    "boxes": "boxes: detmap implements this tool for boxes only",
+    "stops": "stops: the tool itself fails on such input",
 }
-"""What the words mean, for people."""
+"""Explanations of the words."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolNumber:
-    """What a tool gives.
+    """The number of a tool.
 
     Parameters
     ----------
     tool : the name of its protocol
-    metric : of its first number, as the tool calls it
-    iou : the thresholds of it, ``0.50`` or ``0.50:0.95``
-    value : a fraction; NaN where it has none
-    difference : from the number of the compared protocol that is the same quantity; NaN where it
-        has none such
-    against : that number's name; "" for none
-    notes : that an unstable sort decided, that the tool itself would stop, why there is no number
+    metric : the tool's name of its first number
+    iou : its thresholds, ``0.50`` or ``0.50:0.95``
+    value : a fraction; NaN if undefined
+    difference : from the same quantity of the compared protocol; NaN if it has none
+    against : the name of that quantity; "" for none
+    notes : unstable sorts, errors of the tool, or why there is no number
     """
 
     tool: str
@@ -79,7 +78,7 @@ class ToolNumber:
 
 
 def headline(result: Result) -> tuple[str, float]:
-    """The first metric of a result: its name and value."""
+    """The name and value of a result's first metric."""
     return next(iter(result.metrics.items()), ("", float("nan")))
 
 
@@ -91,25 +90,28 @@ def numbers(
     *,
     threads: int | None = None,
 ) -> list[ToolNumber]:
-    """What each tool gives, in the order of their names.
+    """The number of each tool, sorted by name.
 
-    Where two tools match by the same rules, they are matched once. Where the stock protocol
-    compares masks or keypoints, a tool that is restated for boxes alone has no number.
+    Tools with the same matching rules are matched once. If `stock` compares masks or keypoints,
+    tools
+    for boxes have no number.
 
     Parameters
     ----------
     truth, detections : tables with boxes
-    stock : the protocol that all are compared with
-    names : of tools; all when left out
-    threads : how many to use; all processors when left out
+    stock : the protocol to compare with
+    names : of tools; default: all
+    threads : default: all processors
 
     Raises
     ------
-    DataError : no tables
+    DataError : not tables
     ProtocolError : an unknown name
     """
     if not isinstance(truth, Truth) or not isinstance(detections, Detections):
-        raise DataError("tools", "needs tables", "give what read_truth and read_detections return")
+        raise DataError(
+            "tools", "tables are required", "pass the results of read_truth and read_detections"
+        )
     known = MatchedOnce(truth, detections, threads)
     base = quantities(known.result(stock))
     found = []
@@ -133,9 +135,7 @@ def numbers(
 
 
 def quantity(result: Result, row: MetricRow) -> tuple[Any, ...]:
-    """What a metric is the number of, whatever its name and the rules behind it: AP or another
-    kind, at which thresholds (some tools hold them in float32), of which objects and classes.
-    """
+    """Identifies a metric by kind, thresholds (float32 in some tools), subset and group."""
     rules = result.protocol
     thresholds = rules.thresholds().tolist() if row.iou is None else [row.iou]
     subset = "" if row.subset == rules.axes().main else row.subset
@@ -143,7 +143,7 @@ def quantity(result: Result, row: MetricRow) -> tuple[Any, ...]:
 
 
 def quantities(result: Result) -> dict[tuple[Any, ...], tuple[str, float]]:
-    """The name and value of each quantity that a result has; of recalls the first."""
+    """The name and value of each quantity of a result; the first of several recalls."""
     found: dict[tuple[Any, ...], tuple[str, float]] = {}
     for row in result.rows:
         found.setdefault(quantity(result, row), (row.name, result.metrics[row.name]))
@@ -151,7 +151,7 @@ def quantities(result: Result) -> dict[tuple[Any, ...], tuple[str, float]]:
 
 
 class MatchedOnce:
-    """Results of the same tables under many protocols; those that match alike share the matches."""
+    """Results under many protocols; protocols with the same matching rules share matches."""
 
     def __init__(self, truth: Truth, detections: Detections, threads: int | None = None) -> None:
         self.truth, self.detections, self.threads = truth, detections, threads
@@ -162,7 +162,7 @@ class MatchedOnce:
         return summarize(self.matches(protocol), threads=self.threads)
 
     def matches(self, protocol: Protocol) -> Matches:
-        """The verdicts under a protocol."""
+        """The match results under a protocol."""
         key = matching_rules(protocol)
         if key not in self._matches:
             self._matches[key] = match(self.truth, self.detections, protocol, threads=self.threads)
@@ -171,11 +171,11 @@ class MatchedOnce:
 
 
 AFTER_MATCHING = ("name", "version", "summary", "source", "metrics", "ap", "mean", "groups")
-"""Parts of a protocol that matching does not read."""
+"""Protocol tables that matching does not read."""
 
 
 def matching_rules(protocol: Protocol) -> str:
-    """What two protocols have to share for their verdicts to be the same."""
+    """A key that is equal for protocols with equal match results."""
     tree = protocol.to_dict()
     for part in AFTER_MATCHING:
         del tree[part]

@@ -1,4 +1,4 @@
-"""A tool of `detmap.peers` runs in this process, silenced; what it raises is told in words."""
+"""Runs a tool of `detmap.peers` in this process without output, and reports its errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from detmap.tables import Detections, Truth, boxes_as
 
 
 class Found(NamedTuple):
-    """What a tool gave.
+    """The numbers of a tool.
 
     Parameters
     ----------
-    stats : in the order of its protocol's metrics, -1 where undefined; empty under other settings
-    arrays : as pycocotools has them
+    stats : in the order of its protocol's metrics, -1 where undefined; empty with changed settings
+    arrays : as in pycocotools
     classes : column -> class id or name -> value
     seconds : from files to numbers
     """
@@ -42,7 +42,7 @@ class StoppedError(Exception):
 
 
 def imported(peer: Peer) -> str:
-    """The version of a tool that can be imported.
+    """Imports a tool and returns its version.
 
     Raises
     ------
@@ -68,11 +68,11 @@ def imported(peer: Peer) -> str:
 def run(
     peer: Peer, files: tuple[str, str], kind: str, n_classes: int, settings: Settings | None
 ) -> Found:
-    """What a tool gives for two COCO files.
+    """Runs a tool on two COCO files.
 
     Raises
     ------
-    StoppedError : it raised an error
+    StoppedError : the tool raised an error
     """
     try:
         with silence():
@@ -96,7 +96,7 @@ def _words(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Nothing is printed, nor by compiled code, which prints past `sys.stdout`; no warnings."""
+    """Suppresses warnings and output, that of compiled code included."""
     streams = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
     with warnings.catch_warnings(), contextlib.ExitStack() as stack:
         warnings.simplefilter("ignore")
@@ -116,7 +116,7 @@ def silence() -> Iterator[None]:
 
 @contextlib.contextmanager
 def coco_files(truth: Truth, detections: Detections) -> Iterator[tuple[str, str]]:
-    """The tables as two COCO files, for as long as the block takes."""
+    """Writes the tables as two temporary COCO files."""
     with tempfile.TemporaryDirectory(prefix="detmap-") as folder:
         paths = Path(folder, "truth.json"), Path(folder, "detections.json")
         for path, content in zip(paths, to_coco(truth, detections), strict=True):
@@ -125,14 +125,13 @@ def coco_files(truth: Truth, detections: Detections) -> Iterator[tuple[str, str]
 
 
 def to_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The tables as COCO's instances and results.
+    """Converts the tables to COCO instances and results.
 
-    Images, classes and annotations count from 1, in the order of the tables; neutral objects are
-    crowds.
+    Images, classes and annotations count from 1, in table order; ignored objects become crowds.
 
     Raises
     ------
-    DataError : masks or keypoints, which no table gives back as they were
+    DataError : masks or keypoints, whose original form is not kept
     """
     if truth.shapes is not None:
         what = "holds masks or keypoints, which tools get as COCO files only"
@@ -174,7 +173,7 @@ def to_coco(truth: Truth, detections: Detections) -> tuple[dict[str, Any], list[
 
 
 def _sizes(truth: Truth) -> list[tuple[int, int]]:
-    """Width and height of each image; 1 where nothing is known, as boxes do not need them."""
+    """Width and height of each image; 1 if unknown, as boxes do not need them."""
     import numpy as np
 
     columns = (np.nan_to_num(side, nan=1.0) for side in (truth.images.width, truth.images.height))

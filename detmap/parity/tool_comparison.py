@@ -1,4 +1,4 @@
-"""What a comparison with a tool found, as a value and as tables."""
+"""The result of a comparison with a tool, as a value and as tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from detmap.peers import Peer
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of both, of all or of one class; NaN where it is undefined."""
+    """A number of both, for all classes or for one; NaN if undefined."""
 
     name: str
     ours: float
@@ -24,7 +24,7 @@ class Number:
 
     @property
     def difference(self) -> float:
-        """How far apart they are; infinite where only one is defined."""
+        """The absolute difference; infinite if only one is defined."""
         undefined = math.isnan(self.ours), math.isnan(self.theirs)
         if any(undefined):
             return 0.0 if all(undefined) else math.inf
@@ -36,9 +36,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """How far the cells of an array are apart: how many there are, how many differ, the largest
-    difference.
-    """
+    """Cells of an array: how many there are, how many differ, the largest difference."""
 
     name: str
     cells: int
@@ -55,11 +53,11 @@ class Parity:
 
     Parameters
     ----------
-    peer, version : the tool, and which one of it is here
+    peer, version : the tool and its installed version
     protocol : that restates it
-    numbers, arrays : what both give
-    seconds : ours and theirs, from files to numbers
-    remarks : what a careful reader would ask
+    numbers, arrays : common to both
+    seconds : of detmap and of the tool, from files to numbers
+    remarks : explanations of differences
     """
 
     peer: Peer
@@ -72,23 +70,23 @@ class Parity:
 
     @property
     def largest(self) -> float:
-        """The largest difference of all."""
+        """The largest difference."""
         apart = [each.difference for each in self.numbers]
         return max([*apart, *(each.largest for each in self.arrays)], default=0.0)
 
     @property
     def identical(self) -> bool:
-        """Whether no bit differs."""
+        """Whether all bits are equal."""
         return self.largest == 0
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs by more than the tool's row allows."""
+        """Whether all differences are within the tool's tolerance."""
         return self.largest <= self.peer.tolerance
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The result as text."""
         if self.identical:
             return "identical in every bit"
         if self.equal:
@@ -99,7 +97,7 @@ class Parity:
         return f"the numbers differ: {few(apart)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; what is undefined, or apart without measure, is None."""
+        """Plain values; None for undefined values and infinite differences."""
         return {
             "tool": self.peer.name,
             "version": self.version,
@@ -140,8 +138,8 @@ def _finite(difference: float) -> float | None:
 
 
 def tables(found: Sequence[Parity], of_classes: bool = False) -> list[Table]:
-    """All comparisons: ``tools``, ``arrays``, ``seconds``, ``classes`` where they are asked for,
-    ``numbers``; without those that have no row.
+    """Tables of all comparisons: ``tools``, ``arrays``, ``seconds``, ``classes`` (optional),
+    ``numbers``.
     """
     head = tuple((each.peer.name, each.version, each.protocol, each.verdict) for each in found)
     arrays = tuple(
@@ -163,19 +161,19 @@ def tables(found: Sequence[Parity], of_classes: bool = False) -> list[Table]:
         ),
         Table(
             "seconds, files to numbers in this process",
-            ("tool", "detmap", "its own", "ratio"),
+            ("tool", "detmap", "the tool", "ratio"),
             seconds,
             name="seconds",
         ),
         Table(
             "classes",
-            ("tool", "class", "number", "detmap", "its own", "difference"),
+            ("tool", "class", "number", "detmap", "the tool", "difference"),
             tuple(_rows(found, True)) if of_classes else (),
             name="classes",
         ),
         Table(
             "numbers",
-            ("tool", "number", "detmap", "its own", "difference"),
+            ("tool", "number", "detmap", "the tool", "difference"),
             tuple(_rows(found, False)),
             name="numbers",
         ),

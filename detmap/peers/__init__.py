@@ -1,12 +1,12 @@
-"""The evaluators that detmap is held against, one row each: how they are called, which protocol
-restates them, which numbers they give, and where these differ.
+"""The evaluators that detmap is tested against, one row each.
 
-`detmap parity` runs them, `tools/bench.py` measures those that give pycocotools' numbers, and
-`tests/parity/test_peers.py` tests each row: to add a peer, add a row. A row calls its tool in the
-way that is fastest for it and still gives its usual numbers.
+A row holds the call of a tool, its protocol, its numbers and their known differences. `detmap
+parity` runs them, `tools/bench.py` measures those that give pycocotools' numbers, and
+`tests/parity/test_peers.py` tests each row. To add a peer, add a row with its fastest call that
+gives the usual numbers.
 
-Nothing is imported here that a tool might not need, of detmap neither: the benchmark loads this
-folder by its path, as what it measures of a process includes the imports.
+This package imports nothing that a tool might not need, detmap included: the benchmark loads it by
+its path, because its measurements include imports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the tools are called that take boxes, image by image."""
+"""Calls of the tools that take boxes image by image."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from .row import Classes
 
 
 class Image(NamedTuple):
-    """Boxes of an image, (N, 4) ``x y w h``, and what belongs to them; objects have no scores,
-    detections no crowds and areas.
-    """
+    """(N, 4) boxes ``x y w h`` of an image; columns that do not apply are zeros."""
 
     boxes: Any
     labels: Any
@@ -28,9 +26,7 @@ class Image(NamedTuple):
 
 
 def per_image(truth: str, found: str) -> tuple[list[Image], list[Image]]:
-    """Objects and detections of each image of two COCO files, by image id; `labels` are category
-    ids.
-    """
+    """Objects and detections per image of two COCO files; `labels` are category ids."""
     import json
 
     content = json.loads(Path(truth).read_bytes())
@@ -62,7 +58,7 @@ def _columns(records: list[dict[str, Any]], place: dict[Any, int]) -> list[Image
 
 
 def spread(array: Any, seen: Iterable[int], n_classes: int, axis: int) -> Any:
-    """Values of the classes `seen`, which count from 1, among those of all: -1 for the others."""
+    """Expands values of the classes `seen`, numbered from 1, to all classes; -1 for the others."""
     import numpy as np
 
     at = [k - 1 for k in seen]
@@ -72,7 +68,7 @@ def spread(array: Any, seen: Iterable[int], n_classes: int, axis: int) -> Any:
 
 
 def torchmetrics_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """``update`` with all images at once, boxes and scores in float32 as a model gives them."""
+    """One ``update`` with all images, boxes and scores in float32 as models return them."""
     import torch
     from torchmetrics.detection.mean_ap import MeanAveragePrecision
 
@@ -125,7 +121,7 @@ def torchmetrics_classes(run: Any) -> Classes:
 
 
 def supervision_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """``update`` with all images at once; corners in float32, as its detections have them."""
+    """One ``update`` with all images; corners in float32, as in its detections."""
     import numpy as np
     import supervision
     from supervision.metrics import MeanAveragePrecision
@@ -155,14 +151,14 @@ def supervision_stats(run: Any) -> Iterable[float]:
 
 
 def supervision_classes(run: Any) -> Classes:
-    """At 0.5 and 0.75: the mean over thresholds is not among its numbers."""
+    """At 0.5 and 0.75: it has no mean over thresholds per class."""
     ids = run.matched_classes.tolist()
     columns = {"AP50": run.ap_per_class[:, 0], "AP75": run.ap_per_class[:, 5]} if ids else {}
     return {name: dict(zip(ids, row.tolist(), strict=True)) for name, row in columns.items()}
 
 
 def globox_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """Its evaluator of two annotation sets. Images and labels are words to it, sorted as such."""
+    """Its evaluator of two annotation sets. It sorts images and labels as text."""
     from globox import Annotation, AnnotationSet, BoundingBox, COCOEvaluator
 
     def annotations(images: list[Image], scores: bool) -> Any:
@@ -209,7 +205,7 @@ def globox_classes(run: Any) -> Classes:
 
 
 def od_metrics_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """``compute`` with all images at once, each class for itself."""
+    """One ``compute`` with all images, per class."""
     from od_metrics import ODMetrics
 
     objects, detections = per_image(truth, found)
@@ -238,7 +234,7 @@ def od_metrics_stats(run: Any) -> Iterable[float]:
 
 
 def od_metrics_arrays(run: Any, n_classes: int) -> dict[str, Any]:
-    """Its areas stand in another order: all, large, medium, small."""
+    """Its area ranges have another order: all, large, medium, small."""
     return {
         "precision": spread(run["AP"], run["classes"], n_classes, 2),
         "recall": spread(run["AR"], run["classes"], n_classes, 1),

@@ -1,4 +1,4 @@
-"""How tools are called that read COCO files: those with the classes of pycocotools, and vernier."""
+"""Calls of the tools that read COCO files: those with pycocotools' classes, and vernier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .row import BOXES, KEYPOINTS, MASKS, Classes, Settings
 
 
 def _evaluated(run: Any, settings: Settings | None) -> Any:
-    """Evaluate, accumulate, and, under stock settings, summarize."""
+    """Runs evaluate, accumulate and, with default settings, summarize."""
     if settings is not None:
         run.params.iouThrs, run.params.recThrs = settings.iou_thrs, settings.rec_thrs
         run.params.maxDets = settings.max_dets
@@ -24,7 +24,7 @@ def _evaluated(run: Any, settings: Settings | None) -> Any:
 
 
 def _loaded(truth: Any, found: Any) -> Any:
-    """``loadRes``, which cannot make an empty result."""
+    """``loadRes``, which fails on empty results."""
     if not isinstance(found, str) or Path(found).stat().st_size > 2:
         return truth.loadRes(found)
     empty = type(truth)()
@@ -46,7 +46,7 @@ def pycocotools_truth(path: str) -> Any:
 
 
 def pycocotools_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """One thread: it has no other."""
+    """It has one thread only."""
     from pycocotools.cocoeval import COCOeval
 
     return _evaluated(COCOeval(truth, _loaded(truth, found), kind), settings)
@@ -59,16 +59,14 @@ def faster_truth(path: str) -> Any:
 
 
 def faster_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """Evaluation and accumulation in one C++ call, which is its default."""
+    """Evaluation and accumulation in one C++ call, its default."""
     from faster_coco_eval import COCOeval_faster
 
     return _evaluated(COCOeval_faster(truth, _loaded(truth, found), kind), settings)
 
 
 def faster_classes(run: Any) -> Classes:
-    """By category id, for which its rows are given ids as names, since two classes may have one
-    name; the last row is that of all.
-    """
+    """By category id; ids replace names, which may repeat. The last row is that of all classes."""
     for number, category in run.cocoGt.cats.items():
         category["name"] = number
     rows = run.extended_metrics["class_map"][:-1]
@@ -83,7 +81,7 @@ def hotcoco_truth(path: str) -> Any:
 
 
 def hotcoco_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """As its documentation begins: load_res and the three calls."""
+    """The calls at the start of its documentation: load_res and the three steps."""
     from hotcoco import COCOeval
 
     return _evaluated(COCOeval(truth, truth.load_res(found), kind), settings)
@@ -102,7 +100,7 @@ def ultrafast_truth(path: str) -> Any:
 
 
 def ultrafast_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """As its documentation begins: loadRes and the three calls."""
+    """The calls at the start of its documentation: loadRes and the three steps."""
     from ultrafast_pycocotools import COCOeval
 
     return _evaluated(COCOeval(truth, truth.loadRes(found), kind), settings)
@@ -119,16 +117,14 @@ def ultrafast_classes(run: Any) -> Classes:
 
 
 def vernier_truth(path: str) -> Any:
-    """A handle, whose derived tables are kept from one call to the next."""
+    """A dataset that keeps derived tables for further calls."""
     from vernier.instance import CocoDataset
 
     return CocoDataset.from_json(Path(path).read_bytes())
 
 
 def vernier_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Any:
-    """The evaluator of its own API, in the mode that promises pycocotools' numbers; of two paths,
-    the bytes of both files, as nothing is kept for a second evaluation.
-    """
+    """Its own evaluator in pycocotools mode; paths are read as bytes, since nothing is reused."""
     from vernier import instance
 
     overlap = {BOXES: "Bbox", MASKS: "Segm", KEYPOINTS: "Keypoints"}[kind]
@@ -142,14 +138,14 @@ def vernier_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) 
 
 
 class Summary(NamedTuple):
-    """What vernier prints, and its table of classes, which it makes in another evaluation."""
+    """The stats of vernier, and a function that computes its table of classes."""
 
     stats: Any
     per_class: Callable[[], Any]
 
 
 def vernier_classes(run: Any) -> Classes:
-    """By category id; none without polars, which holds its tables."""
+    """By category id; none without polars, which its tables need."""
     try:
         rows = [next(iter(row.values())) for row in run.per_class().to_dicts()]
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a row of the table of peers says."""
+"""The columns of the table of peers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Classes = dict[str, dict[Any, float]]
 
 
 class Settings(NamedTuple):
-    """What tools with the parameters of pycocotools can be told, in their words."""
+    """Settings of tools with pycocotools' parameters."""
 
     iou_thrs: Any
     rec_thrs: Any
@@ -38,27 +38,28 @@ class Peer(NamedTuple):
     Parameters
     ----------
     name : of its distribution, or of detmap's drop-in
-    version : that was compared
-    call : how it is called and how its threads are set, for the reader of the table
-    module : what is imported
-    truth : path of a COCO file -> what `run` wants as truth; not timed when arrays are measured
+    version : the tested one
+    call : how it is called and how its threads are set, for readers of the table
+    module : to import
+    truth : path of a COCO file -> the ground truth for `run`; not timed with arrays
     run : (truth, path or detections, threads, kind, settings or None) -> the tool's own result
     stats : own result -> its numbers, in the order of the metrics of its protocol
-    arrays : (own result, number of classes) -> ``precision``, ``recall``, ``scores`` as
-        pycocotools has them, those that it gives
+    arrays : (own result, number of classes) -> its ``precision``, ``recall``, ``scores``, as in
+        pycocotools
     classes : own result -> column of detmap's table of classes -> class id or name -> value
-    detections : (D, 7) float64 ``image_id, x, y, w, h, score, category_id`` -> what `run` wants
-        for boxes in memory; not timed
-    protocols : the overlaps that it evaluates, each with the protocol that restates it
-    paths : faster where it gets both paths at once
-    takes_files : COCO files as they are; else what detmap has read of them, as COCO files
+    detections : (D, 7) float64 ``image_id, x, y, w, h, score, category_id`` -> detections for
+        `run`;
+        not timed
+    protocols : supported IoU types, each with the protocol that restates it
+    paths : faster with both paths at once
+    takes_files : reads COCO files; others get files that detmap writes
     settable : whether it has the parameters of pycocotools
-    streams : whether it takes batches as they come
-    slow : leave it out of the large workloads unless asked
-    tolerance : within which its numbers are those of its protocol
-    why : what makes a difference within the tolerance
-    deviations : known ones on data that are legal, each by a key of `tests/parity/test_peers.py`
-    distribution : that holds it, where its name is another
+    streams : whether it takes batches
+    slow : excluded from the large workloads by default
+    tolerance : allowed difference from its protocol
+    why : the reason for the tolerance
+    deviations : known differences on valid data, by keys of `tests/parity/test_peers.py`
+    distribution : its name, if it differs
     """
 
     name: str
@@ -84,30 +85,30 @@ class Peer(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Part of detmap."""
+        """Whether it is part of detmap."""
         return self.name.split(".")[0] == "detmap"
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What overlaps that it evaluates."""
+        """The supported IoU types."""
         return tuple(self.protocols)
 
     @property
     def is_coco(self) -> bool:
-        """Gives the numbers of pycocotools."""
+        """Whether it gives the numbers of pycocotools."""
         return self.protocols[BOXES] == COCO[BOXES]
 
     def results(self, truth: Any, found: Any, threads: int, kind: str = BOXES) -> list[float]:
-        """Its numbers, -1 where nothing is defined."""
+        """Its numbers, -1 where undefined."""
         return numbers(self.stats(self.run(truth, found, threads, kind, None)))
 
     def files(self, truth: str, detections: str, threads: int, kind: str = BOXES) -> list[float]:
-        """The numbers of two COCO files, -1 where nothing is defined."""
+        """The numbers of two COCO files, -1 where undefined."""
         given = truth if self.paths else self.truth(truth)
         return self.results(given, detections, threads, kind)
 
     def installed(self) -> str | None:
-        """The version that is here; None where there is none."""
+        """The installed version, or None."""
         import importlib.metadata  # takes longer to import than some tools
 
         try:
@@ -117,10 +118,10 @@ class Peer(NamedTuple):
 
 
 def numbers(values: Iterable[float]) -> list[float]:
-    """As pycocotools has them: -1 for NaN."""
+    """Replaces NaN by -1, as in pycocotools."""
     return [-1.0 if value != value else float(value) for value in values]
 
 
 def same(path: str) -> str:
-    """The path is what the tool wants."""
+    """Returns the path, for tools that read files themselves."""
     return path

@@ -1,6 +1,4 @@
-"""What the input of a published number may have been instead: the doctor's hypotheses as changed
-tables, and what people do to detections and truth before they evaluate.
-"""
+"""Inputs that a published number may come from: `doctor` fixes and common preprocessing steps."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ from detmap.tables.catalog import Categories
 Tables = tuple[Truth, Detections]
 
 CUTS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5)
-"""Scores under which detections are left out."""
+"""Score thresholds below which detections are removed."""
 BEST = (300, 100, 10)
-"""Detections of an image that are kept."""
+"""Numbers of detections to keep per image."""
 SUPPRESSIONS = (0.7, 0.65, 0.6, 0.5, 0.45)
-"""Overlaps above which suppression leaves the worse box out."""
+"""IoU thresholds of suppression."""
 PLAUSIBLE = 0.5
-"""Share of AP50 that a repair has to keep: who publishes a number has not read boxes as others."""
+"""Share of AP50 that a fix must keep: published numbers rarely come from misread boxes."""
 
 
 class Supposition(NamedTuple):
@@ -42,9 +40,9 @@ class Supposition(NamedTuple):
 
     Parameters
     ----------
-    name : of the doctor's hypothesis
-    text : what was done, for people
-    make : the tables
+    name : of the `doctor` hypothesis
+    text : the change, for users
+    make : creates the tables
     """
 
     name: str
@@ -53,9 +51,7 @@ class Supposition(NamedTuple):
 
 
 def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
-    """Other inputs that these tables make possible, from likely to unlikely; each changes
-    something.
-    """
+    """Other inputs that these tables allow, most likely first; each changes something."""
     yield from _score_changes(truth, detections)
     yield from _truth_changes(truth, detections)
     yield from _box_changes(truth, detections)
@@ -67,7 +63,7 @@ def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
 def _kept(
     truth: Truth, detections: Detections, name: str, text: str, keep: NDArray[np.bool_]
 ) -> Iterator[Supposition]:
-    """Some of the detections, where that is not all or none."""
+    """Some of the detections, unless that is all or none."""
     if keep.any() and not keep.all():
         yield Supposition(name, text, partial(_taken, truth, detections, keep))
 
@@ -82,17 +78,17 @@ def _both(truth: Truth, detections: Detections) -> Tables:
 
 def _score_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     for cut in CUTS:
-        text = f"detections under {cut:g} left out"
+        text = f"detections below {cut:g} removed"
         yield from _kept(truth, detections, "scores-cut", text, detections.score >= cut)
         if (detections.score == cut).any():
-            text = f"detections of {cut:g} and under left out"
+            text = f"detections of {cut:g} and below removed"
             yield from _kept(truth, detections, "scores-cut", text, detections.score > cut)
     order = np.lexsort((np.arange(len(detections)), -detections.score, detections.image))
     image = detections.image[order]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.searchsorted(image, image)
     for most in BEST:
-        text = f"the best {most} of each image"
+        text = f"the {most} highest-scoring detections per image"
         yield from _kept(truth, detections, "scores-top-k", text, rank < most)
 
 
@@ -104,7 +100,7 @@ def _truth_changes(truth: Truth, detections: Detections) -> Iterator[Supposition
         others = {name: column for name, column in truth.roles.items() if name != role}
         unmarked = replace(truth, roles=others)
         without = truth.take(np.flatnonzero(~flag))
-        for text, made in ((f"{word} left out", without), (f"{word} not marked", unmarked)):
+        for text, made in ((f"{word} removed", without), (f"{word} not marked", unmarked)):
             yield Supposition("truth-benchmark", text, partial(_both, made, detections))
     found = [truth.label[:, None], truth.image[:, None], truth.boxes]
     rows = np.concatenate([np.asarray(column, dtype=np.float64) for column in found], axis=1)
@@ -112,17 +108,17 @@ def _truth_changes(truth: Truth, detections: Detections) -> Iterator[Supposition
     if not once.all():
         single = truth.take(np.flatnonzero(once))
         yield Supposition(
-            "truth-duplicates", "each object once", partial(_both, single, detections)
+            "truth-duplicates", "duplicate objects removed", partial(_both, single, detections)
         )
     full = np.unique(truth.image)
     if 0 < len(full) < len(truth.images):
         yield _image_subset(
-            "truth-benchmark", "images without objects left out", truth, detections, full
+            "truth-benchmark", "images without objects removed", truth, detections, full
         )
 
 
 def _first(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(n,) which rows are the first of their like."""
+    """(n,) whether each row is the first of its duplicates."""
     first = np.zeros(len(rows), dtype=bool)
     if len(rows):
         first[np.unique(rows + 0.0, axis=0, return_index=True)[1]] = True
@@ -144,12 +140,12 @@ def _box_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
         yield Supposition(name, text, partial(_moved, truth, detections, shift))
     clipped = _clipped(truth, detections)
     if clipped is not None:
-        text = "detections cut to their images"
+        text = "detections clipped to their images"
         yield Supposition("boxes-clipped", text, partial(_both, truth, clipped))
 
 
 def _moved(truth: Truth, detections: Detections, shift: tuple[int, ...]) -> Tables:
-    """With detections whose corners are moved back by as many pixels; a side is at least 0."""
+    """Moves the corners of detections back by some pixels; sides are at least 0."""
     boxes = detections.boxes.copy()
     if detections.box_format == "voc":
         boxes -= shift
@@ -161,7 +157,7 @@ def _moved(truth: Truth, detections: Detections, shift: tuple[int, ...]) -> Tabl
 
 
 def _clipped(truth: Truth, detections: Detections) -> Detections | None:
-    """Detections cut to their images; None where nothing is beyond, or a size is not known."""
+    """Clips detections to their images; None without effect or without image sizes."""
     size = np.column_stack([truth.images.width, truth.images.height])[detections.image]
     if not len(size) or np.isnan(size).any():
         return None
@@ -178,7 +174,7 @@ def _clipped(truth: Truth, detections: Detections) -> Detections | None:
 def _duplicate_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     columns = (detections.image, detections.label, detections.score)
     rows = np.column_stack([*(np.asarray(each, np.float64) for each in columns), detections.boxes])
-    text = "each detection once"
+    text = "duplicate detections removed"
     yield from _kept(truth, detections, "duplicates", text, _first(rows))
     if not len(detections) or too_many(detections):
         return
@@ -187,26 +183,26 @@ def _duplicate_changes(truth: Truth, detections: Detections) -> Iterator[Supposi
         keep = suppressed(detections, overlap)
         if int(keep.sum()) < before:  # not what another overlap leaves as well
             before = int(keep.sum())
-            text = f"detections suppressed at an overlap of {overlap:g}"
+            text = f"detections suppressed at IoU {overlap:g}"
             yield from _kept(truth, detections, "duplicates", text, keep)
 
 
 def _subset_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
-    """Some of the images, or of the classes."""
+    """Some of the images or classes."""
     images = np.unique(detections.image)
     if 0 < len(images) < len(truth.images):
-        text = "images with detections alone"
+        text = "only images with detections"
         yield _image_subset("images-without-detections", text, truth, detections, images)
     names = truth.categories.names
     labels = np.unique(detections.label)
     parts = []
     if 0 < len(labels) < len(names):
         found = [names[k] for k in labels.tolist()]
-        parts.append(("classes-without-detections", "classes with detections alone", found))
+        parts.append(("classes-without-detections", "only classes with detections", found))
     wanted = {*VOC, "airplane", "dining table", "motorcycle", "potted plant", "couch", "tv"}
     voc = [name for name in names if name in wanted]
     if len(voc) == len(VOC) < len(names):
-        parts.append(("classes-without-detections", "the 20 classes of VOC alone", voc))
+        parts.append(("classes-without-detections", "only the 20 VOC classes", voc))
     for name, text, classes in parts:
         made = partial(selection.part, truth, detections, None, classes)
         yield Supposition(name, text, made)
@@ -217,13 +213,11 @@ def _subset_changes(truth: Truth, detections: Detections) -> Iterator[Suppositio
             label = np.zeros(len(detections), dtype=np.int32)
             return merged(truth), replace(detections, categories=one, label=label)
 
-        yield Supposition("classes-agnostic", "all classes taken for one", agnostic)
+        yield Supposition("classes-agnostic", "all classes merged into one", agnostic)
 
 
 def _doctor_changes(truth: Truth, detections: Detections) -> Iterator[Supposition]:
-    """The repairs that the rows make possible, but for a pixel and suppression, which are tried in
-    any case; where AP50 does not fall to less than half.
-    """
+    """The fixes that `doctor` would try and that keep at least half of AP50."""
     if not len(detections) or not len(truth):
         return
     raw, trial = from_table(detections), trial_of(truth)
@@ -242,12 +236,12 @@ def _repaired(truth: Truth, raw: Raw, repair: Repair) -> Tables:
 
 
 def splits(path: Path, truth: Truth, read: Callable[[str], Tables]) -> list[Supposition]:
-    """The other splits of a truth, with the detections on them; none of a truth without splits.
+    """The other splits of a ground truth with their detections; none for formats without splits.
 
     Parameters
     ----------
-    path : of the truth
-    read : truth and detections of a split
+    path : of the ground truth
+    read : reads ground truth and detections of a split
     """
     if path.is_file() and path.suffix not in (".yaml", ".yml"):
         return []

@@ -1,4 +1,4 @@
-"""Numbers as they were printed, and which fractions print so."""
+"""Printed numbers, and the fractions that round to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Wanted:
     ----------
     text : its digits, without a percent sign
     scale : 100 for points, 1 for a fraction
-    digits : after the point
+    digits : after the decimal point
     """
 
     text: str
@@ -25,31 +25,35 @@ class Wanted:
 
     @property
     def value(self) -> float:
-        """The middle, as a fraction."""
+        """The number as a fraction."""
         return float(self.text) / self.scale
 
     @property
     def width(self) -> float:
-        """How many fractions print so."""
+        """The width of the interval of fractions that round to it."""
         return float(10.0**-self.digits) / self.scale
 
     def prints(self, value: float) -> bool:
-        """Whether a fraction prints as these digits, rounded either way where it is halfway."""
+        """Whether a fraction rounds to these digits; halfway cases round either way."""
         return abs(value - self.value) <= self.width / 2 * (1 + 1e-9)
 
 
 def parse(text: str) -> Wanted:
-    """A number as it was printed: ``72.1``, ``72.1%``, ``0.721``.
+    """Parses a printed number: ``72.1``, ``72.1%``, ``0.721``.
 
     Raises
     ------
-    DataError : it is none between 0 and 100
+    DataError : not a number between 0 and 100
     """
     digits = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
-        raise DataError("reproduce", f"{text!r:.40} is no number", "give one as printed, 72.1")
+        raise DataError(
+            "reproduce", f"{text!r:.40} is not a number", "give it as printed, such as 72.1"
+        )
     value, after = float(digits), len(digits.partition(".")[2])
     fraction = value <= 1 and after > 0 and "%" not in text
     if value > 100:
-        raise DataError("reproduce", f"{text!r:.40} is above 100", "give one as printed, 72.1")
+        raise DataError(
+            "reproduce", f"{text!r:.40} is above 100", "give it as printed, such as 72.1"
+        )
     return Wanted(digits, 1.0 if fraction else 100.0, after)

@@ -1,4 +1,4 @@
-"""Published results, with what is needed to check them: a registry in `datasets/published`."""
+"""Registry of published results in `datasets/published`, with the data to check them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIX = "see docs/reproduce.md"
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A published number: under which rules, which metric, its digits."""
+    """A published number: protocol, metric and digits."""
 
     protocol: str
     metric: str
@@ -33,15 +33,15 @@ class Published:
 
     Parameters
     ----------
-    name : by which it is asked for
-    title : what was published; who, where : by whom and in which place
-    split : of the data
-    files : how to obtain truth and detections; "" where nobody has the detections
+    name : of the entry
+    title : what was published; who, where : the authors and the publication
+    split : of the dataset
+    files : how to get the files; "" if the detections are not available
     numbers : as published
-    number_source : where the numbers come from: a printed table, a mean of committed files
-    truth, detections : digests of their content; "" where there are no files
-    verified : when, and by which command; "" for never
-    remarks : what a reader should know
+    number_source : source of the numbers: a printed table, a mean of committed files
+    truth, detections : content digests; "" without files
+    verified : date and command of the last check; "" for never
+    remarks : notes for readers
     """
 
     name: str
@@ -60,12 +60,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What checking an entry found.
+    """The check of an entry.
 
     Parameters
     ----------
-    rows : protocol, metric, published text, value in the unit of the text, and whether it prints so
-    other : what is not the data of the entry, in words
+    rows : protocol, metric, published text, value in the unit of the text, and whether both agree
+    other : differences from the entry's data, as text
     """
 
     rows: tuple[tuple[str, str, str, float, bool], ...]
@@ -73,22 +73,22 @@ class Check:
 
     @property
     def same(self) -> bool:
-        """Whether every number prints as it was published."""
+        """Whether every number rounds to its published digits."""
         return all(row[-1] for row in self.rows)
 
 
 def entries() -> dict[str, Published]:
-    """Every entry by its name, in order of the names."""
+    """All entries, sorted by name."""
     files = sorted((folder("datasets") / "published").glob("*.toml"))
     return {file.stem: read(file) for file in files}
 
 
 def read(path: Path) -> Published:
-    """An entry from its file.
+    """Reads an entry from its file.
 
     Raises
     ------
-    DataError : it is none; the message names the key
+    DataError : an invalid entry; the message gives the key
     """
     tree = tomllib.loads(path.read_text("utf-8"))
     texts = [
@@ -104,26 +104,26 @@ def read(path: Path) -> Published:
     ]
     for key in texts:
         if not isinstance(tree.get(key), str):
-            raise DataError(f"{path.name}: {key}", "is no text", FIX)
+            raise DataError(f"{path.name}: {key}", "is not text", FIX)
     numbers = tree.get("numbers")
     if not isinstance(numbers, list) or not numbers:
-        raise DataError(f"{path.name}: numbers", "is no list of tables", FIX)
+        raise DataError(f"{path.name}: numbers", "is not a list of tables", FIX)
     found = tuple(_number(path, each) for each in numbers)
     values = {key: tree[key] for key in texts}
     return Published(name=path.stem, numbers=found, remarks=str(tree.get("remarks", "")), **values)
 
 
 def check(entry: Published, truth: Truth, detections: Detections) -> Check:
-    """Evaluate under the entry's protocols, and compare with the published digits.
+    """Evaluates under the entry's protocols and compares with the published digits.
 
     Raises
     ------
-    DataError : a metric that a protocol does not have
+    DataError : a protocol without the metric
     """
     digests = content_digests(truth, detections)
     named = (("truth", entry.truth), ("detections", entry.detections))
     other = tuple(
-        f"{name}: the content is {now}, of the entry {wanted}"
+        f"{name}: the digest is {now}, expected {wanted}"
         for (name, wanted), now in zip(named, digests, strict=True)
         if wanted and now != wanted
     )
@@ -142,6 +142,6 @@ def check(entry: Published, truth: Truth, detections: Detections) -> Check:
 def _number(path: Path, tree: Any) -> Number:
     keys = ("protocol", "metric", "number")
     if not isinstance(tree, Mapping) or not all(isinstance(tree.get(key), str) for key in keys):
-        raise DataError(f"{path.name}: numbers", f"without {', '.join(keys)} as texts", FIX)
+        raise DataError(f"{path.name}: numbers", f"{', '.join(keys)} must be texts", FIX)
     parse(tree["number"])
     return Number(*(tree[key] for key in keys))

@@ -1,5 +1,4 @@
-"""Which rules print a published number: named tools, one and two changes of rules around them, and
-other inputs that it may have been made of.
+"""Searches for the rules behind a published number: tools, changed rules and changed inputs.
 
 >>> import detmap
 >>> from detmap.base.resources import folder
@@ -23,7 +22,7 @@ from detmap.parity.restated_tools import MatchedOnce, matching_rules
 from detmap.protocol import Protocol, load, names, tools
 from detmap.protocol.default_protocol import choose_protocol
 from detmap.protocol.protocol_digest import protocol_digest
-from detmap.reproducing import changed_rules as variants
+from detmap.reproducing import changed_rules
 from detmap.reproducing.changed_inputs import Supposition, suppositions
 from detmap.reproducing.printed_numbers import Wanted, parse
 from detmap.statistics.ties import ties
@@ -46,17 +45,17 @@ LEAST_RULES = 8  # and the rules that each is evaluated under even so: those tha
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Rules, and the number that they give.
+    """Rules and their number.
 
     Parameters
     ----------
     kind : of `KINDS`
     rules : name of the protocol
-    changes : what is changed of it, dotted keys and values
-    metric : which number of the result
+    changes : dotted keys and their changed values
+    metric : name of the number in the result
     value : a fraction
-    bounds : the least and most that any order of equal scores gives; for `tie order` only
-    input : the doctor's name of how the input is changed, and what was done; None where it is not
+    bounds : lowest and highest value over all orders of tied scores; for `tie order` only
+    input : name and text of the changed input; None for the given one
     """
 
     kind: str
@@ -82,12 +81,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How easily a number is hit.
+    """The probability of accidental hits.
 
     Parameters
     ----------
-    tried : numbers that were looked at
-    expected : how many of them one would expect to print some number near by, of as many digits
+    tried : how many numbers were compared
+    expected : how many of them would round to a random number of this precision nearby
     """
 
     tried: int
@@ -96,14 +95,14 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
     wanted : the number
-    found : rules that print it, from likely to unlikely; no changes of those that print it as is
-    nearest : where none does, those that come closest
-    chances : of each kind that was looked at
+    found : rules that give it, most likely first; no changes of rules that give it unchanged
+    nearest : the closest ones, if none gives it
+    chances : per searched kind
     """
 
     wanted: Wanted
@@ -113,12 +112,12 @@ class Search:
 
     @property
     def tried(self) -> int:
-        """How many numbers were looked at."""
+        """How many numbers were compared."""
         return sum(each.tried for each in self.chances.values())
 
     @property
     def expected_hits(self) -> float:
-        """How many of them one would expect to print some number near by."""
+        """The expected number of accidental hits."""
         return sum(each.expected for each in self.chances.values())
 
 
@@ -133,24 +132,24 @@ def reproduce(
     threads: int | None = None,
     progress: Progress = lambda kind, done, of: None,
 ) -> Search:
-    """Search for rules that print a number.
+    """Searches for rules that give a number.
 
     Parameters
     ----------
-    number : as it was printed
+    number : as printed
     truth, detections : tables with boxes
-    metric : which number of a result; the first one, AP50 and AP75 when left out
-    depth : 0: named protocols and tools, and the orders of their ties; 1: also one change of a rule
-        around the benchmark's protocol and the tools that come closest, and other inputs under the
-        named tools (`detmap.reproducing.changed_inputs`); 2: where all that finds nothing, also two
-        changes around the benchmark's protocol, and other inputs with one
-    others : further inputs that it may have been, such as another split
+    metric : name of the number; by default the first metric, AP50 and AP75
+    depth : 0: named protocols and tools, and their orders of tied scores; 1: also one change of the
+        default protocol and of the closest tools, and changed inputs under the named tools
+        (`detmap.reproducing.changed_inputs`); 2: if nothing was found, also two changes of the
+        default protocol, and changed inputs with one change
+    others : further inputs, such as another split
     threads : how many to use
-    progress : told what is tried, how many were, of how many
+    progress : callback with kind, done and total
 
     Raises
     ------
-    DataError : the number is none, no rules have the metric
+    DataError : not a number, or no rules have the metric
     """
     wanted = parse(number)
     if depth not in (0, 1, 2):
@@ -159,7 +158,7 @@ def reproduce(
     stock = choose_protocol(None, truth)
     shipped = [load(name) for name in (*names(), *tools())]
     boxes = [rules for rules in shipped if rules.iou.of == "boxes" and not rules.groups]
-    every = list(variants.ordered([*boxes, *([] if stock in boxes else [stock])]))
+    every = list(changed_rules.ordered([*boxes, *([] if stock in boxes else [stock])]))
     seen.look("named", every, progress)
     if metric is not None and metric not in seen.metrics:
         known = ", ".join(seen.metrics)
@@ -167,19 +166,23 @@ def reproduce(
     seen.orders_of_ties(every)
     if depth >= 1:
         around = {protocol_digest(rules): rules for rules in [stock, *seen.closest(every, 8)]}
-        singles = [changed for rules in around.values() for changed in variants.changed(rules, 1)]
-        seen.look("one change", list(variants.ordered(singles)), progress)
+        singles = [
+            changed for rules in around.values() for changed in changed_rules.changed(rules, 1)
+        ]
+        seen.look("one change", list(changed_rules.ordered(singles)), progress)
         inputs = [*others, *suppositions(truth, detections)]
-        unlike = variants.different([stock, *seen.closest(every, len(every))])
+        unlike = changed_rules.different([stock, *seen.closest(every, len(every))])
         seen.suppose("input", inputs, unlike, progress)
     if depth >= 2 and not seen.found:
-        seen.look("two changes", list(variants.ordered(variants.changed(stock, 2))), progress)
-        seen.suppose("input and change", inputs, list(variants.changed(stock, 1)), progress)
+        seen.look(
+            "two changes", list(changed_rules.ordered(changed_rules.changed(stock, 2))), progress
+        )
+        seen.suppose("input and change", inputs, list(changed_rules.changed(stock, 1)), progress)
     return seen.search()
 
 
 class _Seen:
-    """What was tried so far."""
+    """All numbers that were tried."""
 
     def __init__(
         self,
@@ -198,7 +201,7 @@ class _Seen:
         self.known = MatchedLast(truth, detections, threads)
 
     def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
-        """Evaluate under each, unless under the same rules before."""
+        """Evaluates under each protocol that was not tried before."""
         for done, each in enumerate(rules, 1):
             progress(kind, done, len(rules))
             digest = protocol_digest(each)
@@ -211,11 +214,11 @@ class _Seen:
     def suppose(
         self, kind: str, inputs: list[Supposition], rules: list[Protocol], progress: Progress
     ) -> None:
-        """Evaluate other inputs under rules, the closest first where they are too many; what the
-        input does not change is not counted.
+        """Evaluates changed inputs, under the closest rules if there are too many; skips equal
+        numbers.
         """
         rows = max(1, len(inputs) * len(self.detections))
-        some = list(variants.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
+        some = list(changed_rules.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
         before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
         for place, supposed in enumerate(inputs):
             known = MatchedLast(*supposed.make(), self.threads)
@@ -234,9 +237,7 @@ class _Seen:
             self.found.append(candidate)
 
     def orders_of_ties(self, rules: list[Protocol]) -> None:
-        """Look whether another order of equal scores prints the number, under the named rules whose
-        own number is near.
-        """
+        """Finds named rules with a close number that another order of tied scores would give."""
         near = {
             each.rules
             for each in self.all
@@ -262,7 +263,7 @@ class _Seen:
                     )
 
     def closest(self, rules: list[Protocol], n: int) -> list[Protocol]:
-        """The n rules whose number is closest."""
+        """The n rules with the closest numbers."""
         distance = {each.name: float("inf") for each in rules}
         for each in self.all:
             if each.rules in distance and each.kind == KINDS[0]:
@@ -271,9 +272,7 @@ class _Seen:
         return sorted(rules, key=lambda each: (distance[each.name], each.name))[:n]
 
     def search(self) -> Search:
-        """All in order: of a kind what was tried first, and the truth's own benchmark before
-        others.
-        """
+        """The result, ordered by kind, by search order, and with the default protocol first."""
         stock = choose_protocol(None, self.truth).name
         plain = {each.rules for each in self.found if each.kind == KINDS[0]}
         news = [each for each in self.found if each.kind in KINDS[:2] or each.rules not in plain]
@@ -294,7 +293,7 @@ class _Seen:
         return Search(self.wanted, tuple(found), () if found else tuple(nearest), self._chances())
 
     def _chances(self) -> dict[str, Chance]:
-        """How many numbers of each kind lie near by, and so how many would print it by chance."""
+        """The expected number of accidental hits per kind, from the density of nearby numbers."""
         near = max(NEAR, 10 * self.wanted.width)
         chances = {}
         for kind in KINDS:
@@ -305,9 +304,7 @@ class _Seen:
         return chances
 
     def _numbers(self, known: MatchedLast, rules: Protocol) -> Iterator[tuple[str, float]]:
-        """The metrics that may be the printed one; none under rules that ask for more than there
-        is.
-        """
+        """The metrics to compare; none if the rules need data that the tables lack."""
         try:
             result = known.result(rules)
         except DetmapError:
@@ -322,20 +319,20 @@ class _Seen:
 
 
 class MatchedLast(MatchedOnce):
-    """As `MatchedOnce`, but only the last matches are kept: many rules come one after another."""
+    """Same as `MatchedOnce`, but keeps only the last matches."""
 
     def matches(self, protocol: Protocol) -> Matches:
-        """The verdicts under a protocol."""
+        """The match results under a protocol."""
         if matching_rules(protocol) not in self._matches:
             self._matches.clear()
         return super().matches(protocol)
 
 
 def described(candidate: Candidate) -> str:
-    """What is changed, in short."""
+    """Describes the changes in short."""
     if candidate.bounds is not None:
         low, high = (100 * value for value in candidate.bounds)
-        return f"orders of equal scores give {low:.4f} to {high:.4f}"
+        return f"orders of tied scores give {low:.4f} to {high:.4f}"
     rules = [f"{key}={value}" for key, value in candidate.changes]
     if candidate.input is None:
         return "; ".join(rules)

@@ -102,7 +102,7 @@ def test_every_changed_number_is_found_although_the_digest_fits(
         place
         for place in leaves(whole)
         if place[0] in EVALUATED or place[:2] in rules or place[:1] in rules
-        if place[0] != "notes" or place[-1] != 1  # texts may be in other words
+        if place[0] != "notes" or place[-1] != 1  # texts may be different wording
     ]
     for k, place in enumerate(chosen):
         content = copy.deepcopy(whole)
@@ -166,7 +166,7 @@ def test_other_detections_are_told(known: Path) -> None:
     assert outcome.code == 1
     assert "detections: file changed: sha256" in outcome.out
     assert "AP50: 0.6059881102688345 then, 0.30652305480917197 now" in outcome.out
-    assert "the table of classes has other numbers" in outcome.out
+    assert "the class table has different numbers" in outcome.out
 
 
 def test_a_rewritten_file_with_the_same_content_has_the_same_numbers(

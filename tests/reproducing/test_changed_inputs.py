@@ -124,15 +124,15 @@ def iou(a: Any, b: Any) -> float:
 
 
 BY_HAND: dict[tuple[str, str], Callable[[Truth, Detections], Tables]] = {
-    ("scores-cut", "detections under 0.05 left out"): cut,
-    ("scores-cut", "detections of 0.05 and under left out"): cut_above,
-    ("scores-top-k", "the best 10 of each image"): best_ten,
+    ("scores-cut", "detections below 0.05 removed"): cut,
+    ("scores-cut", "detections of 0.05 and below removed"): cut_above,
+    ("scores-top-k", "the 10 highest-scoring detections per image"): best_ten,
     ("truth-benchmark", "difficult objects not marked"): counted,
-    ("truth-benchmark", "difficult objects left out"): left_out,
-    ("truth-benchmark", "images without objects left out"): without_empty,
+    ("truth-benchmark", "difficult objects removed"): left_out,
+    ("truth-benchmark", "images without objects removed"): without_empty,
     ("boxes-zero-based", "detections moved by +1 +1 +1 +1"): one_based,
     ("boxes-too-wide-by-one", "detections moved by +0 +0 -1 -1"): narrower,
-    ("duplicates", "detections suppressed at an overlap of 0.5"): suppressed,
+    ("duplicates", "detections suppressed at IoU 0.5"): suppressed,
 }
 
 
@@ -177,7 +177,7 @@ def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is(
     stock = detmap.evaluate(truth, found, settings={"iou.thresholds": [0.6]})
     outcome = search(TABLES, stock.metrics["mAP"], depth=2)
     assert {each.kind for each in outcome.found} == {"input and change"}
-    assert outcome.found[0].input == ("scores-cut", "detections under 0.05 left out")
+    assert outcome.found[0].input == ("scores-cut", "detections below 0.05 removed")
 
 
 @pytest.mark.slow
@@ -211,9 +211,9 @@ def test_repeated_rows_and_classes_without_detections() -> None:
     few = np.flatnonzero(found.label > 0)
     found = found.take(np.concatenate([few, few[:3]]))
     known = {(each.name, each.text): each.make() for each in suppositions(truth, found)}
-    assert len(known["truth-duplicates", "each object once"][0]) == len(truth) - 2
-    assert len(known["duplicates", "each detection once"][1]) < len(found)
-    part = known["classes-without-detections", "classes with detections alone"]
+    assert len(known["truth-duplicates", "duplicate objects removed"][0]) == len(truth) - 2
+    assert len(known["duplicates", "duplicate detections removed"][1]) < len(found)
+    part = known["classes-without-detections", "only classes with detections"]
     assert len(part[0].categories) == 2
 
 
@@ -221,7 +221,7 @@ def test_boxes_beyond_their_image_are_cut() -> None:
     truth, found = TABLES
     beyond = replace(found, boxes=found.boxes + np.array([-40, 0, 0, 60]))
     made = {each.text: each.make for each in suppositions(truth, beyond)}
-    _, clipped = made["detections cut to their images"]()
+    _, clipped = made["detections clipped to their images"]()
     assert (clipped.boxes[:, :2] >= 0).all()
     assert (clipped.boxes[:, :2] + clipped.boxes[:, 2:] <= 200).all()
 
@@ -294,5 +294,5 @@ def test_a_cut_of_a_real_detector_is_found_from_the_number_alone(
     outcome = search((truth, found), number)
     first = outcome.found[0]
     assert (first.kind, first.rules) == ("input", "voc2007")
-    assert first.input == ("scores-cut", "detections under 0.05 left out")
+    assert first.input == ("scores-cut", "detections below 0.05 removed")
     assert outcome.expected_hits < 0.1

@@ -39,7 +39,7 @@ def test_the_sample_prints_its_numbers() -> None:
     other = FOUND.with_name("template.json")
     outcome = run("published", "shapes-contours", *SAMPLE, "--detections", other)
     assert outcome.code == 1
-    assert "detections: the content is" in outcome.err
+    assert "detections: the digest is" in outcome.err
     assert "truth: the content" not in outcome.err
 
 
@@ -79,7 +79,7 @@ def test_a_part_of_the_images(tmp_path: Path) -> None:
     words = ("published", "shapes-contours", *SAMPLE, "--detections", FOUND, "--images", ids)
     outcome = run(*words)
     assert outcome.code == 1
-    assert "truth: the content is" in outcome.err
+    assert "truth: the digest is" in outcome.err
     assert run(*words, "-o", ids).code == 2
     assert ids.read_text().startswith("1")
 
