@@ -1,4 +1,4 @@
-"""What callers hand in as columns: ids, numbers and flags, read as what they mean or refused."""
+"""Converts and checks arguments of the public API: ids, numbers, flags."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ MOST = 1e100
 
 
 def ids(where: str, values: ArrayLike) -> NDArray[Any]:
-    """(n,) int64 or str ids; floats only where they are whole numbers.
+    """Returns (n,) ids as int64 or str. Floats must be whole numbers.
 
-    Raises
-    ------
-    DataError : another shape, numbers and strings mixed, anything that is neither, what numpy would
-        shorten
+    Raises `DataError` for other shapes and types, mixed types, and strings that numpy would
+    shorten.
     """
     array = _array(where, values)
     if array.ndim != 1:
@@ -53,7 +51,7 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
-    """An array of float64, of any shape; strings, complex and masked numbers are none."""
+    """Returns a float64 array of any shape. Rejects strings, complex and masked arrays."""
     array = _array(where, values)
     if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
         try:
@@ -66,12 +64,7 @@ def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:
-    """A real number that is not NaN, nor larger than `most`.
-
-    Raises
-    ------
-    DataError : anything else
-    """
+    """Returns a real number with a magnitude of at most `most`, or raises `DataError`."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
         real_number = float(value) if real else math.nan
@@ -83,12 +76,7 @@ def number(where: str, value: Any, fix: str = "give a number", most: float = MOS
 
 
 def fraction(where: str, value: Any) -> float:
-    """A number from 0 to 1.
-
-    Raises
-    ------
-    DataError : anything else
-    """
+    """Returns a number from 0 to 1, or raises `DataError`."""
     share = number(where, value)
     if not 0 <= share <= 1:
         raise DataError(where, f"{value!r}", "a fraction in [0, 1]")
@@ -96,7 +84,7 @@ def fraction(where: str, value: Any) -> float:
 
 
 def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
-    """An array of bool, from booleans or from 0 and 1."""
+    """Returns a bool array from booleans or from 0 and 1."""
     array = _array(where, values)
     if array.dtype.kind not in "biuf":
         raise DataError(where, f"dtype {array.dtype}", "flags are booleans, or 0 and 1")
@@ -107,7 +95,7 @@ def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
 
 
 def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
-    """(m,) positions from 0 to n - 1, ascending, each once."""
+    """Returns (m,) positions from 0 to n - 1, ascending and unique."""
     array = ids(where, values)
     good = array.dtype.kind == "i"
     if good and ((array < 0) | (array >= n)).any():
@@ -119,7 +107,7 @@ def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def weights(where: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
-    """(n,) float64, how often each of n images counts: from 0 to a million."""
+    """Returns (n,) float64 image weights from 0 to a million."""
     array = numbers(where, values)
     if array.shape != (n,):
         what = f"shape {array.shape} where ({n},) is needed"
@@ -136,7 +124,7 @@ def refuse_first(
     what: str,
     fix: str = "correct or remove the row",
 ) -> None:
-    """An error on the first bad row, if there is one."""
+    """Raises `DataError` for the first bad row, if any."""
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(f"{where}[{row}]", f"{values[row].tolist()!r} {what}", fix)

@@ -1,7 +1,7 @@
-"""A ``.npz`` file that is not believed: arrays by name, and a header of JSON.
+"""Reads and writes untrusted ``.npz`` files: named arrays and a JSON header.
 
-The sizes of all arrays are known, and compared with what they should be, with the size of the file
-and with the memory that is free, before any of them is inflated.
+All sizes are compared with the expected sizes, the file size and the free memory before any array
+is decompressed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ SLACK = 4096  # bytes that the smallest member may have
 
 
 class Member(NamedTuple):
-    """An array that has not been read: where it lies, its type, its shape, and the bytes before
-    its numbers.
-    """
+    """An array that is not read yet: its place, dtype, shape and header size."""
 
     info: zipfile.ZipInfo
     dtype: np.dtype[Any]
@@ -47,15 +45,15 @@ class Archive:
         self.path, self.members, self.file = path, members, file
 
     def place(self, name: str) -> str:
-        """How messages call an array."""
+        """Returns the name of an array for messages."""
         return f"{self.path}: {name}"
 
     def length(self, name: str) -> int:
-        """How many rows an array has."""
+        """Returns the number of rows of an array."""
         return (*self.members[name].shape, 0)[0]
 
     def require(self, name: str, dtype: Any, *shape: int) -> None:
-        """A `DataError` unless an array has this type and shape; a dtype of None stands for ids."""
+        """Raises `DataError` unless an array has this dtype (None: ids) and shape."""
         member = self.members[name]
         ids = member.dtype == np.int64 or (member.dtype.kind == "U" and member.dtype.isnative)
         if not (ids if dtype is None else member.dtype == dtype):
@@ -67,12 +65,12 @@ class Archive:
             raise DataError(self.place(name), what, WRITE_AGAIN)
 
     def require_memory(self) -> None:
-        """A `DataError` where the arrays would not fit into memory."""
+        """Raises `DataError` if the arrays do not fit into memory."""
         total = sum(member.info.file_size for member in self.members.values())
         memory.require(2 * total, self.path, "reading its arrays")
 
     def read(self, name: str) -> NDArray[Any]:
-        """An array, which nobody can change."""
+        """Reads an array, which is read-only."""
         info, dtype, shape, begin = self.members[name]
         try:
             with self.file.open(info) as stream:
@@ -90,7 +88,7 @@ class Archive:
         return np.frombuffer(content, dtype=dtype).reshape(shape)
 
     def read_json(self, name: str) -> Any:
-        """What an array of bytes says in JSON."""
+        """Reads an array of bytes as JSON."""
         if self.members[name].info.file_size > MOST_HEADER:
             what = f"{self.members[name].info.file_size} bytes"
             raise DataError(self.place(name), what, f"it has at most {MOST_HEADER}")
@@ -106,12 +104,10 @@ WRITE_AGAIN = "write it again"
 
 @contextmanager
 def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Archive]:
-    """An archive that has exactly these arrays, and those of `more` or none of them.
+    """Opens an archive with exactly these arrays, and all or none of `more`.
 
-    Raises
-    ------
-    DataError : not such a file, damaged, an array that is missing, strange or there twice, objects
-        in place of numbers, sizes that cannot be
+    Raises `DataError` if it is damaged, an array is missing, unknown or repeated, or a size is
+    impossible.
     """
     shown = opening.shown(path)
     content = opening.read_bytes(path)
@@ -138,7 +134,7 @@ def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Arch
 
 
 def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    """What an array says of itself; its numbers stay where they are."""
+    """Reads the header of an array, but not its numbers."""
     if info.file_size > RATIO * info.compress_size + SLACK:
         what = f"{info.compress_size} bytes that say they are {info.file_size}"
         raise DataError(where, what, WRITE_AGAIN)
@@ -163,12 +159,7 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
 
 
 def write(path: str | Path, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays and a header; an older file stays until the new one is whole.
-
-    Raises
-    ------
-    DetmapError : the place is a folder or a device, or the system refuses
-    """
+    """Writes arrays and a header atomically. Raises `DetmapError` if the system refuses."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     columns: dict[str, Any] = {"header": text, **arrays}
     with files.replacing(path) as file:
