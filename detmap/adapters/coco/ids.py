@@ -1,4 +1,4 @@
-"""Ids in COCO JSON: whole numbers of 64 bits, or strings."""
+"""Ids in COCO JSON: 64-bit integers or strings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Ids = NDArray[np.int64] | list[str]
 
 
 def read(path: Path, group: str, field: str, values: list[Any]) -> Ids:
-    """Ids as int64, integral floats read as integers; or as a list of strings.
+    """Returns ids as int64 (including integral floats) or as a list of strings.
 
-    An array of strings would be as wide as the longest of them.
+    An array of strings would be as wide as the longest.
     """
     kinds = set(map(type, values))
     if kinds == {str}:
@@ -40,7 +40,7 @@ def _short(value: object) -> str:
 
 
 def integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[np.int64]:
-    """Whole numbers as int64."""
+    """Returns whole numbers as int64."""
     for i, value in enumerate(values) if float in set(map(type, values)) else ():
         if isinstance(value, float):
             if not value.is_integer():
@@ -69,7 +69,7 @@ def integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[n
 
 
 def check_stored(path: Path, ids: list[str]) -> None:
-    """Ids that an array of strings can hold, and hold apart."""
+    """Rejects ids that an array of strings cannot hold."""
     for i, each in enumerate(ids):
         where = f"{coco_errors.place(path, 'images', i)}.id"
         if len(each) > MAX_ID:
@@ -81,7 +81,7 @@ def check_stored(path: Path, ids: list[str]) -> None:
 
 
 def refuse_twice(path: Path, group: str, ids: NDArray[Any]) -> None:
-    """An error where two records have one id."""
+    """Raises `DataError` if two records have the same id."""
     unique, count = np.unique(ids, return_counts=True)
     if (count > 1).any():
         twice = unique[count > 1]

@@ -1,8 +1,7 @@
-"""COCO JSON: instances files (truth) and results lists (detections).
+"""Reads COCO JSON: instances files (truth) and results lists (detections).
 
-Two lanes read them: `detmap.adapters.coco.decode`, the authority on every legal file and every
-error, and for large simple files `detmap.adapters.coco.scan_json`, which hands back whatever it
-does not understand.
+The fast reader (`detmap.adapters.coco.scan_json`) reads large simple files. All others fall back to
+the reference reader (`detmap.adapters.coco.decode`).
 """
 
 from __future__ import annotations
@@ -30,16 +29,11 @@ from detmap.tables.grouping import Positions
 
 
 def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
-    """An instances JSON file.
+    """Reads an instances JSON file.
 
     Source: the COCO data format (cocodataset.org, "Data format", object detection) as pycocotools
-    reads it. A missing iscrowd is 0 and a missing area is width times height; both are counted in
-    the notes. An LVIS file has a scope and groups of classes besides (`detmap.adapters.coco.lvis`).
-
-    Raises
-    ------
-    DataError : not JSON, a record or field that is missing or of the wrong kind, ids that occur
-        twice
+    reads it. A missing iscrowd is 0 and a missing area is width times height; notes count both.
+    LVIS files also have a scope and class groups (`detmap.adapters.coco.lvis`).
     """
     file = scan_instances(path) or decode_instances(path, boxes_are)
     rows = file.annotations
@@ -71,14 +65,9 @@ def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A results JSON file: a list of records, or the same list as ``annotations`` of an object.
+    """Reads a results JSON file: a list of records, or an object with ``annotations``.
 
-    Source: the COCO results format as pycocotools' loadRes reads it. An empty list is legal.
-
-    Raises
-    ------
-    DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
-        lacks
+    Source: the COCO results format as pycocotools' loadRes reads it. An empty list is valid.
     """
     scanned = scan_results(path, truth, policy)
     return decode_results(path, truth, policy) if scanned is None else scanned
@@ -88,7 +77,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 
 def scan_instances(path: Path) -> Instances | None:
-    """The fast lane of `read_truth`: None where the other lane shall read the file."""
+    """Fast reader of `read_truth`: returns None if the reference reader must read the file."""
     scanned: dict[str, Any] = {}
 
     def read_images(text: bytes) -> coco_scan.Locate:
@@ -141,12 +130,12 @@ def scan_instances(path: Path) -> Instances | None:
 
 
 def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
-    """The reference lane of `read_truth`."""
+    """Reference reader of `read_truth`."""
     return coco_decode.instances(path, boxes_are)
 
 
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
-    """The fast lane of `read_detections`: None where the other lane shall read the file."""
+    """Fast reader of `read_detections`: returns None if the reference reader must read the file."""
     if truth.images.ids.dtype.kind != "i" or not coco_tools.is_plain(
         coco_errors.first_record(path)
     ):
@@ -168,12 +157,12 @@ def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detection
 
 
 def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """The reference lane of `read_detections`."""
+    """Reference reader of `read_detections`."""
     return decode_text(path, coco_tools.results(path, truth, policy), truth, policy)
 
 
 def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy) -> Detections:
-    """The reference lane, of a file in plain form."""
+    """Reference reader of plain JSON text."""
     rows = coco_decode.results(path, text.data)
 
     def place(field: str) -> Callable[[int], str]:
@@ -258,7 +247,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
 
 
 def _repeats(ids: Any) -> int:
-    """How many ids have occurred before."""
+    """Returns the number of repeated ids."""
     if isinstance(ids, np.ndarray):
         return int((np.diff(np.sort(ids)) == 0).sum())
     return len(ids) - len(set(ids))

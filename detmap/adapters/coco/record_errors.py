@@ -1,6 +1,4 @@
-"""What is wrong with a COCO file: it is read again with the standard library, record by record,
-for a precise error.
-"""
+"""Finds the exact error in a COCO file with the standard library, record by record."""
 
 from __future__ import annotations
 
@@ -85,7 +83,7 @@ def _is_text(value: Any) -> str:
 
 
 def short(value: Any) -> str:
-    """The value as JSON, as much of it as a message can hold."""
+    """Returns a value as JSON, shortened for messages."""
     try:
         text = json.dumps(value)
     except RecursionError:
@@ -94,9 +92,7 @@ def short(value: Any) -> str:
 
 
 def place(path: Path, group: str, row: int) -> str:
-    """The place of a record: ``truth.json: annotations[7]``, and ``results.json[7]`` where the
-    file itself is the list.
-    """
+    """Returns the place of a record: ``truth.json: annotations[7]``, or ``results.json[7]``."""
     return f"{path}: {group}[{row}]" if group else f"{path}[{row}]"
 
 
@@ -160,7 +156,7 @@ SHAPED: Expected = (
 
 
 def record_error(where: str, record: Any, fields: Fields) -> DataError:
-    """The first thing that is wrong with one record."""
+    """Returns the first error in a record."""
     for error in _record_errors(where, record, fields):
         return error
     return DataError(where, "not readable", "write it as plain JSON")
@@ -181,7 +177,7 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
 
 
 def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
-    """What to do about a record without a box that has something else to compare; "" for none."""
+    """Returns the fix for a record without a box that has masks or keypoints, else ""."""
     for key, what, protocol in (
         ("segmentation", "masks", "coco-segm"),
         ("keypoints", "keypoints", "coco-keypoints"),
@@ -199,13 +195,12 @@ ESCAPED = (b"\\u005", b"\\u006", b"\\u007")
 
 
 def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str, int]) -> None:
-    """Refuse a file where a record has a key twice that is read: which of them counts, JSON leaves
-    to its reader.
+    """Rejects files in which a record has a used key twice: JSON does not define which one counts.
 
     Parameters
     ----------
-    least : how often each key that is read is in the file for sure; where it is there no more
-        often, and no letter is spelled as an escape, the file is not read again
+    least : lower bounds of how often each key occurs; if they are exact and no key is escaped, the
+        file is not read again
     """
     seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
     if seldom and not any(escape in data for escape in ESCAPED):
@@ -240,7 +235,7 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
 
 
 def first_record(path: Path) -> Mapping[str, Any]:
-    """The first record of a results file that is a list, empty where it is not to be seen soon."""
+    """Returns the first record of a results list, {} if it cannot be found quickly."""
     for size in (1 << 12, 1 << 18, 1 << 22):
         with opening.opened(path) as file:
             record = first_of_list(file.read(0, size))
@@ -250,8 +245,8 @@ def first_record(path: Path) -> Mapping[str, Any]:
 
 
 def first_of_list(data: bytes) -> Mapping[str, Any] | None:
-    """The first record of a list; empty where it begins with something else, None where it does not
-    end within these bytes.
+    """Returns the first record of a list; {} if it starts with something else, None if it is cut
+    off.
     """
     text = data[: 1 << 22].decode(errors="replace").lstrip().lstrip("\ufeff")
     begin = text.find("{")
@@ -265,7 +260,7 @@ def first_of_list(data: bytes) -> Mapping[str, Any] | None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all that it has, as often as it has it."""
+    """An object with all its pairs, including repeated keys."""
 
 
 def _refuse_twice(record: list[tuple[str, Any]], names: Collection[str], where: str) -> None:
@@ -277,7 +272,7 @@ def _refuse_twice(record: list[tuple[str, Any]], names: Collection[str], where: 
 
 
 def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> DataError:
-    """What is wrong with a file that the decoder refused."""
+    """Returns the error of a file that the decoder rejected."""
     shape, groups = expected
     if not data.strip():
         return DataError(str(path), "the file is empty", shape)
@@ -346,12 +341,12 @@ def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:
 
 
 def _is_broken(text: str) -> bool:
-    """Whether it holds a surrogate: no UTF-8 can."""
+    """Checks for surrogates, which UTF-8 cannot encode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:
-    """The place of a value in a file, printable and of moderate length."""
+    """Returns the printable, shortened path of a value in a file."""
     where = (
         (where if len(where) <= 100 else f"{where[:97]}...")
         .encode("ascii", "backslashreplace")
@@ -361,7 +356,7 @@ def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:
 
 
 def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value that is no list and no object, and every key, with its place."""
+    """Yields every scalar and key with its path."""
     open_ends: list[tuple[str, Any]] = [("", tree)]
     while open_ends:
         where, value = open_ends.pop()

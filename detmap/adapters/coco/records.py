@@ -1,4 +1,4 @@
-"""The records of COCO JSON once more, with the keys that were asked for beside the boxes."""
+"""Reads further keys of COCO JSON records besides the boxes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Records(NamedTuple):
     Parameters
     ----------
     rows : n, the place of each in its list
-    values : of each key that was asked for n values; None where missing
+    values : n values per requested key; None if missing
     """
 
     path: Path
@@ -40,17 +40,17 @@ class Records(NamedTuple):
     values: Mapping[str, list[Any]]
 
     def place(self, field: str) -> Place:
-        """Where the field of row i is, for messages."""
+        """Returns a function from row i to the place of a field."""
         return lambda i: f"{coco_errors.place(self.path, self.group, self.rows[i])}.{field}"
 
     def take(self, rows: Sequence[int]) -> Records:
-        """Some of the records."""
+        """Selects records."""
         values = {name: [of[i] for i in rows] for name, of in self.values.items()}
         return self._replace(rows=[self.rows[i] for i in rows], values=values)
 
 
 class Results(NamedTuple):
-    """The records of a results file; ids and scores as `coco_decode.Scored` has them."""
+    """The records of a results file; ids and scores as in `decode.Scored`."""
 
     records: Records
     image_ids: Ids
@@ -59,12 +59,9 @@ class Results(NamedTuple):
 
 
 def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
-    """Of each object of a truth that was read from the file, the values of some keys, also where
-    they stand in its ``attributes``.
+    """Returns values of some keys, also of those in ``attributes``, for each object of a truth.
 
-    Raises
-    ------
-    DataError : a key that is there twice; the name of a key that has a meaning of its own
+    Raises `DataError` for repeated keys and for reserved names.
     """
     fixed: list[Any] = [("image_id", Id), ("category_id", int | float)]
     row = _row_of(fixed, (*names, NESTED))
@@ -104,12 +101,7 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
 
 
 def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
-    """The records of a results file whose plain form is this JSON, with the values of some keys.
-
-    Raises
-    ------
-    DataError : as for boxes
-    """
+    """Returns the records of plain JSON results with the values of some keys."""
     fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
@@ -136,7 +128,7 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
 
 
 def _row_of(fixed: Sequence[Any], names: Sequence[str]) -> Any:
-    """The type of a record with some keys that may be missing, of whatever kind."""
+    """Returns a record type with optional keys of any type."""
     taken = [name for name in names if name in {key for key, _ in fixed}]
     if taken:
         raise DataError(taken[0], "is no role and no attribute", "name another key")

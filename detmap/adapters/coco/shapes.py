@@ -1,6 +1,4 @@
-"""What COCO JSON has beside its boxes, read where it is asked for: masks, keypoints, and roles and
-attributes by name.
-"""
+"""Reads masks, keypoints, roles and attributes of COCO JSON on request."""
 
 from __future__ import annotations
 
@@ -30,20 +28,17 @@ from detmap.tables import Columns, Detections, Note, Truth
 def read_truth(
     path: Path, shapes: str = "boxes", roles: Sequence[str] = (), attributes: Sequence[str] = ()
 ) -> Truth:
-    """An instances file with its boxes, and what else is asked for.
+    """Reads an instances file with its boxes and the requested data.
 
-    Source: COCO.annToRLE in pycocotools' coco.py, COCOeval._prepare in cocoeval.py. A box that is
-    missing is the one around the mask or the labelled keypoints.
+    Source: COCO.annToRLE in pycocotools' coco.py, COCOeval._prepare in cocoeval.py. A missing box
+    is the one around the mask or the labeled keypoints.
 
     Parameters
     ----------
     shapes : a kind of overlap, whose shapes are read
-    roles, attributes : keys of annotations, or of the ``attributes`` of annotations
+    roles, attributes : keys of annotations, or of their ``attributes``
 
-    Raises
-    ------
-    DataError : as for boxes; shapes that are missing or not legal; a value that is no flag or no
-        number
+    Raises `DataError` for invalid boxes, shapes, roles or attributes.
     """
     reader = kind_of(shapes).reader
     truth = coco.read_truth(path, "required" if reader is None else "optional")
@@ -76,15 +71,13 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A results file with the masks or keypoints that the truth has, if any.
+    """Reads a results file with masks or keypoints, if the truth has them.
 
-    Source: COCO.loadRes in pycocotools' coco.py. What the first record has decides for all: with a
-    box, areas are those of the boxes, and a mask that is missing is the box; without, the area is
-    that of the mask, or of the box around the keypoints.
+    Source: COCO.loadRes in pycocotools' coco.py. The first record decides for all. With a box,
+    areas are those of the boxes, and a missing mask is the box. Without, the area is that of the
+    mask, or of the box around the keypoints.
 
-    Raises
-    ------
-    DataError : as for boxes; shapes that are missing or not legal
+    Raises `DataError` for invalid boxes or shapes.
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
     if reader is None and (scanned := coco.scan_results(path, truth, policy)) is not None:
@@ -148,14 +141,14 @@ def _has(truth: Truth, reader: ShapeReader | None) -> bool:
 
 
 def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
-    """The kind of shape that results have without boxes, as their first record shows."""
+    """Returns the reader of results that have shapes but no boxes, judging by the first record."""
     readers = [row.reader for row in KINDS if row.reader is not None]
     alone = [each for each in readers if first.get(each.field) and not first.get("bbox")]
     return alone[0] if alone else None
 
 
 def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detections:
-    """Detections whose boxes are those around their shapes."""
+    """Replaces boxes by those around the shapes."""
     boxes = reader.around(shapes)
     name = next(row.name for row in KINDS if row.reader is reader)
     protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
@@ -169,7 +162,7 @@ def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detecti
 
 
 def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
-    """A note where results have shapes that nobody asked for, as their first record shows."""
+    """Adds a note if results have shapes that are not used."""
     for row in KINDS:
         if row.reader is not None and first.get(row.reader.field) and len(detections):
             text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"

@@ -1,13 +1,11 @@
-"""COCO results as tools write them, made plain: the text of a list of records with ``image_id`` and
-``category_id``, which the readers of plain files take.
+"""Converts COCO results of tools to plain JSON: records with ``image_id`` and ``category_id``.
 
 - gzip, JSON lines; the list as ``annotations`` or ``predictions`` of an object
-- ``file_name`` in place of ``image_id``, or beside it; ``category_name`` in place of
-  ``category_id``
-- an object with its own ``images`` and ``categories``: names decide, for ids may count otherwise
-- pickles are refused: reading one runs what is in it
+- ``file_name`` instead of ``image_id``, or besides it; ``category_name`` instead of ``category_id``
+- an object with its own ``images`` and ``categories``: names decide, since ids may differ
+- pickles are rejected, since reading one runs its code
 
-What the first record has decides for all.
+The keys of the first record decide for all.
 
 Source: what mmdetection (``.bbox.json``), detectron2 (``coco_instances_results.json``), Ultralytics
 (``predictions.json``), FiftyOne and CVAT (instances with scores) write.
@@ -39,13 +37,13 @@ PICKLED = (".pkl", ".pickle")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A results file in plain form.
+    """A results file as plain JSON.
 
     Parameters
     ----------
     data : JSON, a list of records or an object with ``annotations``
-    first : its first record; empty where that is not plain to see
-    notes : what was done to it
+    first : its first record; empty if not found quickly
+    notes : what was converted
     """
 
     data: bytes
@@ -61,12 +59,7 @@ class _Wrapper(msgspec.Struct, gc=False):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The JSON of a file, unpacked, without a byte order mark.
-
-    Raises
-    ------
-    DataError : it cannot be read, or is a pickle
-    """
+    """Reads the JSON of a file, decompressed and without byte order mark. Rejects pickles."""
     if path.suffix.lower() in PICKLED:
         raise DataError(
             shown(path),
@@ -80,12 +73,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def results(path: Path, truth: Truth, policy: Policy) -> Text:
-    """A results file in plain form; one that is no such file stays as it is, for its reader to
-    say what is wrong.
+    """Converts a results file to plain JSON. Invalid files are unchanged; their reader reports the
+    error.
 
-    Raises
-    ------
-    DataError : a key that is there twice, records without a name; names that may be two images
+    Raises `DataError` for repeated keys, missing or ambiguous image names.
     """
     data = read_bytes(path)
     begin = data[:64].lstrip()[:1]
@@ -117,12 +108,12 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
 
 
 def is_plain(first: Mapping[str, Any]) -> bool:
-    """Whether a file whose first record this is need not be looked at further."""
+    """Checks by the first record if a file needs no conversion."""
     return not first or ("file_name" not in first and {"image_id", "category_id"} <= first.keys())
 
 
 def _loads(path: Path, data: bytes) -> Any:
-    """The tree of a JSON file; None for one that is none. A key that is read may be there once."""
+    """Parses JSON, None if invalid. Rejects repeated keys that are used."""
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -140,12 +131,7 @@ def _loads(path: Path, data: bytes) -> Any:
 
 
 def _lines(path: Path, data: bytes) -> list[Any] | None:
-    """The records of JSON lines; None for another file.
-
-    Raises
-    ------
-    DataError : a line that is none, after a first that is one
-    """
+    """Returns the records of JSON lines, None for other files."""
     lines = data.splitlines()
     rows: list[Any] = []
     for number, line in enumerate(lines, start=1):
@@ -172,7 +158,7 @@ def _made_plain(
     rows: Any,
     tree: Mapping[str, Any],
 ) -> Text:
-    """The same records with ``image_id`` and ``category_id``."""
+    """Converts records to ``image_id`` and ``category_id``."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return Text(data, {})
     if tree.get("images") is not None and not any("score" in row for row in rows):
@@ -187,7 +173,7 @@ def _made_plain(
 def _name_images(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], own: Any
 ) -> tuple[Note, ...]:
-    """Give each record an image id: its own, or the file name where names decide."""
+    """Sets the image id of each record, by file name if necessary."""
     listed = _own(path, "images", own, "file_name")
     for row in rows:
         if "file_name" not in row and _key(row.get("image_id")) in listed:
@@ -212,8 +198,8 @@ def _name_images(
 def _choose_image_key(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]]
 ) -> tuple[Note, ...]:
-    """Decide between the image id and the file name that each record has: where they do not say the
-    same, the names are right, for ids are often the number of a stem or a count of their own.
+    """Chooses between image id and file name. If they differ, the file name is used, since ids are
+    often counters.
     """
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
@@ -244,7 +230,7 @@ def _choose_image_key(
 def _name_classes(
     path: Path, truth: Truth, policy: Policy, group: str, rows: list[dict[str, Any]], own: Any
 ) -> tuple[Note, ...]:
-    """Give each record a category id: its own, or its name where names decide."""
+    """Sets the category id of each record, by name if necessary."""
     if policy.class_names is not None:
         return ()
     listed = _own(path, "categories", own, "name")
@@ -274,12 +260,7 @@ def _name_classes(
 
 
 def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
-    """Names by id, of a file's own images or categories.
-
-    Raises
-    ------
-    DataError : no list of records, an id that is there twice
-    """
+    """Returns names by id, of a file's own images or categories."""
     if given is None:
         return {}
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
@@ -296,7 +277,7 @@ def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
 
 
 def _key(value: Any) -> Any:
-    """An id as a key: whole floats are whole numbers; None for what is no id."""
+    """Returns an id as a key, None if invalid. Integral floats are integers."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None

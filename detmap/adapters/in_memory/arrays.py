@@ -1,4 +1,4 @@
-"""Boxes that are already in memory, as arrays."""
+"""Creates tables from arrays in memory."""
 
 from __future__ import annotations
 
@@ -36,30 +36,28 @@ def truth_from_arrays(
     roles: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     attributes: Mapping[str, ArrayLike] | Sequence[str] | None = None,
 ) -> Truth:
-    """Ground truth from arrays, boxes as COCO's x, y, width, height; or from a table.
+    """Creates ground truth from arrays, with boxes as x, y, width, height (COCO), or from a table.
 
     Parameters
     ----------
-    image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict,
-        whose columns are named as those of a CSV file (docs/formats.md), and then only
-        `box_format`, `images`, `categories`, and the names of columns in `roles` and `attributes`
-        may be given besides
-    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
+    image_id : (G,) integers or strings; or a table (pandas, polars, Arrow, dict) with the columns
+        of a CSV file (docs/formats.md); with a table only `box_format`, `images`, `categories`, and
+        column names in `roles` and `attributes` are allowed
+    box_format : box convention of a table, if its column names do not define it
     category_id : (G,) integers
     boxes : (G, 4) pixels: x, y, width, height
-    area : (G,) square pixels; width times height when left out
-    crowd : (G,) bool; none when left out
-    images : ids of all images of the split; those of `image_id` when left out, and then an image
-        without objects is unknown
-    categories : id to name; the ids of `category_id`, named by their number, when left out
-    roles : (G,) bool each, by the names that a protocol gives a meaning: ``{"occluded": ...}``
-    attributes : (G,) numbers each, by the names that subsets ask for: ``{"visibility": ...}``; NaN
-        where unknown, which is outside of every range
+    area : (G,) square pixels; default width times height
+    crowd : (G,) bool; default False
+    images : ids of all images of the split; default: the ids in `image_id`, without images that
+        have no objects
+    categories : id to name; default: the ids in `category_id`, named by number
+    roles : (G,) bool each, by role name: ``{"occluded": ...}``
+    attributes : (G,) numbers each, by attribute name: ``{"visibility": ...}``; NaN is unknown,
+        outside every range
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, ids that `images` or
-        `categories` lack
+    DataError : wrong shapes, negative or non-finite numbers, ids not in `images` or `categories`
     """
     where = "truth arrays"
     if sheets.is_table(image_id):
@@ -152,22 +150,21 @@ def detections_from_arrays(
     unknown: str = "error",
     class_names: ClassNames | None = None,
 ) -> Detections:
-    """Detections from arrays, boxes as COCO's x, y, width, height; or from a table.
+    """Creates detections from arrays, with boxes as x, y, width, height (COCO), or from a table.
 
     Parameters
     ----------
-    truth : whose images and classes the ids refer to
-    image_id, category_id : (D,) ids as in the truth; or in place of all arrays a table, as in
+    truth : the ground truth that the ids refer to
+    image_id, category_id : (D,) ids as in the truth; or `image_id` is a table, as in
         `truth_from_arrays`
-    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
+    box_format : box convention of a table, if its column names do not define it
     boxes : (D, 4) pixels: x, y, width, height
     score : (D,) finite numbers
-    unknown, class_names : what becomes of images and classes that the truth lacks, and what class
-        ids stand for; as in `read_detections`
+    unknown, class_names : as in `read_detections`
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, what the truth lacks
+    DataError : wrong shapes, negative or non-finite numbers, unknown images or classes
     """
     where = "detection arrays"
     told = policy(unknown, class_names)
@@ -219,7 +216,7 @@ def _refuse_beside_table(where: str, more: Sequence[Any]) -> None:
 
 
 def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> list[Any]:
-    """The arrays, which have all to be there."""
+    """Returns the arrays, all of which are required."""
     for name, array in arrays.items():
         if array is None:
             raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
@@ -230,7 +227,7 @@ def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> l
 
 
 def _category_names(where: str, categories: Any) -> dict[int, str] | None:
-    """Names of classes by id, checked."""
+    """Returns checked class names by id."""
     if categories is not None and not (
         isinstance(categories, Mapping)
         and all(isinstance(name, str) for name in categories.values())
@@ -247,7 +244,7 @@ def _named(
     columns: Mapping[str, ArrayLike] | Sequence[str] | None,
     read: Callable[[str, ArrayLike], Any],
 ) -> dict[str, NDArray[Any]]:
-    """Further columns by their names."""
+    """Returns further columns by name."""
     if not isinstance(columns, Mapping | None) or not all(
         isinstance(name, str) for name in columns or ()
     ):

@@ -1,4 +1,4 @@
-"""How images are called where a format names files: an id is the file stem, as in VOC."""
+"""Image ids for formats that name files: the file stem, as in VOC."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def is_image(name: str) -> bool:
-    """Whether a file name ends as that of an image does."""
+    """Checks if a file name has an image suffix."""
     return name.lower().endswith(SUFFIXES)
 
 
 def stem(name: str) -> str:
-    """The file stem of what may be a stem, a file name or a path of any system."""
+    """Returns the file stem of a stem, a file name or a path of any system."""
     last = re.split(r"[/\\]", name)[-1]
     return os.path.splitext(last)[0] if is_image(last) else last
 
 
 def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
-    """Names as whole numbers; None unless every one is spelled as its number is."""
+    """Returns names as whole numbers; None unless each is spelled like its number."""
     if names and all(map(_PLAIN.fullmatch, names)):
         return np.array(list(map(int, names)), dtype=np.int64)
     return None
@@ -52,14 +52,11 @@ def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
 def table(
     where: str, paths: Sequence[str], sizes: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> tuple[Images, NDArray[np.int32]]:
-    """Images by their paths, names or stems, and where each of them stands in the table.
+    """Returns the image table for paths, names or stems, and each image's place in it.
 
-    An id is the stem; a whole number where every stem is one without leading zeros; the path
-    without its suffix where two images in different folders have the same stem.
-
-    Raises
-    ------
-    DataError : the same image twice, a name that is too long
+    An id is the stem; a whole number if every stem is one without leading zeros; the path without
+    suffix if two images in different folders share a stem. Raises `DataError` for repeated images
+    and too long names.
     """
     stems = [stem(path) for path in paths]
     names = stems

@@ -1,4 +1,4 @@
-"""Widths and heights of images: from a CSV file, or from the headers of the image files."""
+"""Reads widths and heights of images from a CSV file or from image headers."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ MOST = 1e6  # pixels of a side
 
 
 def listed(path: Path) -> list[str]:
-    """The images that a file of sizes names, each once."""
+    """Returns the images that a size file lists, each once."""
     sheet = sheets.read_csv(path)
     return list(dict.fromkeys(sheet.texts(sheet.find(sheets.IMAGE, "image"))))
 
 
 def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
-    """The size of each image from a file with columns image, width and height.
+    """Returns the size of each image, from a file with columns image, width and height.
 
     Parameters
     ----------
     path : the file
-    names : by which each image may be called there: its file name, its stem, its path
+    names : allowed names of each image: file name, stem, path
 
-    Raises
-    ------
-    DataError : no such columns, a size that is none, an image with two sizes, one without
+    Raises `DataError` for missing columns, and invalid, contradictory or missing sizes.
     """
     sheet = sheets.read_csv(path)
     columns = [sheet.find(each) for each in (sheets.IMAGE, sheets.WIDTH, sheets.HEIGHT)]
@@ -81,13 +79,10 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
 
 
 def from_headers(files: Sequence[Path]) -> Sizes:
-    """The size of each image file as its pixels are shown: turned where EXIF says so.
+    """Returns the size of each image file, after EXIF rotation.
 
-    Source: Ultralytics loads images by cv2.imread, which turns them by their EXIF orientation.
-
-    Raises
-    ------
-    DataError : a file that is no image, no Pillow
+    Source: Ultralytics loads images by cv2.imread, which applies the EXIF orientation. Raises
+    `DataError` for unreadable images or if Pillow is not installed.
     """
     try:
         from PIL import Image
@@ -132,7 +127,7 @@ def from_headers(files: Sequence[Path]) -> Sizes:
 
 
 class _Stream(io.RawIOBase):
-    """A file that was opened by `detmap.base.open_files`, as Pillow wants one."""
+    """Adapts a file of `detmap.base.open_files` for Pillow."""
 
     def __init__(self, file: opening.InputFile) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""One policy for what detections name and the truth lacks: images, class ids, class names, class
-files. And what whole numbers mean where the truth's classes have names alone.
+"""Policy for images and classes of detections that are not in the truth, and for class ids if the
+truth has only names.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ VOC_CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a reader of detections is told about what the truth lacks.
+    """What to do with unknown images and classes, and what class ids mean.
 
     Parameters
     ----------
-    unknown : "error" refuses detections on images and of classes that the truth lacks; "drop"
-        leaves them out, counted in the notes and in the digest of the data
-    class_names : what the class ids of the detections stand for; None where they are the truth's
-    source : where `class_names` come from, for messages
+    unknown : "error" rejects detections on unknown images or of unknown classes; "drop" drops them
+        and counts them in the notes and the digest
+    class_names : meaning of the detections' class ids; None if they are those of the truth
+    source : of `class_names`, for messages
     """
 
     unknown: Unknown = "error"
@@ -53,12 +53,10 @@ class Policy:
     def class_ids(
         self, truth: Truth, where: str
     ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """The class ids that detections may give, ascending, and the position of each in the
-        truth; None where that is the order of the truth's own ids.
+        """Returns the allowed class ids, ascending, and the position of each in the truth (None: in
+        order).
 
-        Raises
-        ------
-        DataError : nothing says what they mean
+        Raises `DataError` if their meaning is not defined.
         """
         if self.class_names is not None:
             by_name = positions_by_unique_name(truth, self.source)
@@ -78,7 +76,7 @@ class Policy:
         return truth.categories.ids, None
 
     def refuse_class_names(self, where: str) -> None:
-        """An error where names were given for classes that have names already."""
+        """Raises `DataError` if class names were given for named classes."""
         if self.class_names is not None:
             raise DataError(where, "names its classes", "leave --class-names out")
 
@@ -87,18 +85,16 @@ STRICT = Policy()
 
 
 def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Policy:
-    """A policy from what a caller gave.
+    """Creates a policy from arguments.
 
     Parameters
     ----------
     unknown : "error" or "drop"
     class_names : a list of names, whose ids are 0, 1, 2 ...; a dict from id to name; or the path of
-        a file of either: one name a line, the first being class 0, or JSON. The ``categories`` of a
-        COCO file will do, and those of a truth, where the ids are its own.
+        a file of either: one name per line, the first being class 0, or JSON; COCO ``categories``
+        and those of a truth are accepted too
 
-    Raises
-    ------
-    DataError : neither of the two words, or no names of classes
+    Raises `DataError` for invalid arguments.
     """
     if unknown not in UNKNOWN:
         raise DataError("unknown", f"{unknown!r}", f"say {' or '.join(UNKNOWN)}")
@@ -114,7 +110,7 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
 
 
 def _read_names(file: Path) -> dict[int, str]:
-    """Names of classes from a file."""
+    """Reads class names from a file."""
     content = text.decoded(file)
     if content.lstrip()[:1] in ("{", "["):
         try:
@@ -133,7 +129,7 @@ def _read_names(file: Path) -> dict[int, str]:
 
 
 def _names(where: str, given: Any) -> dict[int, str]:
-    """Names of classes by id, from a list, a dict, or COCO's categories."""
+    """Returns class names by id, from a list, a dict, or COCO's categories."""
     if isinstance(given, Mapping) and isinstance(given.get("categories"), list):
         given = given["categories"]
     if isinstance(given, list | tuple) and given and all(isinstance(x, Mapping) for x in given):
@@ -163,7 +159,7 @@ def _names(where: str, given: Any) -> dict[int, str]:
 
 
 def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
-    """An error where two ids stand for one class of the truth."""
+    """Raises `DataError` if two ids mean one class of the truth."""
     first: dict[int, int] = {}
     for number, label in known.items():
         if label in first and given.class_names is not None:
@@ -174,12 +170,7 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
 
 
 def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
-    """Positions of the truth's classes by their names.
-
-    Raises
-    ------
-    DataError : two classes share a name
-    """
+    """Returns class positions by name. Raises `DataError` if two classes share a name."""
     places = {name: place for place, name in enumerate(truth.categories.names)}
     if len(places) < len(truth.categories):
         what = f"names classes, but the class names of {truth.source} are not unique"
@@ -193,14 +184,14 @@ def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
 def refusal(
     where: str, kind: str, strange: Iterable[Any], count: int, truth: Truth, things: str
 ) -> DataError:
-    """The error on detections of images or classes that the truth lacks.
+    """Returns the error for detections of unknown images or classes.
 
     Parameters
     ----------
     where : the first of them
     kind : "image" or "class"
-    strange : the names or ids, in the order of the file; each may be there often
-    count : how many detections are concerned
+    strange : the unknown names or ids, in file order, with repetitions
+    count : number of detections concerned
     things : "on" or "of"
     """
     names = list(dict.fromkeys(strange))
@@ -227,9 +218,7 @@ def refusal(
 
 
 def nearest(name: Any, known: Sequence[Any]) -> str:
-    """A question that names what was probably meant, with a space behind it; "" where nothing is
-    near.
-    """
+    """Returns "did you mean ...? " for a similar name, "" if there is none."""
     if not isinstance(name, str):
         return ""
     import difflib  # both for messages alone
@@ -251,6 +240,6 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """A name or an id as a message can hold it."""
+    """Returns a name or id, shortened for messages."""
     spelled = repr(value)
     return spelled if len(spelled) <= 60 else f"{spelled[:57]}..."

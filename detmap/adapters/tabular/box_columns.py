@@ -1,4 +1,4 @@
-"""Which columns of a table are the four numbers of a box, and what their names say of them."""
+"""Finds the columns of a table that form a box, and their box convention."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """The boxes of a sheet: (n, 4) numbers, NaN where a cell is empty, and what they are."""
+    """The boxes of a sheet: (n, 4) numbers, NaN for empty cells, and their convention."""
 
     values: NDArray[np.float64]
     box_format: str
@@ -45,17 +45,15 @@ class Boxes:
 
 
 def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None = None) -> Boxes:
-    """The boxes of a sheet.
+    """Finds the boxes of a sheet.
 
     Parameters
     ----------
     sheet : with columns of one box
-    box_format : one of `geometry.FORMATS` that the columns allow; by their names when left out
-    blank : (n,) rows that may have no number at all; none when left out
+    box_format : one of `box_conventions.FORMATS` that the columns allow; default: from their names
+    blank : (n,) rows that may be empty; default none
 
-    Raises
-    ------
-    DataError : no box, several, a cell that is no finite number
+    Raises `DataError` if there is no box or more than one, or a cell is not a finite number.
     """
     if box_format is not None:
         geometry.require(box_format)
@@ -96,7 +94,7 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
 
 
 def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
-    """The ways to read boxes that the columns allow."""
+    """Returns the possible ways to read boxes."""
     layouts: dict[tuple[str, ...], str] = {}
     for layout, sides in LAYOUTS:
         columns = [sheet.named(names) for names in sides]
@@ -116,7 +114,7 @@ def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
-    """A column of four numbers a row."""
+    """Reads a column with four numbers per row."""
     column = sheet.named(WHOLE_BOX)
     values = None if column is None else sheet.columns[column]
     if column is None or not isinstance(values, np.ndarray):

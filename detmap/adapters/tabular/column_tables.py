@@ -1,8 +1,8 @@
-"""Truth and detections from tables with named columns: CSV, Parquet, frames in memory.
+"""Reads truth and detections from tables with named columns: CSV, Parquet, data frames.
 
-A row is a box: an image, a class, four numbers, of a detection a score. What the four numbers are
-is said by the names of their columns; whether they are fractions, or count pixels as VOC does, by
-``box_format``. A row of the truth without box and class is an image without objects.
+A row is a box: image, class, four numbers, and a score for detections. Column names define the four
+numbers; ``box_format`` defines fractions and VOC pixels. A truth row without box and class is an
+image without objects.
 """
 
 from __future__ import annotations
@@ -43,24 +43,21 @@ def read_truth(
     roles: Sequence[str] = (),
     attributes: Sequence[str] = (),
 ) -> Truth:
-    """The truth that a sheet holds.
+    """Reads ground truth from a sheet.
+
+    Class ids come from a column of whole numbers; else names are numbered from 1 in alphabetical
+    order.
 
     Parameters
     ----------
-    sheet : a row a box
+    sheet : one row per box
     box_format : see `box_columns.find`
-    sizes_file : CSV file of the images' sizes; it may list images without objects
+    sizes_file : CSV file of image sizes; it may list images without objects
     images_too : further images, without objects
-    categories : id to name; made of the columns when left out
-    roles, attributes : further columns of flags and of numbers, where the sheet has them
+    categories : id to name; default: from the columns
+    roles, attributes : further columns of flags and numbers, if present
 
-    Class ids are those of a column of whole numbers; names without ids are numbered from 1 in
-    alphabetical order.
-
-    Raises
-    ------
-    DataError : a column that is missing or may be read in two ways, a cell that is not what it
-        should be
+    Raises `DataError` for missing or ambiguous columns and invalid cells.
     """
     blank = _blank_class(sheet)
     boxes = box_columns.find(sheet, box_format, blank)
@@ -109,12 +106,9 @@ def read_truth(
 def read_detections(
     sheet: Sheet, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """The detections that a sheet holds.
+    """Reads detections from a sheet.
 
-    Raises
-    ------
-    DataError : a column that is missing or may be read in two ways, a cell that is not what it
-        should be, images that the truth lacks
+    Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
     boxes = box_columns.find(sheet, box_format)
     score_column = sheet.find(SCORE, "score")
@@ -149,7 +143,7 @@ def read_detections(
 
 
 def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
-    """The columns of names, of those that have one: ``group_of`` is group_of or IsGroupOf."""
+    """Returns the named columns that exist: ``group_of`` is group_of or IsGroupOf."""
     columns = {
         name: sheet.named((f"is{sheets.spelled(name)}", sheets.spelled(name))) for name in names
     }
@@ -162,10 +156,10 @@ def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
 def _images(
     sheet: Sheet, sizes_file: Path | None, box_columns: Sequence[str], more: Sequence[str]
 ) -> tuple[Images, NDArray[np.int32]]:
-    """The images of a truth, and that of each row.
+    """Returns the images of a truth, and the image of each row.
 
-    Beside a column of ids one of file names gives the stems; else an id is a stem itself, and a
-    file of sizes may list images without objects.
+    With a column of ids, file names give the stems. Else ids are stems, and a size file may list
+    images without objects.
     """
     column = sheet.find(sheets.IMAGE, "image")
     names = sheet.texts(column)
@@ -210,7 +204,7 @@ def _sizes(
     names: list[str],
     paths: list[str],
 ) -> image_sizes.Sizes:
-    """Width and height of each image: of the file, else of columns that are not the box's."""
+    """Returns width and height of each image, from the size file or from columns."""
     if sizes_file is not None:
         called = [
             (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
@@ -237,7 +231,7 @@ def _sizes(
 def _found_images(
     sheet: Sheet, truth: Truth
 ) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
-    """The image of each row in the truth, how the sheet calls it, and how it was found."""
+    """Returns the image of each row in the truth, its name in the sheet, and notes."""
     column = sheet.find(sheets.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
@@ -254,7 +248,7 @@ def _found_images(
 
 
 def _class_column(sheet: Sheet) -> tuple[str, str | None]:
-    """The column that says the class, and a second one with ids beside names."""
+    """Returns the class column, and a second one with ids if there are names."""
     name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
     column = name or number
     if column is None:
@@ -263,7 +257,7 @@ def _class_column(sheet: Sheet) -> tuple[str, str | None]:
 
 
 def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
-    """(n,) which rows say no class."""
+    """Returns (n,) bool, rows without a class."""
     values = sheet.columns[_class_column(sheet)[0]]
     if not isinstance(values, np.ndarray):
         return np.array([not cell for cell in values], dtype=bool)
@@ -273,7 +267,7 @@ def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
 
 
 def _missing(cell: Any) -> bool:
-    """None, NaN, or pandas' NA."""
+    """Checks for None, NaN and pandas' NA."""
     return (
         cell is None
         or type(cell).__name__ == "NAType"
@@ -284,7 +278,7 @@ def _missing(cell: Any) -> bool:
 def _categories(
     sheet: Sheet, known: Mapping[int, str] | None
 ) -> tuple[Categories, NDArray[np.int32]]:
-    """The classes of a truth, and that of each row."""
+    """Returns the classes of a truth, and the class of each row."""
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
     if known is not None:
@@ -323,7 +317,7 @@ def _categories(
 def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """The class of each row in the truth, by name where the cells are its names, else by id."""
+    """Returns the class of each row in the truth, by name if the cells are names, else by id."""
     column, _ = _class_column(sheet)
     numbers = sheet.whole(column)
     if numbers is not None:
@@ -341,26 +335,26 @@ def _found_classes(
 def read_csv_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
-    """A CSV file of truth; see `read_truth`."""
+    """Reads a CSV file of truth; see `read_truth`."""
     return read_truth(sheets.read_csv(path), box_format, image_sizes, **named)
 
 
 def read_csv_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """A CSV file of detections; see `read_detections`."""
+    """Reads a CSV file of detections; see `read_detections`."""
     return read_detections(sheets.read_csv(path), truth, box_format, policy)
 
 
 def read_parquet_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
-    """A Parquet file of truth; see `read_truth`."""
+    """Reads a Parquet file of truth; see `read_truth`."""
     return read_truth(sheets.read_parquet(path), box_format, image_sizes, **named)
 
 
 def read_parquet_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """A Parquet file of detections; see `read_detections`."""
+    """Reads a Parquet file of detections; see `read_detections`."""
     return read_detections(sheets.read_parquet(path), truth, box_format, policy)

@@ -1,7 +1,6 @@
-"""Tables with named columns: CSV, Parquet, and frames of pandas, polars and Arrow.
+"""Reads sheets, tables with named columns: CSV, Parquet, and pandas, polars and Arrow tables.
 
-A column is found by its name whatever its spelling: case, spaces, ``_ - .`` and a leading ``bbox``
-or ``box`` do not count.
+Column names match regardless of case, spaces, ``_ - .`` and a leading ``bbox`` or ``box``.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Sheet:
     Parameters
     ----------
     source : for messages
-    columns : by their names as written; texts of a CSV file, else arrays
+    columns : by their names as written; text for CSV files, else arrays
     lines : n line numbers of a CSV file; () for row numbers from 0
     """
 
@@ -60,17 +59,15 @@ class Sheet:
         return len(next(iter(self.columns.values()), ()))
 
     def place(self, row: int) -> str:
-        """Where a row is, for messages."""
+        """Returns the place of a row, for messages."""
         if len(self.lines):
             return f"{self.source}: line {self.lines[row]}"
         return f"{self.source}: row {row}"
 
     def named(self, names: Sequence[str]) -> str | None:
-        """The column that has the first of these names that any has; None for none.
+        """Returns the column with the first of these names that exists, or None.
 
-        Raises
-        ------
-        DataError : two columns have it
+        Raises `DataError` if two columns have it.
         """
         for name in names:
             same = [column for column in self.columns if spelled(column) == name]
@@ -83,7 +80,7 @@ class Sheet:
         return None
 
     def find(self, names: Sequence[str], what: str = "") -> str:
-        """The column that has one of these names, which has to be there."""
+        """Returns the column with one of these names, which is required."""
         column = self.named(names)
         if column is None:
             raise DataError(
@@ -94,11 +91,9 @@ class Sheet:
         return column
 
     def texts(self, column: str) -> list[str]:
-        """The cells of a column as text, without space around it.
+        """Returns the cells of a column as stripped text.
 
-        Raises
-        ------
-        DataError : an empty cell, a number that is not whole
+        Raises `DataError` for empty cells and fractional numbers.
         """
         values = self.columns[column]
         if not isinstance(values, np.ndarray):
@@ -111,7 +106,7 @@ class Sheet:
         return texts
 
     def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
-        """(n,) the cells of a column as numbers; an empty one is NaN where that is allowed."""
+        """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
             array = given.numbers(f"{self.source}: column {column}", values)
@@ -137,7 +132,7 @@ class Sheet:
             ) from None
 
     def whole(self, column: str) -> NDArray[np.int64] | None:
-        """(n,) the cells of a column as whole numbers; None where one is none."""
+        """Returns (n,) cells as whole numbers; None if one is not."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
             if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
@@ -149,7 +144,7 @@ class Sheet:
         return np.array(list(map(int, values)), dtype=np.int64)
 
     def take(self, rows: NDArray[np.bool_]) -> Sheet:
-        """Some of the rows."""
+        """Selects rows."""
         chosen = np.flatnonzero(rows).tolist()
         columns = {
             name: values[chosen] if isinstance(values, np.ndarray) else [values[i] for i in chosen]
@@ -159,7 +154,7 @@ class Sheet:
 
 
 def spelled(column: str) -> str:
-    """A name of a column without what does not count."""
+    """Normalizes a column name."""
     bare = _IGNORED.sub("", column.strip("\ufeff")).lower()
     for prefix in ("bbox", "box"):
         if bare.startswith(prefix) and len(bare) > len(prefix) and bare != "boxes":
@@ -171,12 +166,7 @@ def spelled(column: str) -> str:
 
 
 def read_csv(path: Path) -> Sheet:
-    """A CSV file with a header; parted by commas, or by the semicolons or tabs of the header.
-
-    Raises
-    ------
-    DataError : not such a file, a row of another length
-    """
+    """Reads a CSV file with a header, separated by commas, semicolons or tabs."""
     content = text.decoded(path)
     head = content.partition("\n")[0]
     delimiter = next((each for each in ",;\t" if each in head), ",")
@@ -189,7 +179,7 @@ def read_csv(path: Path) -> Sheet:
 
 
 def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
-    """As `read_csv`, of any CSV text."""
+    """Reads any CSV text with the csv module."""
     try:
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
         rows = list(reader)
@@ -215,7 +205,7 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
 
 
 def _named(path: Path, header: Sequence[str]) -> list[str]:
-    """The names of the columns, which are there, each once."""
+    """Returns the column names, which must be present and unique."""
     names = [name.strip(text.SPACE) for name in header]
     if names[1:] and not names[0]:
         names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
@@ -228,12 +218,7 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
 
 
 def read_parquet(path: Path) -> Sheet:
-    """A Parquet file.
-
-    Raises
-    ------
-    DataError : not Parquet, no pyarrow
-    """
+    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -260,12 +245,7 @@ def read_parquet(path: Path) -> Sheet:
 
 
 def _require(metadata: Any, size: int, where: str) -> None:
-    """Refuse a Parquet file that is far larger in memory than its size lets expect.
-
-    Raises
-    ------
-    DataError : too many columns or cells, more than the memory that is free
-    """
+    """Rejects Parquet files that are far larger in memory than on disk."""
     _refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     cells = metadata.num_rows * max(metadata.num_columns, 1)
@@ -283,7 +263,7 @@ def _refuse_many(columns: int, where: str) -> None:
 
 
 def is_table(value: Any) -> bool:
-    """Whether something has named columns: a frame of pandas or polars, an Arrow table, a dict."""
+    """Checks for named columns: a pandas or polars frame, an Arrow table, a dict."""
     if isinstance(value, np.ndarray | list | tuple):
         return False
     return isinstance(value, Mapping) or (
@@ -293,11 +273,9 @@ def is_table(value: Any) -> bool:
 
 
 def from_table(table: Any, source: str) -> Sheet:
-    """The columns of a table in memory.
+    """Returns the sheet of a table in memory.
 
-    Raises
-    ------
-    DataError : names that are no text or occur twice, columns that are no arrays
+    Raises `DataError` for invalid or repeated names and columns that are not arrays.
     """
     try:
         if isinstance(table, Mapping):

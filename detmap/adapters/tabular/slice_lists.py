@@ -1,8 +1,8 @@
-"""Slices of a data set: named sets of its images.
+"""Reads slices of a data set: named sets of its images.
 
-A JSON file gives each slice a list of images, ``{"night": ["000012", "000047"]}``. A CSV file has
-a row an image, and after the image a column an attribute; every value of an attribute is a slice,
-``weather=rain``. Images are named by id or by file stem.
+A JSON file lists the images of each slice: ``{"night": ["000012", "000047"]}``. A CSV file has one
+row per image and one column per attribute; every attribute value is a slice, ``weather=rain``.
+Images are named by id or file stem.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ MOST_SLICES = 2000  # that anybody looks at
 
 
 def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
-    """The ids of the images of each slice, ascending.
+    """Returns the ascending image ids of each slice.
 
     Parameters
     ----------
     path : a JSON file of lists, or a CSV file of attributes
     truth : whose images are named
 
-    Raises
-    ------
-    DataError : no such file, neither of both, an image that the truth lacks or that is named twice
+    Raises `DataError` for invalid files and unknown or repeated images.
     """
     path = registry.checked_path(path)
     content = text.decoded(path)
@@ -57,7 +55,7 @@ Named = dict[str, tuple[str, list[Any]]]
 
 
 def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
-    """Positions of images, each named once."""
+    """Returns positions of images, each named once."""
     if all(isinstance(name, str) for name in names):
         places = joining.images_by_stem(truth, names, where)
     elif all(type(name) is int and abs(name) < 2**63 for name in names):
@@ -120,7 +118,7 @@ def _read_csv_slices(path: Path, content: str) -> Named:
 
 
 def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named:
-    """A slice for each value of each attribute; an empty cell puts an image into none."""
+    """Returns a slice per value of each attribute; an empty cell belongs to none."""
     slices: Named = {}
     for c, attribute in list(enumerate(header))[1:]:
         where = f"{shown(path)}: column {attribute}"

@@ -1,13 +1,12 @@
-"""Text of the old metric tools, a file an image: Cartucho's mAP and rafaelpadilla's.
+"""Reads text files of two metric tools, one file per image: Cartucho's mAP and rafaelpadilla's.
 
-A line of the truth is ``class a b c d``, of the detections ``class score a b c d``. Cartucho's
-numbers are left, top, right and bottom, the last pixel inside the box, and a truth's line may end
-with the word ``difficult``. What rafaelpadilla's mean is said when its tool is called
-(``-gtformat``, ``-detformat``, ``-gtcoords``, ``-detcoords``), and has to be said here too.
+A truth line is ``class a b c d``, a detection line ``class score a b c d``. Cartucho's numbers are
+left, top, right and bottom, last pixel included; a truth line may end with ``difficult``.
+rafaelpadilla's convention is a command-line option there (``-gtformat``, ``-detformat``,
+``-gtcoords``, ``-detcoords``) and here.
 
-Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics
-pascalvoc.py and lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; here
-they stay as they are.
+Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics pascalvoc.py and
+lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; detmap does not.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ DIFFICULT = "difficult"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What distinguishes the tools.
+    """The differences between the tools.
 
     Parameters
     ----------
     name : of the format
-    folders : what it calls the folders of truth and of detections
-    box_format : of its lines; None where the caller has to say
+    folders : its names for the folders of truth and of detections
+    box_format : of its lines; None if the caller must specify it
     """
 
     name: str
@@ -55,7 +54,7 @@ class Tool:
         return self._looks(path, 1)
 
     def _looks(self, path: Path, kind: int) -> int:
-        """Shown by its lines; which of the tools, only by what it calls its folders."""
+        """Scores a folder by its lines; its name distinguishes the tools."""
         if not path.is_dir() or any(path.glob("*_det_*.txt")):
             return 0
         rows = label_files.look(path)
@@ -72,12 +71,7 @@ class Tool:
     def read_truth(
         self, path: Path, box_format: str | None = None, image_sizes: Path | None = None
     ) -> Truth:
-        """A folder of truth.
-
-        Raises
-        ------
-        DataError : no such files, a line that is none, no box format where one is needed
-        """
+        """Reads a folder of truth. Raises `DataError` for invalid lines or a missing box format."""
         box_format = self._box_format(path, box_format)
         files = _files(path)
         lines = label_files.read(files)
@@ -113,12 +107,7 @@ class Tool:
     def read_detections(
         self, path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
     ) -> Detections:
-        """A folder of detections.
-
-        Raises
-        ------
-        DataError : no such files, a line that is none, no box format where one is needed
-        """
+        """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
         lines = label_files.read(_files(path))
         for row, words in enumerate(lines.words):

@@ -1,4 +1,4 @@
-"""Folders with a text file an image, a line a box: what YOLO and the old metric tools share."""
+"""Reads folders with one text file per image and one line per box."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """The n lines of text files that have any words.
+    """The n non-empty lines of text files.
 
     Parameters
     ----------
@@ -40,21 +40,16 @@ class Lines:
     words: Sequence[list[str]]
 
     def place(self, row: int) -> str:
-        """File and line, for messages."""
+        """Returns file and line, for messages."""
         return f"{shown(self.files[self.file[row]])}: line {self.number[row]}"
 
     def stems(self) -> list[str]:
-        """The file stem of each line."""
+        """Returns the file stem of each line."""
         stems = [file.stem for file in self.files]
         return [stems[i] for i in self.file.tolist()]
 
     def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
-        """(n, k) the words from `begin` on as numbers; `names` says what each is.
-
-        Raises
-        ------
-        DataError : a word that is no number, or none that is finite
-        """
+        """Returns (n, k) the words from `begin` on as finite numbers; `names` describes each."""
         end = begin + len(names)
         wanted = (words[begin:end] for words in self.words) if begin else self.words
         flat = list(chain.from_iterable(wanted))
@@ -67,7 +62,7 @@ class Lines:
         return table
 
     def take(self, rows: NDArray[Any]) -> Lines:
-        """Some of the lines."""
+        """Selects lines."""
         chosen = rows.tolist()
         number, words = [self.number[i] for i in chosen], [self.words[i] for i in chosen]
         return Lines(self.files, self.file[rows], number, words)
@@ -86,12 +81,7 @@ class Lines:
 
 
 def read(files: Sequence[Path]) -> Lines:
-    """The lines of text files.
-
-    Raises
-    ------
-    DataError : a file that cannot be read, or is not UTF-8
-    """
+    """Reads the lines of text files."""
     file, number, words = [], [], []
     for i, path in enumerate(files):
         for line, numbers in text.lines(path):
@@ -102,12 +92,7 @@ def read(files: Sequence[Path]) -> Lines:
 
 
 def listed(folder: Path) -> list[Path]:
-    """The text files of a folder, by stem; hidden ones are not seen.
-
-    Raises
-    ------
-    DataError : a name that is not UTF-8
-    """
+    """Returns the text files of a folder, by stem, without hidden ones."""
     files = [path for path in folder.glob("*.txt") if not path.name.startswith(".")]
     for path in files:
         if shown(path.name) != path.name:
@@ -116,7 +101,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
-    """Words of the first lines of a folder's first text files: enough to tell formats apart."""
+    """Returns words of the first lines of a folder's first text files, to detect the format."""
     rows: list[list[str]] = []
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".txt"))
@@ -132,5 +117,5 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
 
 
 def are_numbers(words: Iterable[str]) -> bool:
-    """Whether every word is a number."""
+    """Checks that every word is a number."""
     return all(text.number(word) is not None for word in words)

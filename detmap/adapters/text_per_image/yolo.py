@@ -1,8 +1,8 @@
-"""YOLO labels, as Ultralytics reads and writes them: ``class x y w h`` in fractions of the image.
+"""Reads YOLO labels like Ultralytics: ``class x y w h`` in fractions of the image.
 
 Source: Ultralytics' verify_image_label (ultralytics/data/utils.py), segments2boxes
-(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Where that tool
-leaves an image out because a row is wrong, here it is an error.
+(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Ultralytics skips
+images with invalid rows; here they are an error.
 """
 
 from __future__ import annotations
@@ -63,24 +63,22 @@ def _rows_of(path: Path) -> list[list[str]]:
 
 
 def _fits(words: list[str], outside: float) -> bool:
-    """A class counted from 0, and fractions."""
+    """Checks for a class counted from 0, and fractions."""
     if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
         return False
     return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
 
 
 def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:
-    """A data.yaml, a folder with one, or a folder of labels.
+    """Reads a data.yaml, a folder with one, or a folder of labels.
 
     Parameters
     ----------
-    path : of it
-    split : ``val`` where present, else ``test``, when left out
-    image_sizes : CSV file of the images' sizes; from the headers of the images when left out
+    path : the file or folder
+    split : default ``val`` if present, else ``test``
+    image_sizes : CSV file of image sizes; default: from the image headers
 
-    Raises
-    ------
-    DataError : a path, a file or a row that is not what it should be
+    Raises `DataError` for invalid paths, files and rows.
     """
     data = yolo_data.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
@@ -130,11 +128,9 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A folder of labels with confidence (or one with a folder ``labels``), or predictions.json.
+    """Reads a folder of labels with confidence (or its subfolder ``labels``), or predictions.json.
 
-    Raises
-    ------
-    DataError : a file or a row that is not what it should be, images that the truth lacks
+    Raises `DataError` for invalid files and rows and unknown images.
     """
     if not path.is_dir():
         return yolo_json.read_detections(path, truth, policy)
@@ -172,7 +168,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 def _labels(
     path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
-    """Positions of classes that count from 0; -1 where the truth has none."""
+    """Returns positions of classes that count from 0; -1 if unknown."""
     if policy.class_names is not None or yolo_json.counts_from_zero(truth):
         return joining.classes_by_id(truth, classes, shown(path), policy)
     names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
@@ -203,7 +199,7 @@ def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """What n rows say: their class, center and size in fractions, score; how many are no boxes."""
+    """Class, center and size in fractions, and score of n rows, and how many are not boxes."""
 
     label: NDArray[np.float64]
     fractions: NDArray[np.float64]
@@ -213,12 +209,7 @@ class _Rows:
 
 
 def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _Rows:
-    """The rows of label files.
-
-    Raises
-    ------
-    DataError : a row that is neither a box, a polygon nor keypoints, or not of numbers
-    """
+    """Returns the rows of label files."""
     count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
     table = np.empty((len(count), BOX + 1))
     kinds = {"boxes": 0, "polygons": 0, "keypoints": 0}
@@ -245,7 +236,7 @@ def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _
 def _kind(
     lines: Lines, n: int, keypoints: tuple[int, int] | None, scored: bool, *, alone: bool
 ) -> str:
-    """What rows of n words, without a score, are."""
+    """Returns what rows of n words, without a score, are."""
     if n == BOX:
         return "boxes"
     if keypoints is not None and n == BOX + keypoints[0] * keypoints[1]:
@@ -296,7 +287,7 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
 def _classes(
     lines: Lines, numbers: NDArray[np.float64], n_classes: int | None
 ) -> NDArray[np.int64]:
-    """(n,) classes, whole numbers from 0."""
+    """Returns (n,) classes, whole numbers from 0."""
     bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= 2**31)
     if n_classes is not None:
         bad |= numbers >= n_classes
@@ -317,7 +308,7 @@ def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
 
 
 def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
-    """A note where most images of a truth have no label file, or one without rows."""
+    """Returns a note if most images have no label file or an empty one."""
     missing = n_images - len(lines.files)
     empty = len(lines.files) - len(np.unique(lines.file))
     if 2 * (missing + empty) > n_images:
@@ -327,7 +318,7 @@ def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
-    """A note of the objects of a truth that are there again."""
+    """Returns a note on repeated objects."""
     owners = lines.file.tolist()
     different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
     twice = len(lines.words) - len(different)

@@ -1,8 +1,8 @@
-"""The reference lane of VOC annotation files: every legal one, and every error.
+"""The reference reader of VOC annotation files: reads all valid files and reports all errors.
 
-Source: the annotation format of the VOC devkit; XML 1.0. An element that is there twice with the
-same content is counted; with another it is an error, because a reader may take either. White
-space around text is that of XML (section 2.3).
+Source: the annotation format of the VOC devkit; XML 1.0. A repeated element with equal content is
+counted; with different content it is an error. White space around text is that of XML (section
+2.3).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Object(NamedTuple):
-    """One ``object``; difficult is None where the flag is missing."""
+    """One ``object``; difficult is None if the flag is missing."""
 
     name: str
     box: Box
@@ -37,7 +37,7 @@ class Object(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One annotation file; sides are NaN where missing, repeats counts what is there again."""
+    """One annotation file; sides are NaN if missing, repeats counts repeated elements."""
 
     folder: str
     width: float
@@ -47,11 +47,8 @@ class Page(NamedTuple):
 
 
 def read_page(file: Path) -> Page:
-    """An annotation file.
-
-    Raises
-    ------
-    DataError : not a file, not XML, an element that is missing, wrong, or there twice
+    """Reads an annotation file. Raises `DataError` for invalid XML and missing, wrong or repeated
+    elements.
     """
     root = _root(file)
     if root.tag != "annotation":
@@ -84,7 +81,7 @@ def _root(file: Path) -> Node:
 
 
 class _Reader:
-    """The elements of one file, and how many of them were there again."""
+    """The elements of one file, and the number of repeated ones."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.repeats = file, 0
@@ -92,7 +89,7 @@ class _Reader:
     def one(
         self, parent: Node, tag: str, where: str, read: Callable[[Node, str], Value]
     ) -> Value | None:
-        """What `read` makes of the child of that name; None where there is none."""
+        """Returns the child of that name, converted by `read`; None if missing."""
         place = f"{where}.{tag}" if where else tag
         values = [read(node, place) for node in parent.findall(tag)]
         for value in values[1:]:
@@ -142,7 +139,7 @@ class _Reader:
         return x1, y1, x2, y2  # type: ignore[return-value]
 
     def word(self, node: Node, where: str) -> str:
-        """The text of an element that holds nothing else: what follows a child would be lost."""
+        """Returns the text of an element without children."""
         if len(node):
             raise DataError(
                 f"{self.file}: {where}",

@@ -1,6 +1,6 @@
-"""PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
+"""Reads PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
 
-Boxes stay as they are written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
+Boxes stay as written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
 """
 
 from __future__ import annotations
@@ -28,17 +28,12 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 
 
 def read_truth(path: Path, split: str | None = None) -> Truth:
-    """A VOC folder: ``Annotations/*.xml`` of the images that ``ImageSets/Main/<split>.txt`` lists,
-    or a folder of XML in another layout (`detmap.adapters.voc.folder_layout`).
+    """Reads a VOC folder: ``Annotations/*.xml`` of the images listed in
+    ``ImageSets/Main/<split>.txt``, or another layout (`detmap.adapters.voc.folder_layout`).
 
-    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of
-    the lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An
-    object's area is that of its box.
-
-    Raises
-    ------
-    DataError : a folder, list or file that is missing or broken, an object without a box, a
-        negative size
+    Source: the VOC devkit's annotation format. Classes are those of the split's objects and of the
+    lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An object's
+    area is that of its box.
     """
     layout = voc_layout.find(path, split)
     root, stems = layout.root, layout.stems
@@ -83,16 +78,11 @@ def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1
-    y1 x2 y2``.
+    """Reads a folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image
+    score x1 y1 x2 y2``.
 
-    Source: the VOC devkit's detection results format. Files are read in order of their names; equal
-    scores of a class keep the order of their lines.
-
-    Raises
-    ------
-    DataError : no such files, a class that the truth does not have, a line that is not six columns,
-        images that the truth lacks
+    Source: the VOC devkit's detection results format. Files are read in order of their names; tied
+    scores of a class keep line order.
     """
     policy.refuse_class_names(shown(path))
     files, notes = voc_files.find(path, truth, policy)
@@ -112,9 +102,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 
 def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
-    """The fast lane of annotation files: their objects and the year; None where a file is
-    handed back.
-    """
+    """Fast reader of annotations: returns objects and year, or None for the reference reader."""
     objects = voc_scan.scan_pages(files)
     if objects is None:
         return None
@@ -122,7 +110,7 @@ def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | 
 
 
 def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
-    """The reference lane of annotation files: every legal file, and every error."""
+    """Reference reader of annotation files."""
     pages = [voc_xml.read_page(file) for file in files]
     objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
     return voc_scan.Objects(
@@ -138,7 +126,7 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
 
 
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
-    """The fast lane of detection files: None where they are small, or one is handed back."""
+    """Fast reader of detection files: returns None for the reference reader."""
     size = sum(file.stat().st_size for file, _ in files)
     strange = any(label < 0 for _, label in files)
     if truth.family != "voc" or size < voc_scan.LEAST_SIZE or strange:
@@ -166,7 +154,7 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
 def decode_files(
     path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
 ) -> Detections:
-    """The reference lane of detection files: every legal file, and every error."""
+    """Reference reader of detection files."""
     columns, places, classes = [], [], []
     for file, label in files:
         lines, names, numbers = _lines(file)
@@ -198,7 +186,7 @@ def decode_files(
 
 
 def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
-    """Line numbers, image names and (n, 5) score, x1, y1, x2, y2 of one file."""
+    """Returns line numbers, image names and (n, 5) score, x1, y1, x2, y2 of a file."""
     rows = list(text.lines(file))
     for line, words in rows:
         if len(words) != 6:

@@ -1,12 +1,12 @@
-"""Where a folder keeps VOC annotations, and of which images.
+"""Finds VOC annotations in a folder, and their images.
 
-- the devkit: ``Annotations`` and lists in ``ImageSets/Main``; ``test`` where there is one, else
-  ``val``, else the only list there is (CVAT writes ``default``); without lists every annotation
-- ``Annotations`` of such a folder itself, which is read as the folder
+- the devkit: ``Annotations`` and lists in ``ImageSets/Main``; ``test`` if present, else ``val``,
+  else the only list (CVAT writes ``default``); without lists every annotation
+- ``Annotations`` of such a folder, which is read as its parent
 - a folder of XML, beside the images or not (LabelImg): every annotation
 - ``train``, ``valid`` and ``test``, folders of XML beside the images (Roboflow)
 
-What was not asked for is noted.
+Notes report automatic choices.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Layout:
     Parameters
     ----------
     root : the folder, for messages
-    split : its name; "" where there are no lists
+    split : its name; "" if there are no lists
     stems : of the images, ascending
     files : the annotation file of each
-    classes : that lists name
+    classes : classes that have lists
     notes : what was chosen
     """
 
@@ -48,17 +48,17 @@ class Layout:
 
 
 def looks(path: Path) -> int:
-    """Whether a folder looks like VOC annotations: 1 a folder, 2 XML is where it belongs."""
+    """Scores how well a folder looks like VOC annotations: 1 a folder, 2 it holds XML in the
+    expected place.
+    """
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
     return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
 
 
 def find(path: Path, split: str | None) -> Layout:
-    """The layout of a folder, and of the wanted split.
+    """Returns the layout of a folder and the requested split.
 
-    Raises
-    ------
-    DataError : no annotations, no such split, several to choose from
+    Raises `DataError` if annotations or the split are missing, or the choice is ambiguous.
     """
     if path.name == "Annotations" and _lists(path.parent):
         layout = _listed(path.parent, split)
@@ -94,7 +94,7 @@ def find(path: Path, split: str | None) -> Layout:
 
 
 def _every(root: Path, folder: Path, split: str) -> Layout:
-    """Every annotation file of a folder, also in folders below."""
+    """Uses every annotation file of a folder, including subfolders."""
     files = sorted(folder.rglob("*.xml"))
     if not files:
         raise DataError(shown(folder), "no XML file", "give the folder that holds the annotations")
@@ -118,7 +118,7 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
 
 
 def _listed(root: Path, split: str | None) -> Layout:
-    """The images that a list of ``ImageSets/Main`` names."""
+    """Uses the images of a list in ``ImageSets/Main``."""
     lists = _lists(root)
     notes: tuple[Note, ...] = ()
     if split is None:
@@ -148,15 +148,15 @@ def _has_xml(path: Path) -> bool:
 
 
 def _split_folders(path: Path) -> list[str]:
-    """Folders of a split that hold XML."""
+    """Returns folders of splits that hold XML."""
     return [name for name in SPLITS if (path / name).is_dir() and _has_xml(path / name)]
 
 
 def folder_with(
     path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007"
 ) -> Path:
-    """The folder that holds `content`: the given one,
-    or the only year inside a VOCdevkit folder.
+    """Returns the folder that holds `content`: the given one, or the only year inside a VOCdevkit
+    folder.
     """
     if (path / content).is_dir():
         return path
@@ -173,14 +173,14 @@ def folder_with(
 
 
 def _lists(root: Path) -> list[str]:
-    """The lists of images; those with an underscore are of a class, unless there is no other."""
+    """Returns the image lists; those with an underscore are class lists, unless there is no other."""
     names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
     splits = [name for name in names if "_" not in name]
     return splits or (names if len(names) == 1 else [])
 
 
 def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
-    """The split's image stems, ascending."""
+    """Returns the split's image stems, ascending."""
     file = root / "ImageSets" / "Main" / f"{split}.txt"
     if not file.exists():
         fix = f"there are {', '.join(lists) or 'no lists at all'}"
@@ -209,7 +209,7 @@ def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
 
 
 def _is_inside(stem: str) -> bool:
-    """Whether a stem names a file in its folder, or in one below, on every system."""
+    """Checks that a stem names a file in its folder or below, on every system."""
     paths = PurePosixPath(stem), PureWindowsPath(stem)
     named = all(not path.anchor and ".." not in path.parts for path in paths)
     return named and all(character >= " " and character != "\x7f" for character in stem)
@@ -221,16 +221,14 @@ def _listed_classes(root: Path, split: str) -> set[str]:
 
 
 def readable(file: Path) -> Path:
-    """The same file, whose name holds the name of a class."""
+    """Checks the encoding of a file name that holds a class name."""
     if shown(file.name) != file.name:
         raise DataError(shown(file), "a class name that is not UTF-8", "rename the file")
     return file
 
 
 def year_of(root: Path, folder: str) -> int:
-    """The year in the folder's name, or in the
-    annotations' own folder field; 0 where neither says.
-    """
+    """Returns the year in the folder's name, or in the annotations' folder field; 0 if unknown."""
     for name in (root.absolute().name, root.resolve().name, folder):
         match = re.fullmatch(r"VOC([0-9]{4})", name)
         if match:

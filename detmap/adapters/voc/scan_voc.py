@@ -1,9 +1,7 @@
-"""The fast lane for simple VOC files: compiled scanners over the bytes of all annotation files, and
-of each text file.
+"""The fast reader of simple VOC files: compiled scanners of annotation and text files.
 
-Each function returns exactly what `detmap.adapters.voc.devkit` would read, or None where it does
-not understand a file; then that module, the authority on every legal file and every error, reads
-them.
+Each function returns exactly what the reference reader (`detmap.adapters.voc.devkit`) would, or
+None, and then that one reads the file.
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ class Objects:
 
     Parameters
     ----------
-    size : (P, 2) float64, width and height of each image; NaN where missing
+    size : (P, 2) float64, width and height of each image; NaN if missing
     page : (n,) int32, the file of each object
     name : n class names
     boxes : (n, 4) float64
-    difficult : (n,) int8, -1 where the flag is missing
-    repeats : how many elements were there again with the same content
+    difficult : (n,) int8, -1 if missing
+    repeats : number of elements repeated with the same content
     """
 
     size: NDArray[np.float64]
@@ -51,7 +49,7 @@ class Objects:
 
 
 def scan_pages(files: Sequence[Path]) -> Objects | None:
-    """The objects of annotation files, or None where the other lane shall read them."""
+    """Returns the objects of annotation files, or None for the reference reader."""
     from detmap.kernels.scanning import voc_scan as scan
 
     if len(files) < LEAST_FILES:
@@ -83,7 +81,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
 
 
 def stems_table(stems: Sequence[str]) -> Any:
-    """The image stems in the form that `scan_lines` looks them up in."""
+    """Returns the image stems in the form that `scan_lines` uses."""
     from detmap.kernels.scanning import voc_scan as scan
 
     spelled = [stem.encode() for stem in stems]
@@ -99,9 +97,7 @@ def stems_table(stems: Sequence[str]) -> Any:
 def scan_lines(
     file: Path, stems: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Image positions, scores and boxes of one text file, or None where the other lane shall
-    read it.
-    """
+    """Returns image positions, scores and boxes of a text file, or None."""
     from detmap.kernels.scanning import voc_scan as scan
 
     try:
@@ -121,7 +117,7 @@ def scan_lines(
 
 
 def _good(boxes: NDArray[np.float64]) -> bool:
-    """Whether every number is one of pixels."""
+    """Checks that every number is a valid pixel coordinate."""
     return bool((np.abs(boxes) <= MAX_PIXEL).all())
 
 
@@ -130,7 +126,7 @@ def _read_all(files: Sequence[Path]) -> list[bytes]:
 
 
 def read_nothing() -> None:
-    """Use every kernel of the fast lane once, on an empty text."""
+    """Calls every kernel of the fast reader once, on an empty text."""
     from detmap.kernels.scanning import voc_scan as scan
 
     text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
