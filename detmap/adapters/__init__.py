@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import registry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, registry, text_fields
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.adapters.joining.unknown_policy import policy as unknown_policy
@@ -24,7 +22,7 @@ from detmap.protocol.named_columns import named_columns, named_flags
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
-BOX_FORMATS = geometry.FORMATS
+BOX_FORMATS = box_conventions.FORMATS
 
 
 def read_truth(
@@ -130,9 +128,9 @@ def read_detections(
     path = registry.checked_path(path)
     with readable(path):
         if format is None and path.is_dir():
-            from detmap.adapters.voc import result_files as voc_files
+            from detmap.adapters.voc import result_files
 
-            format = "voc" if voc_files.are_of_classes(path, truth) else None
+            format = "voc" if result_files.are_of_classes(path, truth) else None
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         return row.read_detections(path, truth, policy=policy, **told)
@@ -144,10 +142,10 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     Raises `DataError` for a missing or empty file, and for unknown or repeated images.
     """
     path = registry.checked_path(path)
-    places = {line: " ".join(words) for line, words in text.lines(path)}
+    places = {line: " ".join(words) for line, words in text_fields.lines(path)}
     if not places:
         raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
-    images = joining.images_by_stem(truth, list(places.values()), str(path))
+    images = join.images_by_stem(truth, list(places.values()), str(path))
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), images.tolist(), strict=True):
         if image < 0:

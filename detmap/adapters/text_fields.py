@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.errors import DataError
 
 SPACE = " \t"
@@ -59,13 +59,13 @@ def numbers(words: Sequence[str]) -> list[float]:
 
 def decoded(path: Path) -> str:
     """Returns the text of a file. Raises `DataError` if it is not readable UTF-8."""
-    data = opening.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
+    data = open_files.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(data[: error.start].decode())) + 1
         raise DataError(
-            f"{opening.shown(path)}: line {line}",
+            f"{open_files.shown(path)}: line {line}",
             f"not UTF-8: {error.reason}",
             "write the file as plain text in UTF-8",
         ) from None

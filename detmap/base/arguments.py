@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError
 
 MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
@@ -36,11 +36,11 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
         if strange is not None:
             what = f"{listed[strange]!r} among strings"
             raise DataError(f"{where}[{strange}]", what, "use one kind of ids")
-        return checks.id_array(where, listed)
+        return column_checks.id_array(where, listed)
     if array.dtype.kind == "U":
-        if array.dtype.itemsize > 4 * checks.MAX_ID:
+        if array.dtype.itemsize > 4 * column_checks.MAX_ID:
             what = f"ids of up to {array.dtype.itemsize // 4} characters"
-            raise DataError(where, what, f"an id has at most {checks.MAX_ID}")
+            raise DataError(where, what, f"an id has at most {column_checks.MAX_ID}")
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind not in "iuf" or any(isinstance(each, bool) for each in listed or ()):
         raise DataError(where, f"dtype {array.dtype}", "ids are whole numbers or strings")

@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import atomic_files as files
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import atomic_files, memory, open_files
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
@@ -109,8 +107,8 @@ def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Arch
     Raises `DataError` if it is damaged, an array is missing, unknown or repeated, or a size is
     impossible.
     """
-    shown = opening.shown(path)
-    content = opening.read_bytes(path)
+    shown = open_files.shown(path)
+    content = open_files.read_bytes(path)
     try:
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
@@ -162,5 +160,5 @@ def write(path: str | Path, header: Any, arrays: Mapping[str, NDArray[Any]]) -> 
     """Writes arrays and a header atomically. Raises `DetmapError` if the system refuses."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     columns: dict[str, Any] = {"header": text, **arrays}
-    with files.replacing(path) as file:
+    with atomic_files.replacing(path) as file:
         np.savez_compressed(file, **columns)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps import box_iou as boxes
-from detmap.overlaps import keypoints, masks
+from detmap.overlaps import box_iou, keypoints, masks
 from detmap.overlaps.mask_reader import MaskReader
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.protocol import Protocol
@@ -64,7 +63,7 @@ class Kind:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("boxes", boxes.producer),
+    Kind("boxes", box_iou.producer),
     Kind("masks", masks.producer, MaskReader()),
     Kind("keypoints", keypoints.producer, keypoints.KeypointReader()),
 )

@@ -84,11 +84,11 @@ class DensePairs(ABC):
 
 def _buffer(pieces: list[Piece]) -> tuple[int, Pairs]:
     """Joins the pieces to one buffer; returns the number of its detections and the buffer."""
-    from detmap.kernels import pairs as kernels
+    from detmap.kernels import pairs
 
     detection, place, overlap, absorbing = (
         np.concatenate(column) for column in zip(*pieces, strict=True)
     )
     begins = np.flatnonzero(np.diff(detection, prepend=-1))
     off = np.append(begins, len(detection)).astype(np.int64)
-    return len(begins), kernels.Pairs(detection[begins], off, place, overlap, absorbing)
+    return len(begins), pairs.Pairs(detection[begins], off, place, overlap, absorbing)

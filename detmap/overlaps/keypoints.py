@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.errors import DataError
 from detmap.overlaps.dense_pairs import DensePairs
@@ -38,10 +38,10 @@ class Keypoints(Immutable):
     def __post_init__(self) -> None:
         shape = self.points.shape if type(self.points) is np.ndarray else ()
         sides = (*shape[:2], 3) if len(shape) == 3 else (0, 0, 3)
-        points = checks.column("Keypoints.points", self.points, np.float64, *sides)
-        checks.finite("Keypoints.points", points, checks.MAX_PIXEL)
-        area = checks.column("Keypoints.area", self.area, np.float64, len(points))
-        checks.no_nan("Keypoints.area", area)
+        points = column_checks.column("Keypoints.points", self.points, np.float64, *sides)
+        column_checks.finite("Keypoints.points", points, column_checks.MAX_PIXEL)
+        area = column_checks.column("Keypoints.area", self.area, np.float64, len(points))
+        column_checks.no_nan("Keypoints.area", area)
         keep(self, points=points, area=area)
 
     def __len__(self) -> int:
@@ -201,6 +201,6 @@ def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
         if not isinstance(row, list) or len(row) != n or not n or n % 3:
             what = "no list of x, y and visibility of each point, as many as in the other records"
             raise DataError(place(i), what, "give [x1, y1, v1, x2, y2, v2, ...]")
-        if not all(type(x) in (int, float) and abs(x) <= checks.MAX_PIXEL for x in row):
+        if not all(type(x) in (int, float) and abs(x) <= column_checks.MAX_PIXEL for x in row):
             raise DataError(place(i), "not numbers of pixels", "give [x1, y1, v1, ...]")
     return np.array(given, dtype=np.float64).reshape(len(given), -1, 3)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
@@ -52,8 +52,10 @@ class Masks(Immutable):
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        area = checks.column("Masks.area", self.area, np.float64, checks.n_rows(self.area))
-        checks.no_nan("Masks.area", area)
+        area = column_checks.column(
+            "Masks.area", self.area, np.float64, column_checks.n_rows(self.area)
+        )
+        column_checks.no_nan("Masks.area", area)
         keep(self, runs=_checked(self.runs, len(area)), area=area)
 
     def __len__(self) -> int:
@@ -206,7 +208,7 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
     _each_slice(measure_some, n)
     if area is None:
         area = runs.pixels.astype(np.float64)
-    checks.no_nan("Masks.area", area)
+    column_checks.no_nan("Masks.area", area)
     return _owned(runs, area)
 
 
@@ -221,23 +223,29 @@ def _checked(runs: Any, n: int) -> Runs:
 
     where = "Masks.runs"
     if not isinstance(runs, Runs):
-        checks.refuse(where, f"a {type(runs).__name__}")
-    size = checks.column(f"{where}.size", runs.size, np.int64, n, 2)
-    counts = checks.column(f"{where}.counts", runs.counts, np.uint32, checks.n_rows(runs.counts))
-    off = checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
+        column_checks.refuse(where, f"a {type(runs).__name__}")
+    size = column_checks.column(f"{where}.size", runs.size, np.int64, n, 2)
+    counts = column_checks.column(
+        f"{where}.counts", runs.counts, np.uint32, column_checks.n_rows(runs.counts)
+    )
+    off = column_checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
     total = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     height, width = np.maximum(size, 1).T
     bad = (size < 1).any(axis=1) | (height > MOST_PIXELS // width)
     bad |= np.diff(total[off]) != height * width
     if bad.any():
         row = int(np.argmax(bad))
-        checks.refuse(f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}")
+        column_checks.refuse(
+            f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}"
+        )
     again = measured(size, (off, counts), np.zeros(n)).runs
     for name in ("boxes", "pixels", "hollow"):
         right = getattr(again, name)
-        given = checks.column(f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape)
+        given = column_checks.column(
+            f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape
+        )
         if not np.array_equal(given, right):
-            checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
+            column_checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
     return again
 
 

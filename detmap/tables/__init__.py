@@ -23,7 +23,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, few
@@ -40,8 +40,8 @@ BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
 x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
 
-MAX_ROWS = checks.MAX_ROWS
-MAX_PIXEL = checks.MAX_PIXEL
+MAX_ROWS = column_checks.MAX_ROWS
+MAX_PIXEL = column_checks.MAX_PIXEL
 
 
 FLAGS = ("crowd", "difficult", "ignore", "unlabelled")
@@ -133,16 +133,16 @@ class Truth(Immutable):
         roles = _named("Truth.roles", self.roles, np.bool_, n_rows)
         attributes = _named("Truth.attributes", self.attributes, np.float64, n_rows)
         if "area" not in attributes:
-            checks.refuse("Truth.attributes", "without area")
-        checks.no_nan("Truth.attributes['area']", attributes["area"])
+            column_checks.refuse("Truth.attributes", "without area")
+        column_checks.no_nan("Truth.attributes['area']", attributes["area"])
         scope = self.scope
         if not isinstance(scope, Scope | None):
-            checks.refuse("Truth.scope", f"a {type(scope).__name__}")
+            column_checks.refuse("Truth.scope", f"a {type(scope).__name__}")
         if scope is not None and (
             len(scope.off) != len(self.images) + 1
             or scope.label.max(initial=-1) >= len(self.categories)
         ):
-            checks.refuse("Truth.scope", "is of other images or classes")
+            column_checks.refuse("Truth.scope", "is of other images or classes")
         keep(self, roles=roles, attributes=attributes)
 
     def __len__(self) -> int:
@@ -226,8 +226,8 @@ class Detections(Immutable):
 
     def __post_init__(self) -> None:
         n_rows = _check_rows(self)
-        score = checks.column("Detections.score", self.score, np.float64, n_rows)
-        checks.no_nan("Detections.score", score)
+        score = column_checks.column("Detections.score", self.score, np.float64, n_rows)
+        column_checks.no_nan("Detections.score", score)
         keep(self, score=score)
 
     def __len__(self) -> int:
@@ -301,23 +301,25 @@ def _check_rows(table: Truth | Detections) -> int:
     where = type(table).__name__
     for name, kind in (("images", Images), ("categories", Categories)):
         if not isinstance(getattr(table, name), kind):
-            checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
-    n_rows = checks.n_rows(table.boxes)
+            column_checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
+    n_rows = column_checks.n_rows(table.boxes)
     if n_rows > MAX_ROWS:
-        checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
-    boxes = checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
-    checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
+        column_checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    boxes = column_checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
+    column_checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
     if table.box_format not in get_args(BoxFormat):
         fix = f"the formats are {', '.join(get_args(BoxFormat))}"
-        checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
+        column_checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
     strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
     if strange:
-        checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
+        column_checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
     if table.shapes is not None and len(table.shapes) != n_rows:
-        checks.refuse(f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed")
-    checks.notes(f"{where}.notes", table.notes, Note)
-    image = checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
-    label = checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
+        column_checks.refuse(
+            f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed"
+        )
+    column_checks.notes(f"{where}.notes", table.notes, Note)
+    image = column_checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
+    label = column_checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
     keep(table, image=image, label=label, boxes=boxes)
     return n_rows
 
@@ -326,10 +328,12 @@ def _named(
     where: str, columns: Mapping[str, NDArray[Kind]], dtype: type[Kind], n_rows: int
 ) -> Columns[Kind]:
     if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
-        checks.refuse(where, "not columns by their name", 'give a dict such as {"crowd": ...}')
+        column_checks.refuse(
+            where, "not columns by their name", 'give a dict such as {"crowd": ...}'
+        )
     return Columns(
         {
-            name: checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
+            name: column_checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
             for name in columns
         }
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.printable import shown
 from detmap.base.reprs import outlined
@@ -85,10 +85,12 @@ class Categories(Immutable):
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks.texts("Categories.names", self.names)
-        ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
-        checks.ascending("Categories.ids", ids)
-        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups != () else 0)
+        column_checks.texts("Categories.names", self.names)
+        ids = column_checks.column("Categories.ids", self.ids, np.int64, len(self.names))
+        column_checks.ascending("Categories.ids", ids)
+        column_checks.texts(
+            "Categories.groups", self.groups, len(self.names) if self.groups != () else 0
+        )
         keep(self, ids=ids)
 
     def __len__(self) -> int:
@@ -141,14 +143,14 @@ class Images(Immutable):
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        ids = checks.image_ids("Images.ids", self.ids)
-        checks.texts("Images.stems", self.stems, len(ids))
-        checks.texts("Images.files", self.files, len(ids) if self.files else 0)
+        ids = column_checks.image_ids("Images.ids", self.ids)
+        column_checks.texts("Images.stems", self.stems, len(ids))
+        column_checks.texts("Images.files", self.files, len(ids) if self.files else 0)
         keep(
             self,
             ids=ids,
-            width=checks.column("Images.width", self.width, np.float64, len(ids)),
-            height=checks.column("Images.height", self.height, np.float64, len(ids)),
+            width=column_checks.column("Images.width", self.width, np.float64, len(ids)),
+            height=column_checks.column("Images.height", self.height, np.float64, len(ids)),
         )
 
     def __len__(self) -> int:
@@ -183,19 +185,21 @@ class Scope(Immutable):
     kind: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        n_pairs, n_images = checks.n_rows(self.label), checks.n_rows(self.off) - 1
-        off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
-        label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
-        kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
+        n_pairs, n_images = column_checks.n_rows(self.label), column_checks.n_rows(self.off) - 1
+        off = column_checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
+        label = column_checks.positions_in(
+            "Scope.label", self.label, n_pairs, column_checks.MAX_ROWS
+        )
+        kind = column_checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
         pair = label.astype(np.int64) * 4 + kind  # a class may be of both kinds
         new = pair[1:] <= pair[:-1]
         new[off[1:-1][(off[1:-1] > 0) & (off[1:-1] < n_pairs)] - 1] = False
         if new.any():
             row = int(np.argmax(new)) + 1
-            checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
+            column_checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
         if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
             row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
-            checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
+            column_checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
         keep(self, off=off, label=label, kind=kind)
 
     def __len__(self) -> int:

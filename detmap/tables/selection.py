@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
+from detmap.base import arguments
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Scope, Truth
 from detmap.tables.grouping import positions
@@ -32,7 +32,7 @@ def select_images(
     truth: Truth, detections: Detections, image_ids: ArrayLike
 ) -> tuple[Truth, Detections]:
     """Selects images by id. Raises `DataError` for unknown ids."""
-    wanted = np.unique(given.ids("images", image_ids))
+    wanted = np.unique(arguments.ids("images", image_ids))
     known = truth.images.ids
     if len(wanted) and wanted.dtype.kind != known.dtype.kind:
         what = f"{wanted[0].item()!r}, where the truth has {known[0].item()!r}"

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco import ids as coco_ids
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
 from detmap.adapters.coco.tool_results import DECODED as DECODED
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.errors import DataError
 from detmap.tables import MAX_ROWS, Categories, Images
 from detmap.tables.grouping import positions
@@ -149,20 +148,20 @@ Boxes = Literal["required", "optional"]
 
 def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     """Reads an instances file."""
-    data = coco_tools.read_bytes(path)
+    data = tool_results.read_bytes(path)
     kind = _Instances if boxes_are == "required" else _BoxlessInstances
-    expected = coco_errors.INSTANCES if boxes_are == "required" else coco_errors.BOXLESS
+    expected = record_errors.INSTANCES if boxes_are == "required" else record_errors.BOXLESS
     try:
         file = msgspec.json.decode(data, type=kind)
     except REFUSALS as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+        raise record_errors.explain(path, data, expected, error) from None
     _require_utf8(path, data, expected)
     lists: dict[str, Any] = {
         "images": file.images,
         "annotations": file.annotations,
         "categories": file.categories,
     }
-    coco_errors.require_once(path, data, expected, least(lists, bytes(file.licenses)))
+    record_errors.require_once(path, data, expected, least(lists, bytes(file.licenses)))
     file.licenses = msgspec.Raw(b"")  # it keeps all data
     del data
     images = image_table(path, file.images)
@@ -188,7 +187,7 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
             "write integers or strings in both",
         )
     annotations = Annotations(
-        joining.places(images.ids, image_ids),
+        join.places(images.ids, image_ids),
         positions(categories.ids, category_ids),
         boxes,
         area,
@@ -208,10 +207,10 @@ def results(path: Path, data: bytes) -> Scored:
             data, type=list[_Detection] | _Results
         )
     except REFUSALS as error:
-        raise coco_errors.explain(path, data, coco_errors.RESULTS, error) from None
-    _require_utf8(path, data, coco_errors.RESULTS)
+        raise record_errors.explain(path, data, record_errors.RESULTS, error) from None
+    _require_utf8(path, data, record_errors.RESULTS)
     rows = file.annotations if isinstance(file, _Results) else file
-    coco_errors.require_once(path, data, coco_errors.RESULTS, least({"annotations": rows}))
+    record_errors.require_once(path, data, record_errors.RESULTS, least({"annotations": rows}))
     del data
     _check_count(path, rows)
     group = "annotations" if isinstance(file, _Results) else ""
@@ -220,7 +219,7 @@ def results(path: Path, data: bytes) -> Scored:
     score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
     boxes = _boxes([row.bbox for row in rows])
     _raise_first_bad(
-        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, coco_errors.DETECTION
+        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, record_errors.DETECTION
     )
     return Scored(image_ids, category_ids, boxes, score, group)
 
@@ -296,8 +295,8 @@ def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], i
     for i in odd:
         if not 1 <= given[i] < 256:  # type: ignore[operator]
             raise DataError(
-                f"{coco_errors.place(path, 'annotations', i)}.iscrowd",
-                f"{coco_errors.short(given[i])} is neither 0 nor 1",
+                f"{record_errors.place(path, 'annotations', i)}.iscrowd",
+                f"{record_errors.short(given[i])} is neither 0 nor 1",
                 "0 or 1, or leave it out",
             )
     return flags, len(odd)
@@ -311,7 +310,7 @@ def _boxes(rows: list[Box]) -> NDArray[np.float64]:
 
 def _good_boxes(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.logical_and(
-        (np.abs(boxes) <= joining.MAX_PIXEL).all(axis=1), (boxes[:, 2:] >= 0).all(axis=1)
+        (np.abs(boxes) <= join.MAX_PIXEL).all(axis=1), (boxes[:, 2:] >= 0).all(axis=1)
     )
 
 
@@ -321,20 +320,24 @@ def _check_count(path: Path, rows: Sequence[Any]) -> None:
 
 
 def _raise_first_bad(
-    path: Path, group: str, bad: NDArray[np.bool_], rows: Sequence[Any], fields: coco_errors.Fields
+    path: Path,
+    group: str,
+    bad: NDArray[np.bool_],
+    rows: Sequence[Any],
+    fields: record_errors.Fields,
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise coco_errors.record_error(
-            coco_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
+        raise record_errors.record_error(
+            record_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
         )
 
 
-def _require_utf8(path: Path, data: bytes, expected: coco_errors.Expected) -> None:
+def _require_utf8(path: Path, data: bytes, expected: record_errors.Expected) -> None:
     """Rejects invalid UTF-8, also in unused fields."""
     if data.isascii():
         return
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+        raise record_errors.explain(path, data, expected, error) from None

@@ -14,13 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import lvis
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, lvis, record_errors, scan_json, tool_results
 from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -80,35 +76,33 @@ def scan_instances(path: Path) -> Instances | None:
     """Fast reader of `read_truth`: returns None if the reference reader must read the file."""
     scanned: dict[str, Any] = {}
 
-    def read_images(text: bytes) -> coco_scan.Locate:
+    def read_images(text: bytes) -> scan_json.Locate:
         scanned["images"] = rows = msgspec.json.decode(text, type=list[Image])
-        least = coco_decode.least({"images": rows})
-        coco_errors.require_once(path, text, coco_errors.IMAGES, least)
-        images = scanned["image table"] = coco_decode.image_table(path, scanned["images"])
+        least = decode.least({"images": rows})
+        record_errors.require_once(path, text, record_errors.IMAGES, least)
+        images = scanned["image table"] = decode.image_table(path, scanned["images"])
         if images.ids.dtype.kind != "i":
-            raise coco_scan.HandBack
+            raise scan_json.HandBack
         return Positions(images.ids)
 
-    def read_categories(text: bytes) -> coco_scan.Locate:
+    def read_categories(text: bytes) -> scan_json.Locate:
         scanned["categories"] = rows = msgspec.json.decode(text, type=list[Category])
-        least = coco_decode.least({"categories": rows})
-        coco_errors.require_once(path, text, coco_errors.CATEGORIES, least)
-        categories = scanned["category table"] = coco_decode.category_table(
-            path, scanned["categories"]
-        )
+        least = decode.least({"categories": rows})
+        record_errors.require_once(path, text, record_errors.CATEGORIES, least)
+        categories = scanned["category table"] = decode.category_table(path, scanned["categories"])
         return Positions(categories.ids)
 
     try:
-        rows = coco_scan.scan_instances(
+        rows = scan_json.scan_instances(
             path, {"images": read_images, "categories": read_categories}
         )
-    except (*coco_decode.REFUSALS, DataError):
+    except (*decode.REFUSALS, DataError):
         return None
     if rows is None:
         return None
-    missing = (rows.seen & coco_scan.key("area")) == 0
+    missing = (rows.seen & scan_json.key("area")) == 0
     crowd = np.where(
-        rows.seen & coco_scan.key("iscrowd"), (rows.seen & coco_scan.key("crowd")) != 0, -1
+        rows.seen & scan_json.key("iscrowd"), (rows.seen & scan_json.key("crowd")) != 0, -1
     ).astype(np.int8)
     columns = Annotations(
         rows.image,
@@ -116,7 +110,7 @@ def scan_instances(path: Path) -> Instances | None:
         rows.boxes,
         np.where(missing, np.nan, rows.value),
         crowd,
-        rows.number[(rows.seen & coco_scan.key("id")) != 0],
+        rows.number[(rows.seen & scan_json.key("id")) != 0],
     )
     if (columns.area < 0).any():
         return None
@@ -131,49 +125,49 @@ def scan_instances(path: Path) -> Instances | None:
 
 def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     """Reference reader of `read_truth`."""
-    return coco_decode.instances(path, boxes_are)
+    return decode.instances(path, boxes_are)
 
 
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
     """Fast reader of `read_detections`: returns None if the reference reader must read the file."""
-    if truth.images.ids.dtype.kind != "i" or not coco_tools.is_plain(
-        coco_errors.first_record(path)
+    if truth.images.ids.dtype.kind != "i" or not tool_results.is_plain(
+        record_errors.first_record(path)
     ):
         return None
     ids, labels = policy.class_ids(truth, str(path))
-    rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(ids))
+    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids))
     if rows is None:
         return None
-    return joining.joined(
+    return join.joined(
         truth,
         rows.image,
         rows.category if labels is None else labels[rows.category],
         rows.boxes,
         rows.value,
         box_format="xywh",
-        origin=joining.Origin(shown(path), str),
+        origin=join.Origin(shown(path), str),
         policy=policy,
     )
 
 
 def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reference reader of `read_detections`."""
-    return decode_text(path, coco_tools.results(path, truth, policy), truth, policy)
+    return decode_text(path, tool_results.results(path, truth, policy), truth, policy)
 
 
-def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy) -> Detections:
+def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Policy) -> Detections:
     """Reference reader of plain JSON text."""
-    rows = coco_decode.results(path, text.data)
+    rows = decode.results(path, text.data)
 
     def place(field: str) -> Callable[[int], str]:
-        return lambda i: f"{coco_errors.place(path, rows.group, i)}.{field}"
+        return lambda i: f"{record_errors.place(path, rows.group, i)}.{field}"
 
-    origin = joining.Origin(
+    origin = join.Origin(
         shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
     )
-    image, notes = joining.images_named(truth, rows.image_ids, origin.place, origin.source)
-    label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
-    return joining.joined(
+    image, notes = join.images_named(truth, rows.image_ids, origin.place, origin.source)
+    label = join.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
+    return join.joined(
         truth,
         image,
         label,
@@ -192,7 +186,7 @@ def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy)
 def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
     rows = file.annotations
     sides = np.array(
-        [coco_decode.field(file.image_records, name) for name in ("width", "height")], np.float64
+        [decode.field(file.image_records, name) for name in ("width", "height")], np.float64
     )
     notes = [
         (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
@@ -237,7 +237,7 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
 def first_record(path: Path) -> Mapping[str, Any]:
     """Returns the first record of a results list, {} if it cannot be found quickly."""
     for size in (1 << 12, 1 << 18, 1 << 22):
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             record = first_of_list(file.read(0, size))
         if record is not None:
             return record

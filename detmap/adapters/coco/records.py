@@ -10,12 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import ids as coco_ids
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, ids, record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.errors import DataError
 from detmap.overlaps.shape_records import Place
 from detmap.tables import Truth
@@ -41,7 +38,7 @@ class Records(NamedTuple):
 
     def place(self, field: str) -> Place:
         """Returns a function from row i to the place of a field."""
-        return lambda i: f"{coco_errors.place(self.path, self.group, self.rows[i])}.{field}"
+        return lambda i: f"{record_errors.place(self.path, self.group, self.rows[i])}.{field}"
 
     def take(self, rows: Sequence[int]) -> Records:
         """Selects records."""
@@ -74,8 +71,8 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
         ],
         gc=False,
     )
-    data = coco_tools.read_bytes(path)
-    file: Any = _decoded(path, data, kind, coco_errors.INSTANCES)
+    data = tool_results.read_bytes(path)
+    file: Any = _decoded(path, data, kind, record_errors.INSTANCES)
     annotations = file.annotations
     values = _values(annotations, (*names, NESTED))
     inner = [each if isinstance(each, dict) else {} for each in values.pop(NESTED)]
@@ -89,11 +86,9 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
                 each.get(name) if own is None else own
                 for own, each in zip(values[name], inner, strict=True)
             ]
-    coco_errors.require_once(path, data, coco_errors.INSTANCES, least)
-    image_ids = coco_ids.read(
-        path, "annotations", "image_id", [row.image_id for row in annotations]
-    )
-    image = joining.places(truth.images.ids, image_ids)
+    record_errors.require_once(path, data, record_errors.INSTANCES, least)
+    image_ids = ids.read(path, "annotations", "image_id", [row.image_id for row in annotations])
+    image = join.places(truth.images.ids, image_ids)
     category_ids = np.array([row.category_id for row in annotations]).astype(np.int64)
     known = (image >= 0) & (positions(truth.categories.ids, category_ids) >= 0)
     records = Records(path, "annotations", range(len(annotations)), values)
@@ -105,7 +100,7 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
     fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
-    file: Any = _decoded(path, data, list[row] | kind, coco_errors.SHAPED)  # type: ignore[valid-type]
+    file: Any = _decoded(path, data, list[row] | kind, record_errors.SHAPED)  # type: ignore[valid-type]
     annotations, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
     values = _values(annotations, names)
     least = {
@@ -113,12 +108,10 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
         **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
     }
     least |= {name: sum(x is not None for x in of) for name, of in values.items()}
-    coco_errors.require_once(path, data, coco_errors.SHAPED, least)
+    record_errors.require_once(path, data, record_errors.SHAPED, least)
     records = Records(path, group, range(len(annotations)), values)
-    image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in annotations])
-    category_ids = coco_ids.read(
-        path, group, "category_id", [each.category_id for each in annotations]
-    )
+    image_ids = ids.read(path, group, "image_id", [each.image_id for each in annotations])
+    category_ids = ids.read(path, group, "category_id", [each.category_id for each in annotations])
     score = np.array([each.score for each in annotations], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(score)).tolist()
     if bad:
@@ -141,8 +134,8 @@ def _values(records: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]
     return {name: [getattr(row, f"value{i}") for row in records] for i, name in enumerate(names)}
 
 
-def _decoded(path: Path, data: bytes, kind: Any, expected: coco_errors.Expected) -> Any:
+def _decoded(path: Path, data: bytes, kind: Any, expected: record_errors.Expected) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
-    except coco_decode.REFUSALS as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+    except decode.REFUSALS as error:
+        raise record_errors.explain(path, data, expected, error) from None

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import memory, open_files
 from detmap.base.immutable import blank
 from detmap.base.parallel import map_ordered
 
@@ -77,7 +76,7 @@ class JsonFile:
     file : to read from
     """
 
-    def __init__(self, file: opening.InputFile) -> None:
+    def __init__(self, file: open_files.InputFile) -> None:
         self.file, self.path, self.size = file, file.path, file.size
 
     def read(self, at: int, size: int) -> NDArray[np.uint8]:
@@ -120,11 +119,11 @@ def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
         yield path
         return
     try:
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             if file.size < LEAST_SIZE:
                 raise HandBack
             yield JsonFile(file)
-    except opening.UnreadableError:  # the other lane says why
+    except open_files.UnreadableError:  # the other lane says why
         raise HandBack from None
 
 
@@ -338,7 +337,7 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
 def skip_nothing() -> None:
     """Calls every kernel of the fast reader once, on an empty text."""
     from detmap.kernels.scanning import json_scan as scan
-    from detmap.kernels.scanning import json_skip as skip
+    from detmap.kernels.scanning import json_skip
 
     text, buffer = np.empty(0, dtype=np.uint8), _Piece(0)
     buffer.state[:] = 0
@@ -355,5 +354,10 @@ def skip_nothing() -> None:
         buffer.seen,
         buffer.state,
     )
-    for kernel in (scan.find_record, skip.skip_space, skip.skip_string, skip.skip_value):
+    for kernel in (
+        scan.find_record,
+        json_skip.skip_space,
+        json_skip.skip_string,
+        json_skip.skip_value,
+    ):
         kernel(text, 0)

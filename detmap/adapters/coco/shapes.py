@@ -10,13 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import named_columns as coco_columns
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, instances, named_columns, record_errors, tool_results
 from detmap.adapters.coco.records import Records, objects, results
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -41,14 +37,14 @@ def read_truth(
     Raises `DataError` for invalid boxes, shapes, roles or attributes.
     """
     reader = kind_of(shapes).reader
-    truth = coco.read_truth(path, "required" if reader is None else "optional")
+    truth = instances.read_truth(path, "required" if reader is None else "optional")
     roles = [name for name in dict.fromkeys(roles) if name not in truth.roles]
     attributes = [name for name in dict.fromkeys(attributes) if name not in truth.attributes]
     if reader is None and not roles and not attributes:
         return truth
     more = () if reader is None else (reader.field, *reader.more, "area", "bbox")
     records = objects(path, truth, (*more, *roles, *attributes))
-    truth = coco_columns.with_columns(truth, records, roles, attributes)
+    truth = named_columns.with_columns(truth, records, roles, attributes)
     return truth if reader is None else _with_shapes(truth, records, reader)
 
 
@@ -80,26 +76,26 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     Raises `DataError` for invalid boxes or shapes.
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
-    if reader is None and (scanned := coco.scan_results(path, truth, policy)) is not None:
-        return _with_boxes(path, coco_errors.first_record(path), scanned)
-    text = coco_tools.results(path, truth, policy)
+    if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
+        return _with_boxes(path, record_errors.first_record(path), scanned)
+    text = tool_results.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
-        return _with_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
+        return _with_boxes(path, text.first, instances.decode_text(path, text, truth, policy))
     only_boxes, reader = reader is None, reader or given_shape
     assert reader is not None
     given = results(path, text.data, ("bbox", reader.field))
     records = given.records
     source = shown(path)
-    image, joins = joining.images_named(truth, given.image_ids, records.place("image_id"), source)
+    image, joins = join.images_named(truth, given.image_ids, records.place("image_id"), source)
     class_place = records.place("category_id")
-    first = f"{coco_errors.place(path, records.group, 0)}.category_id"
-    label = joining.classes_by_id(truth, given.category_ids, first, policy)
-    origin = joining.Origin(
+    first = f"{record_errors.place(path, records.group, 0)}.category_id"
+    label = join.classes_by_id(truth, given.category_ids, first, policy)
+    origin = join.Origin(
         source, records.place("image_id"), given.image_ids, given.category_ids, class_place
     )
-    known, dropped = joining.judged(truth, image, label, origin, policy)
-    nowhere = joining.joined(
+    known, dropped = join.judged(truth, image, label, origin, policy)
+    nowhere = join.joined(
         truth,
         image[known],
         label[known],
@@ -128,7 +124,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     elif reader.box_gives_area:
         shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
-    notes += joining.outside(truth.images, nowhere.image, boxes, origin.source)
+    notes += join.outside(truth.images, nowhere.image, boxes, origin.source)
     if with_boxes and with_shapes:
         what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
         what += f"the {'bbox' if reader.box_gives_area else reader.field} gave the area"
@@ -157,7 +153,7 @@ def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detecti
     notes = [note for note in detections.notes if note.code != "box-outside"]
     if len(detections):
         notes.append(Note("bbox-missing", text, len(detections), detections.source))
-    notes += joining.outside(detections.images, detections.image, boxes, detections.source)
+    notes += join.outside(detections.images, detections.image, boxes, detections.source)
     return replace(detections, boxes=boxes, notes=tuple(notes))
 
 
@@ -181,8 +177,8 @@ def _boxes(records: Records) -> NDArray[np.float64]:
         boxes = np.array(records.values["bbox"], dtype=np.float64).reshape(-1, 4)
     except OverflowError:
         boxes = np.array([[float(str(x)) for x in box] for box in records.values["bbox"]])
-    bad = np.flatnonzero(~coco_decode._good_boxes(boxes)).tolist()
+    bad = np.flatnonzero(~decode._good_boxes(boxes)).tolist()
     if bad:
         where, box = records.place("bbox")(bad[0]), records.values["bbox"][bad[0]]
-        raise DataError(where, coco_errors.short(box), "boxes are x y width height")
+        raise DataError(where, record_errors.short(box), "boxes are x y width height")
     return boxes

@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import record_errors
 from detmap.adapters.joining import image_lookup
 from detmap.adapters.joining.unknown_policy import Policy
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
@@ -68,7 +68,7 @@ def read_bytes(path: Path) -> bytes:
             f"CONFIG {shown(path)} --cfg-options val_evaluator.outfile_prefix=results, then give "
             "results.bbox.json",
         )
-    data = opening.unpacked(path, times=DECODED, what="decoding the file")
+    data = open_files.unpacked(path, times=DECODED, what="decoding the file")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -81,7 +81,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     data = read_bytes(path)
     begin = data[:64].lstrip()[:1]
     if begin == b"[":
-        first = coco_errors.first_of_list(data) or {}
+        first = record_errors.first_of_list(data) or {}
         if is_plain(first):
             return Text(data, first)
         return _made_plain(path, truth, policy, data, "", _loads(path, data), {})
@@ -97,7 +97,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
         rows = None if lists else _lines(path, data)
         return _made_plain(path, truth, policy, data, "", rows, {})
     records: msgspec.Raw = getattr(wrapper, lists[0])
-    first = coco_errors.first_of_list(bytes(records)) or {}
+    first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
     if lists == ["annotations"] and not own and is_plain(first):
         return Text(data, first)
@@ -185,7 +185,7 @@ def _name_images(
         if not named[i] and row.get("image_id") is None:
             return ()  # the reader says that it is missing
     if not all(named):
-        where = f"{coco_errors.place(path, group, named.index(True))}.file_name"
+        where = f"{record_errors.place(path, group, named.index(True))}.file_name"
         what = "some records name their image by file_name, some do not"
         raise DataError(where, what, "name all images in one way")
     if not all("image_id" in row for row in rows):
@@ -213,7 +213,7 @@ def _choose_image_key(
             meant.append(own)
             continue
         if len(places) > 1:
-            where = f"{coco_errors.place(path, group, i)}.file_name"
+            where = f"{record_errors.place(path, group, i)}.file_name"
             raise lookup.ambiguous(where, row["file_name"], places)
         meant.append(places[0] if places else -1)
         other += 1
@@ -247,7 +247,7 @@ def _name_classes(
         if row.get("category_id") is None or isinstance(row["category_id"], str):
             continue
         if _key(row["category_id"]) not in listed:
-            where = f"{coco_errors.place(path, group, i)}.category_id"
+            where = f"{record_errors.place(path, group, i)}.category_id"
             what = f"{row['category_id']!r:.60} is not in the file's own categories"
             raise DataError(where, what, "list it there, or leave categories out")
     count = 0
@@ -269,7 +269,7 @@ def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
     for i, each in enumerate(given):
         key = _key(each.get("id"))
         if key in names:
-            where = f"{coco_errors.place(path, group, i)}.id"
+            where = f"{record_errors.place(path, group, i)}.id"
             raise DataError(where, f"{each['id']!r:.60} is there twice", "give each id one name")
         if isinstance(each.get(field), str) and key is not None:
             names[key] = each[field]

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import ClassNames, policy
-from detmap.adapters.tabular import column_tables as tables
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.base import arguments as given
+from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.base import arguments
 from detmap.base.immutable import blank
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError
@@ -60,13 +59,13 @@ def truth_from_arrays(
     DataError : wrong shapes, negative or non-finite numbers, ids not in `images` or `categories`
     """
     where = "truth arrays"
-    if sheets.is_table(image_id):
+    if csv_parquet.is_table(image_id):
         columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
-        return tables.read_truth(
-            sheets.from_table(image_id, "truth table"),
+        return column_tables.read_truth(
+            csv_parquet.from_table(image_id, "truth table"),
             box_format,
-            images_too=list(map(str, given.ids(f"{where}: images", images).tolist()))
+            images_too=list(map(str, arguments.ids(f"{where}: images", images).tolist()))
             if images is not None
             else (),
             categories=_category_names(where, categories),
@@ -75,29 +74,31 @@ def truth_from_arrays(
         )
     category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
-        given.ids(f"{where}: image_id", image_id),
-        given.ids(f"{where}: category_id", category_id),
+        arguments.ids(f"{where}: image_id", image_id),
+        arguments.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    known = np.unique(image_ids if images is None else given.ids(f"{where}: images", images))
+    known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
     categories = _category_names(where, categories)
     if categories is None and category_ids.dtype.kind != "i":
         what = f"{category_ids[0].item()!r} is a string"
         raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
-    class_ids = np.sort(given.ids(f"{where}: categories", list(names)))
+    class_ids = np.sort(arguments.ids(f"{where}: categories", list(names)))
     if class_ids.dtype.kind != "i":
         raise DataError(
             f"{where}: categories", "keys are strings", "give a dict from category id to name"
         )
-    areas = xywh[:, 2] * xywh[:, 3] if area is None else given.numbers(f"{where}: area", area)
+    areas = xywh[:, 2] * xywh[:, 3] if area is None else arguments.numbers(f"{where}: area", area)
     crowds = (
-        np.zeros(len(xywh), dtype=bool) if crowd is None else given.flags(f"{where}: crowd", crowd)
+        np.zeros(len(xywh), dtype=bool)
+        if crowd is None
+        else arguments.flags(f"{where}: crowd", crowd)
     )
-    flags = {"crowd": crowds} | _named(f"{where}: roles", roles, given.flags)
-    numbers = {"area": areas} | _named(f"{where}: attributes", attributes, given.numbers)
+    flags = {"crowd": crowds} | _named(f"{where}: roles", roles, arguments.flags)
+    numbers = {"area": areas} | _named(f"{where}: attributes", attributes, arguments.numbers)
     _same_length(where, len(xywh), category_id=category_ids, **flags, **numbers)
-    given.refuse_first(
+    arguments.refuse_first(
         f"{where}: area",
         areas,
         ~(np.isfinite(areas) & (areas >= 0)),
@@ -114,10 +115,10 @@ def truth_from_arrays(
                 "give integers or strings in both",
             )
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
-    given.refuse_first(
+    arguments.refuse_first(
         f"{where}: image_id", image_ids, image < 0, "is unknown", "list every id in images="
     )
-    given.refuse_first(
+    arguments.refuse_first(
         f"{where}: category_id",
         category_ids,
         label < 0,
@@ -173,31 +174,33 @@ def detections_from_arrays(
         raise DataError(
             f"{where}: truth", what, "give what `truth_from_arrays` or `read_truth` made"
         )
-    if sheets.is_table(image_id):
+    if csv_parquet.is_table(image_id):
         _refuse_beside_table(where, (category_id, boxes, score))
-        sheet = sheets.from_table(image_id, "detection table")
-        return tables.read_detections(sheet, truth, box_format, told)
+        sheet = csv_parquet.from_table(image_id, "detection table")
+        return column_tables.read_detections(sheet, truth, box_format, told)
     category_id, boxes, score = _needed(
         where, box_format, category_id=category_id, boxes=boxes, score=score
     )
     image_ids, category_ids = (
-        given.ids(f"{where}: image_id", image_id),
-        given.ids(f"{where}: category_id", category_id),
+        arguments.ids(f"{where}: image_id", image_id),
+        arguments.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    scores = given.numbers(f"{where}: score", score)
+    scores = arguments.numbers(f"{where}: score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
-    given.refuse_first(f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number")
-    label = joining.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
+    arguments.refuse_first(
+        f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number"
+    )
+    label = join.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
 
     def place(i: int) -> str:
         return f"{where}: image_id[{i}]"
 
-    image, notes = joining.images_named(truth, image_ids, place, where)
-    origin = joining.Origin(
+    image, notes = join.images_named(truth, image_ids, place, where)
+    origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )
-    return joining.joined(
+    return join.joined(
         truth,
         image,
         label,
@@ -258,7 +261,7 @@ def _named(
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     from detmap.kernels.overlap import copy_boxes
 
-    array = given.numbers(f"{where}: boxes", boxes)
+    array = arguments.numbers(f"{where}: boxes", boxes)
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:
@@ -272,7 +275,7 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     xywh = blank(array.shape, np.float64)
 
     def copy(rows: slice) -> int:
-        row = copy_boxes(array[rows], joining.MAX_PIXEL, xywh[rows])
+        row = copy_boxes(array[rows], join.MAX_PIXEL, xywh[rows])
         return row if row < 0 else row + int(rows.start)
 
     row = next((row for row in map_chunks(copy, n_rows) if row >= 0), -1)

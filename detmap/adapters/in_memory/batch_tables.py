@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from detmap.adapters.in_memory import batches
 from detmap.adapters.in_memory.batches import Fields
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.grouping import Positions, rows_of
@@ -174,7 +174,7 @@ def identify(
         )
     try:
         if isinstance(ids[0], str):
-            array = checks.id_array("image_id", [str(each) for each in ids])
+            array = column_checks.id_array("image_id", [str(each) for each in ids])
         else:
             array = np.array(ids).astype(np.int64, casting="safe")
     except (OverflowError, TypeError):
@@ -254,7 +254,7 @@ class Reader:
             where = f"predictions[{lost[0]}].image_id"
             first = [ids[place[lost[0]]].item(), *strange]
             count = int(rows.count.sum())
-            raise unknown.refusal(where, "image", first, count, truth.table, "on")
+            raise unknown_policy.refusal(where, "image", first, count, truth.table, "on")
         text = "detections on images that the truth lacks were dropped"
         note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
         left = [i for i, at in enumerate(place.tolist()) if has[at]]
@@ -289,7 +289,9 @@ class Reader:
                 i, row = batches.place_of(rows.count, lost)
                 place_of_first = f"{where}[{i}].labels[{row}]"
                 named = [names.get(each, each) for each in strange]
-                raise unknown.refusal(place_of_first, "class", named, len(named), truth, "of")
+                raise unknown_policy.refusal(
+                    place_of_first, "class", named, len(named), truth, "of"
+                )
             text = "detections of classes that the truth lacks were dropped"
             notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
         return _group_rows(

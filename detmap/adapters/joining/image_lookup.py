@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_names
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import image_names, unknown_policy
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
 from detmap.tables.grouping import positions
@@ -87,7 +86,8 @@ class Lookup:
         ]
         return DataError(
             where,
-            f"{unknown.short(name)} may be image {two[0]} or {two[1]} of {self.truth.source}",
+            f"{unknown_policy.short(name)} may be image {two[0]} or {two[1]} of "
+            f"{self.truth.source}",
             "name images by the ids or by the paths that the truth has",
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError
 from detmap.tables import Images
 
@@ -70,7 +70,11 @@ def table(
             seen[name] = path
     ids = plain_numbers(names)
     if ids is None:
-        ids = checks.id_array(f"{where}: images", names) if names else np.zeros(0, dtype=np.int64)
+        ids = (
+            column_checks.id_array(f"{where}: images", names)
+            if names
+            else np.zeros(0, dtype=np.int64)
+        )
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)

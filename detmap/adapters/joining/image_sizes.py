@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_names
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.base import open_files as opening
+from detmap.adapters.tabular import csv_parquet
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, counted, few, hint
@@ -27,8 +27,8 @@ MOST = 1e6  # pixels of a side
 
 def listed(path: Path) -> list[str]:
     """Returns the images that a size file lists, each once."""
-    sheet = sheets.read_csv(path)
-    return list(dict.fromkeys(sheet.texts(sheet.find(sheets.IMAGE, "image"))))
+    sheet = csv_parquet.read_csv(path)
+    return list(dict.fromkeys(sheet.texts(sheet.find(csv_parquet.IMAGE, "image"))))
 
 
 def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
@@ -41,8 +41,10 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
 
     Raises `DataError` for missing columns, and invalid, contradictory or missing sizes.
     """
-    sheet = sheets.read_csv(path)
-    columns = [sheet.find(each) for each in (sheets.IMAGE, sheets.WIDTH, sheets.HEIGHT)]
+    sheet = csv_parquet.read_csv(path)
+    columns = [
+        sheet.find(each) for each in (csv_parquet.IMAGE, csv_parquet.WIDTH, csv_parquet.HEIGHT)
+    ]
     given, width, height = (
         sheet.texts(columns[0]),
         sheet.numbers(columns[1]),
@@ -94,14 +96,14 @@ def from_headers(files: Sequence[Path]) -> Sizes:
         ) from None
 
     def size(path: Path) -> tuple[int, int]:
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             try:
                 with Image.open(io.BufferedReader(_Stream(file), 1 << 14)) as image:
                     width, height = image.size
                     turned = image.format in ("JPEG", "MPO") and (
                         image.getexif().get(ORIENTATION) in LYING
                     )
-            except opening.UnreadableError:
+            except open_files.UnreadableError:
                 raise
             except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
                 most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
@@ -129,7 +131,7 @@ def from_headers(files: Sequence[Path]) -> Sizes:
 class _Stream(io.RawIOBase):
     """Adapts a file of `detmap.base.open_files` for Pillow."""
 
-    def __init__(self, file: opening.InputFile) -> None:
+    def __init__(self, file: open_files.InputFile) -> None:
         super().__init__()
         self._file, self._at = file, 0
 

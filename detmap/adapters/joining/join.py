@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_lookup
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import image_lookup, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import map_chunks
@@ -151,8 +150,8 @@ def judged(
             strange = [policy.class_names.get(each, each) for each in strange]
         if policy.unknown == "error":
             where = (place or origin.place)(lost[0])
-            raise unknown.refusal(where, kind, strange, len(lost), truth, things)
-        named = few(map(unknown.short, dict.fromkeys(strange)))
+            raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
+        named = few(map(unknown_policy.short, dict.fromkeys(strange)))
         text = f"detections {things} {plural} that the truth lacks were dropped: {named}"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
@@ -278,6 +277,6 @@ def classes_by_id(
         place = positions(ids, given)
         return place if labels is None else np.append(labels, np.int32(-1))[place]
     policy.refuse_class_names(source)
-    by_name = unknown.positions_by_unique_name(truth, source)
+    by_name = unknown_policy.positions_by_unique_name(truth, source)
     names = np.asarray(given, dtype=object).tolist()
     return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
@@ -111,14 +111,14 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
 
 def _read_names(file: Path) -> dict[int, str]:
     """Reads class names from a file."""
-    content = text.decoded(file)
+    content = text_fields.decoded(file)
     if content.lstrip()[:1] in ("{", "["):
         try:
             return _names(shown(file), msgspec.json.decode(content))
         except msgspec.DecodeError as error:
             fix = "write one name a line, or a JSON object from id to name"
             raise DataError(shown(file), f"not JSON: {error}", fix) from None
-    names = [name.strip(text.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
+    names = [name.strip(text_fields.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
     while names and not names[-1]:
         names.pop()
     for line, name in enumerate(names, start=1):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters import box_conventions
+from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.errors import DataError, few
 
@@ -29,7 +29,7 @@ LAYOUTS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("cxcywh", (("xc",), ("yc",), WIDTHS, HEIGHTS)),
 )
 MEANINGS = {
-    "xyxy": geometry.CORNERS,
+    "xyxy": box_conventions.CORNERS,
     "xywh": ("xywh", "voc xywh", "normalized xywh"),
     "cxcywh": ("cxcywh", "normalized cxcywh"),
 }
@@ -56,7 +56,7 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
     Raises `DataError` if there is no box or more than one, or a cell is not a finite number.
     """
     if box_format is not None:
-        geometry.require(box_format)
+        box_conventions.require(box_format)
     layouts = _layouts(sheet)
     if box_format is not None and layouts:
         fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
@@ -108,7 +108,7 @@ def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
             for columns, layout in layouts.items()
             if layout != "xyxy"
             and not used & set(columns)
-            and sheets.spelled(columns[2]) != "width"
+            and csv_parquet.spelled(columns[2]) != "width"
         }
     return [(layout, columns) for columns, layout in layouts.items()]
 
@@ -127,7 +127,7 @@ def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
         raise DataError(
             f"{sheet.source}: column {column}",
             "holds whole boxes, and nothing says what their numbers are",
-            f"give the box format, one of: {', '.join(geometry.FORMATS)}",
+            f"give the box format, one of: {', '.join(box_conventions.FORMATS)}",
         )
     try:
         stacked = np.array([np.asarray(each, dtype=np.float64) for each in values])

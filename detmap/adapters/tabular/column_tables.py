@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters.joining import image_names, image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions
+from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import box_columns
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters.tabular import box_columns, csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
-from detmap.base import arguments as given
-from detmap.base import column_checks as checks
+from detmap.base import arguments, column_checks
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
@@ -66,7 +63,7 @@ def read_truth(
     values = boxes.values[~empty]
     images, image = _images(sheet, sizes_file, boxes.columns, images_too)
     rows = image[~empty]
-    written, table_format = geometry.table_boxes(
+    written, table_format = box_conventions.table_boxes(
         values,
         boxes.box_format,
         sizes=(images.width[rows], images.height[rows]),
@@ -75,14 +72,14 @@ def read_truth(
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
     flags = {
-        role: given.flags(f"{objects.source}: column {column}", objects.numbers(column))
+        role: arguments.flags(f"{objects.source}: column {column}", objects.numbers(column))
         for role, column in _named(objects, ("difficult", "crowd", "ignore", *roles)).items()
     }
     numbers = {
         name: objects.numbers(column, blank=True)
         for name, column in _named(objects, attributes).items()
     }
-    areas = geometry.areas(written, table_format)
+    areas = box_conventions.areas(written, table_format)
     if area is not None:
         areas = objects.numbers(area)
         bad = ~(np.isfinite(areas) & (areas >= 0))
@@ -126,17 +123,20 @@ def read_detections(
         )
         notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
     label, classes = _found_classes(sheet, truth, policy)
-    written, table_format = geometry.table_boxes(
-        boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place
+    written, table_format = box_conventions.table_boxes(
+        boxes.values,
+        boxes.box_format,
+        sizes=box_conventions.sizes_of(truth, image),
+        place=sheet.place,
     )
-    return joining.joined(
+    return join.joined(
         truth,
         image,
         label,
         written,
         score,
         box_format=table_format,
-        origin=joining.Origin(sheet.source, sheet.place, named_images, classes),
+        origin=join.Origin(sheet.source, sheet.place, named_images, classes),
         policy=policy,
         notes=notes,
     )
@@ -145,7 +145,8 @@ def read_detections(
 def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
     """Returns the named columns that exist: ``group_of`` is group_of or IsGroupOf."""
     columns = {
-        name: sheet.named((f"is{sheets.spelled(name)}", sheets.spelled(name))) for name in names
+        name: sheet.named((f"is{csv_parquet.spelled(name)}", csv_parquet.spelled(name)))
+        for name in names
     }
     return {name: column for name, column in columns.items() if column is not None}
 
@@ -161,7 +162,7 @@ def _images(
     With a column of ids, file names give the stems. Else ids are stems, and a size file may list
     images without objects.
     """
-    column = sheet.find(sheets.IMAGE, "image")
+    column = sheet.find(csv_parquet.IMAGE, "image")
     names = sheet.texts(column)
     if not names:
         raise DataError(sheet.source, "holds no row", "write one row an object")
@@ -186,9 +187,9 @@ def _images(
         return images, order[row_of]
     ids: NDArray[Any] | None = image_names.plain_numbers(listed)
     if whole:
-        ids = given.ids(f"{sheet.source}: images", list(map(int, listed)))
+        ids = arguments.ids(f"{sheet.source}: images", list(map(int, listed)))
     if ids is None:
-        ids = checks.id_array(f"{sheet.source}: column {column}", listed)
+        ids = column_checks.id_array(f"{sheet.source}: column {column}", listed)
     back = np.argsort(ids, kind="stable")
     order = np.argsort(back).astype(np.int32)
     stems = tuple("" if paths is listed else image_names.stem(paths[i]) for i in back.tolist())
@@ -211,11 +212,11 @@ def _sizes(
         ]
         return image_sizes.from_csv(sizes_file, called)
     sizes = []
-    for sides in (sheets.WIDTH[:-1], sheets.HEIGHT[:-1]):  # w and h are those of boxes
+    for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
         left = [name for name in sides if sheet.named([name]) not in (None, *box_columns)]
         column = sheet.named(left)
         if column is None:
-            return geometry.unknown_sizes(len(names))
+            return box_conventions.unknown_sizes(len(names))
         values = sheet.numbers(column)
         size = np.full(len(names), np.nan)
         size[row_of] = values
@@ -232,15 +233,15 @@ def _found_images(
     sheet: Sheet, truth: Truth
 ) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
     """Returns the image of each row in the truth, its name in the sheet, and notes."""
-    column = sheet.find(sheets.IMAGE, "image")
+    column = sheet.find(csv_parquet.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
-        image, notes = joining.images_named(truth, ids, sheet.place, sheet.source)
+        image, notes = join.images_named(truth, ids, sheet.place, sheet.source)
         return image, ids.tolist(), notes
     names = sheet.texts(column)
     known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)
     short = {name: name if name in known else image_names.stem(name) for name in set(names)}
-    image = joining.images_by_stem(truth, [short[name] for name in names], sheet.source)
+    image = join.images_by_stem(truth, [short[name] for name in names], sheet.source)
     return image, names, ()
 
 
@@ -324,9 +325,9 @@ def _found_classes(
         names = set(truth.categories.names)
         are_names = set(map(str, np.unique(numbers).tolist())) <= names
         if policy.class_names is not None or not are_names:
-            return joining.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
+            return join.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
     classes = sheet.texts(column)
-    return joining.classes_by_id(truth, classes, sheet.source, policy), classes
+    return join.classes_by_id(truth, classes, sheet.source, policy), classes
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -336,25 +337,25 @@ def read_csv_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
     """Reads a CSV file of truth; see `read_truth`."""
-    return read_truth(sheets.read_csv(path), box_format, image_sizes, **named)
+    return read_truth(csv_parquet.read_csv(path), box_format, image_sizes, **named)
 
 
 def read_csv_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
     """Reads a CSV file of detections; see `read_detections`."""
-    return read_detections(sheets.read_csv(path), truth, box_format, policy)
+    return read_detections(csv_parquet.read_csv(path), truth, box_format, policy)
 
 
 def read_parquet_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
     """Reads a Parquet file of truth; see `read_truth`."""
-    return read_truth(sheets.read_parquet(path), box_format, image_sizes, **named)
+    return read_truth(csv_parquet.read_parquet(path), box_format, image_sizes, **named)
 
 
 def read_parquet_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
     """Reads a Parquet file of detections; see `read_detections`."""
-    return read_detections(sheets.read_parquet(path), truth, box_format, policy)
+    return read_detections(csv_parquet.read_parquet(path), truth, box_format, policy)

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular.csv_cells import Cells
-from detmap.base import arguments as given
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import arguments, memory, open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 
@@ -97,9 +95,11 @@ class Sheet:
         """
         values = self.columns[column]
         if not isinstance(values, np.ndarray):
-            texts = [cell.strip(text.SPACE) for cell in values]
+            texts = [cell.strip(text_fields.SPACE) for cell in values]
         else:
-            texts = list(map(str, given.ids(f"{self.source}: column {column}", values).tolist()))
+            texts = list(
+                map(str, arguments.ids(f"{self.source}: column {column}", values).tolist())
+            )
         if "" in texts:
             row = texts.index("")
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
@@ -109,7 +109,7 @@ class Sheet:
         """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
-            array = given.numbers(f"{self.source}: column {column}", values)
+            array = arguments.numbers(f"{self.source}: column {column}", values)
             if array.shape != (len(self),):
                 raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
             return array
@@ -118,16 +118,17 @@ class Sheet:
                 return values.numbers()
         try:
             cells = [cell or "nan" for cell in values] if blank else values
-            return np.array(text.numbers(cells), dtype=np.float64)
+            return np.array(text_fields.numbers(cells), dtype=np.float64)
         except ValueError:
             row = next(
                 row
                 for row, cell in enumerate(values)
-                if text.number(cell.strip(text.SPACE)) is None and not (blank and not cell)
+                if text_fields.number(cell.strip(text_fields.SPACE)) is None
+                and not (blank and not cell)
             )
             raise DataError(
                 f"{self.place(row)}, column {column}",
-                f"{text.short(values[row])} is not a number",
+                f"{text_fields.short(values[row])} is not a number",
                 "write a plain number",
             ) from None
 
@@ -137,7 +138,7 @@ class Sheet:
         if isinstance(values, np.ndarray):
             if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
                 return None
-            array = given.ids(f"{self.source}: column {column}", values)
+            array = arguments.ids(f"{self.source}: column {column}", values)
             return array if array.dtype.kind == "i" else None
         if not values or not all(map(_WHOLE.fullmatch, set(values))):
             return None
@@ -167,7 +168,7 @@ def spelled(column: str) -> str:
 
 def read_csv(path: Path) -> Sheet:
     """Reads a CSV file with a header, separated by commas, semicolons or tabs."""
-    content = text.decoded(path)
+    content = text_fields.decoded(path)
     head = content.partition("\n")[0]
     delimiter = next((each for each in ",;\t" if each in head), ",")
     columns = csv_cells.split(content, delimiter)
@@ -206,7 +207,7 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
 
 def _named(path: Path, header: Sequence[str]) -> list[str]:
     """Returns the column names, which must be present and unique."""
-    names = [name.strip(text.SPACE) for name in header]
+    names = [name.strip(text_fields.SPACE) for name in header]
     if names[1:] and not names[0]:
         names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
     if len(names) < 2 or len(set(names)) < len(names) or "" in names:
@@ -228,7 +229,7 @@ def read_parquet(path: Path) -> Sheet:
             "Parquet is read by pyarrow, which is not installed",
             "pip install 'detmap-eval[parquet]'",
         ) from None
-    data = opening.read_bytes(path, times=IN_MEMORY)
+    data = open_files.read_bytes(path, times=IN_MEMORY)
     try:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
@@ -250,7 +251,7 @@ def _require(metadata: Any, size: int, where: str) -> None:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     cells = metadata.num_rows * max(metadata.num_columns, 1)
     needed = CELL * cells + sum(group.total_byte_size for group in groups)
-    if needed > max(PLENTY, opening.MOST_TIMES * size):
+    if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
         raise DataError(where, what, "check what it holds; write large tables as CSV")
     memory.require(needed, where, f"{cells} cells")

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import registry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
+from detmap.adapters import registry, text_fields
+from detmap.adapters.joining import join
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Truth
@@ -38,7 +37,7 @@ def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
     Raises `DataError` for invalid files and unknown or repeated images.
     """
     path = registry.checked_path(path)
-    content = text.decoded(path)
+    content = text_fields.decoded(path)
     read = _read_json_slices if content.lstrip().startswith("{") else _read_csv_slices
     named = read(path, content)
     if len(named) > MOST_SLICES:
@@ -57,9 +56,9 @@ Named = dict[str, tuple[str, list[Any]]]
 def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
     """Returns positions of images, each named once."""
     if all(isinstance(name, str) for name in names):
-        places = joining.images_by_stem(truth, names, where)
+        places = join.images_by_stem(truth, names, where)
     elif all(type(name) is int and abs(name) < 2**63 for name in names):
-        places = joining.images_by_id(truth, np.array(names, dtype=np.int64), where)
+        places = join.images_by_id(truth, np.array(names, dtype=np.int64), where)
     else:
         raise DataError(where, "not all images are strings, or all integers", "use one kind of ids")
     if (places < 0).any():
@@ -85,7 +84,9 @@ def _read_json_slices(path: Path, content: str) -> Named:
         if name in slices:
             raise DataError(where, "a slice of this name came before", "name each slice once")
         if not isinstance(images, list):
-            raise DataError(where, f"{text.short(str(images))} is no list", "list the images")
+            raise DataError(
+                where, f"{text_fields.short(str(images))} is no list", "list the images"
+            )
         slices[name] = (where, images)
     return slices
 

@@ -16,10 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
@@ -82,7 +80,7 @@ class Tool:
                 raise _wrong(lines, row, "class a b c d", "difficult may follow")
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
-        boxes, table_format = geometry.table_boxes(
+        boxes, table_format = box_conventions.table_boxes(
             lines.numbers(SIDES, 1),
             box_format,
             sizes=(width[lines.file], height[lines.file]),
@@ -98,7 +96,7 @@ class Tool:
             label=np.array([label_of[name] for name in names], dtype=np.int32),
             boxes=boxes,
             roles={"difficult": difficult},
-            attributes={"area": geometry.areas(boxes, table_format)},
+            attributes={"area": box_conventions.areas(boxes, table_format)},
             box_format=table_format,
             family="voc",
             source=shown(path),
@@ -114,19 +112,22 @@ class Tool:
             if len(words) != 6:
                 raise _wrong(lines, row, "class score a b c d", "6 words")
         stems, names = lines.stems(), [words[0] for words in lines.words]
-        image = joining.images_by_stem(truth, stems, shown(path))
+        image = join.images_by_stem(truth, stems, shown(path))
         numbers = lines.numbers(("score", *SIDES), 1)
-        boxes, table_format = geometry.table_boxes(
-            numbers[:, 1:], box_format, sizes=geometry.sizes_of(truth, image), place=lines.place
+        boxes, table_format = box_conventions.table_boxes(
+            numbers[:, 1:],
+            box_format,
+            sizes=box_conventions.sizes_of(truth, image),
+            place=lines.place,
         )
-        return joining.joined(
+        return join.joined(
             truth,
             image,
-            joining.classes_by_id(truth, names, shown(path), policy),
+            join.classes_by_id(truth, names, shown(path), policy),
             boxes,
             np.ascontiguousarray(numbers[:, 0]),
             box_format=table_format,
-            origin=joining.Origin(shown(path), lines.place, stems, names),
+            origin=join.Origin(shown(path), lines.place, stems, names),
             policy=policy,
         )
 
@@ -134,12 +135,12 @@ class Tool:
         if given is None and self.box_format is None:
             raise DataError(
                 shown(path),
-                "the numbers of a box mean what the tool was told, and nobody has said so here",
+                "the box format is an option of this tool and is missing here",
                 "say it with --truth-box-format and --detections-box-format (box_format= in "
-                f"Python), one of: {', '.join(geometry.FORMATS)}; its -gtformat xyrb is voc, "
+                f"Python), one of: {', '.join(box_conventions.FORMATS)}; its -gtformat xyrb is voc, "
                 "xywh is voc xywh, and relative is normalized cxcywh",
             )
-        return geometry.require(given or self.box_format)
+        return box_conventions.require(given or self.box_format)
 
 
 CARTUCHO = Tool("cartucho", ("ground-truth", "detection-results"), "voc")
@@ -155,7 +156,7 @@ def _files(path: Path) -> list[Path]:
 
 def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:
     if path is None:
-        return geometry.unknown_sizes(len(stems))
+        return box_conventions.unknown_sizes(len(stems))
     return image_sizes.from_csv(path, [(stem,) for stem in stems])
 
 
@@ -169,6 +170,6 @@ def _wrong(lines: label_files.Lines, row: int, wanted: str, more: str) -> DataEr
     words = lines.words[row]
     return DataError(
         lines.place(row),
-        f"{len(words)} words: {text.short(' '.join(words))}",
+        f"{len(words)} words: {text_fields.short(' '.join(words))}",
         f"a line is: {wanted} ({more}); a class is one word",
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files, plain_yaml
@@ -110,7 +110,7 @@ def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
     names, nc = data.get("names"), _whole(data.get("nc"))
     where = f"{shown(path)}: names"
     if "nc" in data and not 1 <= (nc or 0) <= MOST_CLASSES:
-        what = f"{text.short(str(data['nc']))}"
+        what = f"{text_fields.short(str(data['nc']))}"
         raise DataError(f"{shown(path)}: nc", what, "write the number of classes")
     if names is None and nc is not None:
         return tuple(f"class_{i}" for i in range(nc))
@@ -124,7 +124,9 @@ def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
         listed = names
     else:
         raise DataError(
-            where, "missing" if names is None else text.short(names), "give a list of class names"
+            where,
+            "missing" if names is None else text_fields.short(names),
+            "give a list of class names",
         )
     if not all(isinstance(name, str) and name.strip() for name in listed):
         raise DataError(where, "a name that is no text", "write a name a class")
@@ -206,7 +208,7 @@ def _images_in(folder: Path) -> Iterator[Path]:
 
 
 def _paths_in(file: Path) -> list[str]:
-    lines = [line.strip() for line in text.decoded(file).splitlines()]
+    lines = [line.strip() for line in text_fields.decoded(file).splitlines()]
     if any("\0" in line for line in lines):
         raise DataError(shown(file), "not a list of images", "write one path a line")
     return [line for line in lines if line]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -54,7 +54,7 @@ class Lines:
         wanted = (words[begin:end] for words in self.words) if begin else self.words
         flat = list(chain.from_iterable(wanted))
         try:
-            table = np.array(text.numbers(flat), dtype=np.float64).reshape(-1, len(names))
+            table = np.array(text_fields.numbers(flat), dtype=np.float64).reshape(-1, len(names))
         except ValueError:
             table = np.full((1, 1), np.nan)
         if not (np.abs(table) <= MAX_PIXEL).all():
@@ -70,12 +70,12 @@ class Lines:
     def _refuse(self, begin: int, names: Sequence[str]) -> None:
         for row, words in enumerate(self.words):
             for name, word in zip(names, words[begin:], strict=False):
-                number = text.number(word)
+                number = text_fields.number(word)
                 most = sys.float_info.max if name == "score" else MAX_PIXEL
                 if number is None or not abs(number) <= most:
                     raise DataError(
                         f"{self.place(row)}, {name}",
-                        f"{text.short(word)} is not a finite number",
+                        f"{text_fields.short(word)} is not a finite number",
                         "write plain numbers, parted by spaces",
                     )
 
@@ -84,7 +84,7 @@ def read(files: Sequence[Path]) -> Lines:
     """Reads the lines of text files."""
     file, number, words = [], [], []
     for i, path in enumerate(files):
-        for line, numbers in text.lines(path):
+        for line, numbers in text_fields.lines(path):
             file.append(i)
             number.append(line)
             words.append(numbers)
@@ -106,7 +106,7 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".txt"))
         for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
-            with opening.opened(folder / name) as file:
+            with open_files.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
             whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
             lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
@@ -118,4 +118,4 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
 
 def are_numbers(words: Iterable[str]) -> bool:
     """Checks that every word is a number."""
-    return all(text.number(word) is not None for word in words)
+    return all(text_fields.number(word) is not None for word in words)

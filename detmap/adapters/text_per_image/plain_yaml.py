@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -87,7 +87,7 @@ def load(path: Path) -> dict[str, Any]:
             "YAML is read by PyYAML, which is not installed",
             "pip install 'detmap-eval[yolo]', or give the folder of the labels",
         ) from None
-    data = opening.read_bytes(path, most=MOST_BYTES)
+    data = open_files.read_bytes(path, most=MOST_BYTES)
     reader, line = _Reader(), 0
     try:
         # Python's own parser: that of libyaml is not in every build

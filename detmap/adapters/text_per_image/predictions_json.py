@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import shapes as coco_shapes
+from detmap.adapters.coco import shapes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Note, Truth
@@ -43,14 +43,14 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     occurs.
     """
     if policy.class_names is not None or not counts_from_zero(truth):
-        return coco_shapes.read_detections(path, truth, policy)
+        return shapes.read_detections(path, truth, policy)
     ids, note = _ids(path, len(truth.categories))
     if note is None:
-        return coco_shapes.read_detections(path, truth, policy)
+        return shapes.read_detections(path, truth, policy)
     order = np.argsort(ids)
     assert (order == np.arange(len(ids))).all()
     shifted = replace(truth, categories=Categories(ids, truth.categories.names))
-    detections = coco_shapes.read_detections(path, shifted, policy)
+    detections = shapes.read_detections(path, shifted, policy)
     return replace(detections, categories=truth.categories, notes=(*detections.notes, note))
 
 
@@ -58,7 +58,7 @@ def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
     """Returns the classes' ids in a file, and a note unless they are 0, 1, 2, ..."""
     zero = np.arange(n_classes)
     try:
-        rows = msgspec.json.decode(opening.read_bytes(path, times=DECODED), type=list[_Row])
+        rows = msgspec.json.decode(open_files.read_bytes(path, times=DECODED), type=list[_Row])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
         return zero, None  # the reader of COCO results says what is wrong
     named = {row.category_id for row in rows}

@@ -15,14 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import image_names, image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import data_yaml as yolo_data
-from detmap.adapters.text_per_image import label_files
-from detmap.adapters.text_per_image import predictions_json as yolo_json
+from detmap.adapters.text_per_image import data_yaml, label_files, predictions_json
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted
@@ -56,9 +52,9 @@ def detections_look(path: Path) -> int:
 
 
 def _rows_of(path: Path) -> list[list[str]]:
-    for folder in (path, path / "labels", *(path / "labels" / name for name in yolo_data.SPLITS)):
+    for folder in (path, path / "labels", *(path / "labels" / name for name in data_yaml.SPLITS)):
         if folder.is_dir() and any(folder.glob("*.txt")):
-            return label_files.look(folder, without=yolo_data.NAMES_FILES)
+            return label_files.look(folder, without=data_yaml.NAMES_FILES)
     return []
 
 
@@ -80,7 +76,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
 
     Raises `DataError` for invalid paths, files and rows.
     """
-    data = yolo_data.find(path, split, image_sizes)
+    data = data_yaml.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
     there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
@@ -97,7 +93,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     fractions = rows.fractions
     _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
     classes = _classes(lines, rows.label, None if data.names is None else len(data.names))
-    boxes, table_format = geometry.table_boxes(
+    boxes, table_format = box_conventions.table_boxes(
         fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
     )
     if data.names is None:
@@ -118,7 +114,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         label=np.searchsorted(categories.ids, classes).astype(np.int32),
         boxes=boxes,
         roles={},
-        attributes={"area": geometry.areas(boxes, table_format)},
+        attributes={"area": box_conventions.areas(boxes, table_format)},
         box_format=table_format,
         family="coco",
         split=data.name,
@@ -133,11 +129,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     Raises `DataError` for invalid files and rows and unknown images.
     """
     if not path.is_dir():
-        return yolo_json.read_detections(path, truth, policy)
+        return predictions_json.read_detections(path, truth, policy)
     folder = path
     if not any(path.glob("*.txt")) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = [file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES]
+    files = [file for file in label_files.listed(folder) if file.name not in data_yaml.NAMES_FILES]
     if not files:
         raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
     lines = label_files.read(files)
@@ -145,21 +141,21 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
     classes = _classes(lines, rows.label, None)
     stems = lines.stems()
-    image = joining.images_by_stem(truth, stems, shown(path))
-    boxes, table_format = geometry.table_boxes(
+    image = join.images_by_stem(truth, stems, shown(path))
+    boxes, table_format = box_conventions.table_boxes(
         rows.fractions,
         "normalized cxcywh",
-        sizes=geometry.sizes_of(truth, image),
+        sizes=box_conventions.sizes_of(truth, image),
         place=lines.place,
     )
-    detections = joining.joined(
+    detections = join.joined(
         truth,
         image,
         _labels(path, folder, truth, classes, policy),
         boxes,
         rows.score,
         box_format=table_format,
-        origin=joining.Origin(shown(path), lines.place, stems, classes),
+        origin=join.Origin(shown(path), lines.place, stems, classes),
         policy=policy,
     )
     return replace(detections, notes=(*detections.notes, *_notes(path, lines, rows)))
@@ -169,9 +165,9 @@ def _labels(
     path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
     """Returns positions of classes that count from 0; -1 if unknown."""
-    if policy.class_names is not None or yolo_json.counts_from_zero(truth):
-        return joining.classes_by_id(truth, classes, shown(path), policy)
-    names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
+    if policy.class_names is not None or predictions_json.counts_from_zero(truth):
+        return join.classes_by_id(truth, classes, shown(path), policy)
+    names_files = [folder / name for name in data_yaml.NAMES_FILES if (folder / name).is_file()]
     if not names_files:
         first = truth.categories.ids[0] if len(truth.categories) else "none"
         raise DataError(
@@ -181,8 +177,8 @@ def _labels(
             "give --class-names FILE, read the truth from the data.yaml, or put the names into "
             "classes.txt in this folder, one a line",
         )
-    names = yolo_data.names_in(names_files[0])
-    place = joining.classes_by_id(truth, list(names), shown(names_files[0]))
+    names = data_yaml.names_in(names_files[0])
+    place = join.classes_by_id(truth, list(names), shown(names_files[0]))
     known = np.append(place, np.int32(-1))
     return known[np.minimum(classes, len(names))]
 
@@ -190,7 +186,7 @@ def _labels(
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
+def _sizes(split: data_yaml.Split, path: Path | None) -> image_sizes.Sizes:
     if path is None:
         return image_sizes.from_headers(split.images)
     names = [(image.name, image.stem, str(image)) for image in split.images]
@@ -252,7 +248,7 @@ def _kind(
         return "polygons"
     if scored and pose:
         return "keypoints"
-    what = f"{n + scored} columns: {text.short(' '.join(lines.words[0]))}"
+    what = f"{n + scored} columns: {text_fields.short(' '.join(lines.words[0]))}"
     if scored and n + 1 == BOX:
         raise DataError(
             lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"

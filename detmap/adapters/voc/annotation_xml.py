@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
-from detmap.base import open_files as opening
+from detmap.adapters import text_fields
+from detmap.adapters.joining import join
+from detmap.base import open_files
 from detmap.errors import DataError
 
 Value = TypeVar("Value")
@@ -63,8 +63,8 @@ def read_page(file: Path) -> Page:
 
 def _root(file: Path) -> Node:
     try:
-        data = opening.read_bytes(file, most=LARGEST)
-    except opening.MissingFileError:
+        data = open_files.read_bytes(file, most=LARGEST)
+    except open_files.MissingFileError:
         raise DataError(
             str(file), "missing, though the split lists it", "add the file or take it off the list"
         ) from None
@@ -143,7 +143,7 @@ class _Reader:
         if len(node):
             raise DataError(
                 f"{self.file}: {where}",
-                f"holds an element {text.short(node[0].tag)} where a number or name is expected",
+                f"contains an element {text_fields.short(node[0].tag)} instead of text",
                 "write the text alone",
             )
         return _stripped(node)
@@ -153,7 +153,7 @@ class _Reader:
         if flag not in ("", "0", "1"):
             raise DataError(
                 f"{self.file}: {where}",
-                f"{text.short(flag)} is neither 0 nor 1",
+                f"{text_fields.short(flag)} is neither 0 nor 1",
                 "write 0 or 1, or leave it out",
             )
         return None if flag == "" else flag == "1"
@@ -162,18 +162,18 @@ class _Reader:
         word = self.word(node, where)
         if not word:
             return None
-        number = text.number(word)
-        if number is None or not abs(number) <= joining.MAX_PIXEL:
+        number = text_fields.number(word)
+        if number is None or not abs(number) <= join.MAX_PIXEL:
             raise DataError(
                 f"{self.file}: {where}",
-                f"{text.short(word)} is not a finite number",
+                f"{text_fields.short(word)} is not a finite number",
                 "write pixels as plain numbers",
             )
         return number
 
 
 def _stripped(node: Node) -> str:
-    return (node.text or "").strip(text.XML_SPACE)
+    return (node.text or "").strip(text_fields.XML_SPACE)
 
 
 def _content(parent: Node, tag: str) -> str:

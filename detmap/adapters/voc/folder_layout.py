@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -173,7 +173,7 @@ def folder_with(
 
 
 def _lists(root: Path) -> list[str]:
-    """Returns the image lists; those with an underscore are class lists, unless there is no other."""
+    """Returns the image lists; with an underscore only if there is no other."""
     names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
     splits = [name for name in names if "_" not in name]
     return splits or (names if len(names) == 1 else [])
@@ -186,7 +186,7 @@ def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
         fix = f"there are {', '.join(lists) or 'no lists at all'}"
         raise DataError(str(file), "no such split", fix)
     line_of: dict[str, int] = {}
-    for line, words in text.lines(file):
+    for line, words in text_fields.lines(file):
         name = words[0]
         if name.startswith('"') and " ".join(words).count('"') >= 2:  # with spaces, as CVAT has it
             name = " ".join(words).split('"')[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.voc.folder_layout import readable
 from detmap.base.open_files import shown
@@ -106,7 +106,7 @@ def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:
         str(file),
         f"class {name!r} is not in {truth.source}"
         f"{others}{few(name for _, name in strange) if n > 1 else ''}",
-        f"{unknown.nearest(name, truth.categories.names)}the classes are "
+        f"{unknown_policy.nearest(name, truth.categories.names)}the classes are "
         f"{few(truth.categories.names)}; remove the file, list the class in "
-        f"ImageSets/Main/<class>_<split>.txt, or {unknown.FLAG}",
+        f"ImageSets/Main/<class>_<split>.txt, or {unknown_policy.FLAG}",
     )
