@@ -69,7 +69,7 @@ def require(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise DetmapError(package, "not installed, and this needs it", hint(extra)) from None
+        raise DetmapError(package, "is required but not installed", hint(extra)) from None
 
 
 def hint(extra: str) -> str:

@@ -122,8 +122,8 @@ def read_detections(
     DataError : names the file, record and field, what is wrong, and how to fix it
     """
     if not isinstance(truth, Truth):
-        what = f"a {type(truth).__name__} where the truth is needed"
-        raise DataError("read_detections: truth", what, "give what `read_truth` returned")
+        what = f"a {type(truth).__name__} instead of a ground truth"
+        raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     path = registry.checked_path(path)
     with readable(path):
@@ -144,7 +144,9 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
     path = registry.checked_path(path)
     places = {line: " ".join(words) for line, words in text_fields.lines(path)}
     if not places:
-        raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
+        raise DataError(
+            str(path), "lists no images", "write one image per line, by file stem or id"
+        )
     images = join.images_by_stem(truth, list(places.values()), str(path))
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), images.tolist(), strict=True):
@@ -156,7 +158,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
             )
         if image in seen:
             raise DataError(
-                f"{path}: line {line}", f"image {name!r} is there twice", "name each image once"
+                f"{path}: line {line}", f"image {name!r} occurs twice", "list each image once"
             )
         seen.add(image)
     return images

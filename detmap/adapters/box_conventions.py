@@ -39,7 +39,7 @@ CORNERS = ("xyxy", "voc", "normalized xyxy")
 def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
     """Checks the name of a box format."""
     if box_format not in choices:
-        what = "not given" if box_format is None else f"no box format {box_format!r} here"
+        what = "not given" if box_format is None else f"unknown box format {box_format!r}"
         raise DataError("box format", what, f"choose one of: {', '.join(choices)}")
     return str(box_format)
 
@@ -72,7 +72,7 @@ def table_boxes(
         if unknown.any():
             raise DataError(
                 place(int(np.argmax(unknown))),
-                "a box in fractions of an image whose width and height are not known",
+                "a normalized box on an image of unknown size",
                 "give the sizes of the images when the truth is read (--image-sizes FILE)",
             )
         boxes *= np.hstack([sides, sides])
@@ -125,5 +125,5 @@ def _refuse(
         raise DataError(
             place(row),
             f"box {' '.join(f'{each:g}' for each in values[row].tolist())} {what}",
-            f"boxes are read as {box_format} here: correct the row, or name the right box format",
+            f"boxes are read as {box_format}: fix the row, or choose the right box format",
         )

@@ -169,7 +169,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 IN_MEMORY = (
-    "write the records with json.dump and give the path, or give arrays to "
+    "write the records with json.dump and give the path, or pass arrays to "
     "`detmap.truth_from_arrays` and `detmap.detections_from_arrays`"
 )
 
@@ -212,7 +212,7 @@ def choose(
             raise DataError(
                 shown(path),
                 f"format {wanted} is {row.place}, this is {here}",
-                f"give {row.place}, or leave the format out",
+                f"give {row.place}, or remove the format",
             )
         return row
     sure = [looks(row)(path) for row in rows]
@@ -221,8 +221,8 @@ def choose(
         like = " and ".join(row.name for row in best)
         raise DataError(
             shown(path),
-            f"looks like {like} alike" if best else "looks like no known format",
-            f"name the format: {', '.join(names)}",
+            f"the format is ambiguous: {like}" if best else "the format is unknown",
+            f"choose the format: {', '.join(names)}",
         )
     return best[0]
 
@@ -244,7 +244,7 @@ def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[st
         if option not in known:
             raise DataError(
                 shown(path),
-                f"{option} {str(value)!r} given for a {name.upper()} file",
-                f"a {name.upper()} file has no choice of {option}; leave it out",
+                f"{option} {str(value)!r} is not an option of {name.upper()} files",
+                f"remove {option}",
             )
     return given

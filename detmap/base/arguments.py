@@ -25,7 +25,7 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
     """
     array = _array(where, values)
     if array.ndim != 1:
-        raise DataError(where, f"shape {array.shape} where (n,) is needed", "one id a row")
+        raise DataError(where, f"shape {array.shape} where (n,) is needed", "give one id per row")
     if array.size == 0:
         return array.astype(np.int64) if array.dtype.kind in "iuf" else np.zeros(0, dtype=np.int64)
     listed = values if isinstance(values, list | tuple) else None
@@ -90,7 +90,7 @@ def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
         raise DataError(where, f"dtype {array.dtype}", "flags are booleans, or 0 and 1")
     bad = (array != 0) & (array != 1)
     if bad.any():
-        refuse_first(where, array.ravel(), bad.ravel(), "is no flag", "flags are 0 or 1")
+        refuse_first(where, array.ravel(), bad.ravel(), "is not a flag", "flags are 0 or 1")
     return array.astype(bool)
 
 
@@ -99,10 +99,10 @@ def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
     array = ids(where, values)
     good = array.dtype.kind == "i"
     if good and ((array < 0) | (array >= n)).any():
-        what = f"no position {array[(array < 0) | (array >= n)][0]}"
+        what = f"unknown position {array[(array < 0) | (array >= n)][0]}"
         raise DataError(where, what, f"there are {n}, counted from 0")
     if not good or (array[1:] <= array[:-1]).any():
-        raise DataError(where, "not ascending positions", "give whole numbers, each once")
+        raise DataError(where, "not ascending positions", "give whole numbers, without repetition")
     return array
 
 
@@ -111,9 +111,9 @@ def weights(where: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
     array = numbers(where, values)
     if array.shape != (n,):
         what = f"shape {array.shape} where ({n},) is needed"
-        raise DataError(where, what, "give one weight an image, in the order of image_ids")
+        raise DataError(where, what, "give one weight per image, in the order of image_ids")
     bad = ~((array >= 0) & (array <= MOST_WEIGHT))
-    refuse_first(where, array, bad, "is no weight", f"weights go from 0 to {MOST_WEIGHT:.0e}")
+    refuse_first(where, array, bad, "is not a weight", f"weights are from 0 to {MOST_WEIGHT:.0e}")
     return array
 
 
@@ -122,7 +122,7 @@ def refuse_first(
     values: NDArray[Any],
     bad: NDArray[np.bool_],
     what: str,
-    fix: str = "correct or remove the row",
+    fix: str = "fix or remove the row",
 ) -> None:
     """Raises `DataError` for the first bad row, if any."""
     if bad.any():
@@ -132,8 +132,8 @@ def refuse_first(
 
 def _array(where: str, values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise DataError(where, "is masked", "leave the masked rows out")
+        raise DataError(where, "is a masked array", "remove the masked rows")
     try:
         return np.asarray(values)
     except Exception as error:  # whatever an object does that is asked for its numbers
-        raise DataError(where, str(error), "give an array, one row a box") from None
+        raise DataError(where, str(error), "give an array with one row per box") from None

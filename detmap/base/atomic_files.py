@@ -114,7 +114,7 @@ def _draft_of(place: Path) -> _Draft:
             _drafts.add(name)
             return draft
         draft.close()  # who looked for stale drafts was faster than the lock
-    raise OSError(errno.EBUSY, f"{MOST_WRITERS} others write to it")
+    raise OSError(errno.EBUSY, f"{MOST_WRITERS} other processes write to it")
 
 
 def _remove_stale(name: str) -> None:

@@ -21,7 +21,7 @@ MAX_PIXEL = 1e100
 MAX_ID = 1000
 """Characters of an image id: arrays of strings are as wide as the longest."""
 
-_FIX = "make the table by way of an adapter, or give it columns as its documentation has them"
+_FIX = "create the table with an adapter, or give it the documented columns"
 
 
 def refuse(where: str, what: str, fix: str = _FIX) -> NoReturn:
@@ -84,7 +84,7 @@ def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None
     if bad.any():
         place = np.unravel_index(int(np.argmax(bad)), array.shape)
         row = "".join(f"[{i}]" for i in place)
-        refuse(f"{where}{row}", f"{array[place]} is no finite number of reasonable size")
+        refuse(f"{where}{row}", f"{array[place]} is not a finite number of reasonable size")
 
 
 def no_nan(where: str, array: NDArray[np.float64]) -> None:
@@ -102,14 +102,14 @@ def ascending(where: str, ids: NDArray[Any]) -> None:
     if bad.any():
         row = int(np.argmax(bad)) + 1
         what = f"{ids[row].item()!r} comes after {ids[row - 1].item()!r}"
-        refuse(f"{where}[{row}]", what, "ids ascend, and each is there once")
+        refuse(f"{where}[{row}]", what, "ids must be ascending and unique")
 
 
 def image_ids(where: str, ids: Any) -> NDArray[Any]:
     """Returns (I,) ascending unique ids: int64, or strings of at most `MAX_ID` characters."""
     kind = ids.dtype.kind if type(ids) is np.ndarray else ""
     if kind == "U" and not ids.dtype.isnative:
-        refuse(where, f"dtype {ids.dtype.str}", "give strings in the byte order of the machine")
+        refuse(where, f"dtype {ids.dtype.str}", "give strings in native byte order")
     if kind == "U" and ids.dtype.itemsize > 4 * MAX_ID:
         longest = ids.dtype.itemsize // 4
         refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
@@ -127,7 +127,7 @@ def _unicode(where: str, ids: NDArray[np.str_]) -> None:
     bad = (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF) & ~byte)
     if bad.any():
         row = int(np.argmax(bad)) // (ids.dtype.itemsize // 4)
-        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is none of Unicode")
+        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is not valid Unicode")
 
 
 def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
@@ -143,7 +143,7 @@ def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
         refuse(f"{where}[{row}]", what, f"an image id has at most {MAX_ID}")
     for row, value in enumerate(values):
         if value.endswith("\0"):
-            refuse(f"{where}[{row}]", f"{value!r} ends in NUL", "give an id without it")
+            refuse(f"{where}[{row}]", f"{value!r} ends in NUL", "remove the NUL")
     memory.require(4 * longest * len(values), where, f"{len(values)} ids")
     return np.array(values, dtype=str).reshape(len(values))
 

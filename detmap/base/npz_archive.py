@@ -76,7 +76,9 @@ class Archive:
                 size = info.file_size - begin
                 content = stream.read(size)
                 if len(content) != size or stream.read(1):
-                    raise DataError(self.place(name), "is not as long as it says", WRITE_AGAIN)
+                    raise DataError(
+                        self.place(name), "does not have the stated length", WRITE_AGAIN
+                    )
         except DataError:
             raise
         except Exception as error:  # zip and zlib fail in many ways
@@ -89,12 +91,12 @@ class Archive:
         """Reads an array of bytes as JSON."""
         if self.members[name].info.file_size > MOST_HEADER:
             what = f"{self.members[name].info.file_size} bytes"
-            raise DataError(self.place(name), what, f"it has at most {MOST_HEADER}")
+            raise DataError(self.place(name), what, f"the limit is {MOST_HEADER}")
         self.require(name, np.uint8, self.length(name))
         try:
             return json.loads(self.read(name).tobytes())
         except (ValueError, RecursionError) as error:
-            raise DataError(self.place(name), f"is no JSON ({error})", WRITE_AGAIN) from None
+            raise DataError(self.place(name), f"is not JSON ({error})", WRITE_AGAIN) from None
 
 
 WRITE_AGAIN = "write it again"
@@ -120,7 +122,7 @@ def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Arch
             if name not in (*names, *more) or info.filename == name:
                 raise DataError(shown, f"has an unknown part {info.filename[:40]!r}", WRITE_AGAIN)
             if name in there:
-                raise DataError(f"{shown}: {name}", "is there twice", WRITE_AGAIN)
+                raise DataError(f"{shown}: {name}", "occurs twice", WRITE_AGAIN)
             there[name] = info
         if not there.keys().isdisjoint(more):
             names = [*names, *more]
@@ -148,7 +150,7 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     except Exception as error:  # zip, zlib and the array's header fail in many ways
         raise DataError(where, f"is damaged ({error})", WRITE_AGAIN) from None
     if dtype.hasobject:
-        raise DataError(where, "holds objects, which are not read", WRITE_AGAIN)
+        raise DataError(where, "contains Python objects, which are not supported", WRITE_AGAIN)
     size = dtype.itemsize * math.prod(shape)
     if by_columns or min(shape, default=0) < 0 or begin + size != info.file_size:
         what = f"shape {shape} of {dtype.str} in {info.file_size - begin} bytes"

@@ -71,8 +71,8 @@ class InputFile:
                 if not more:
                     raise UnreadableError(
                         shown(self.path),
-                        "became shorter while it was read",
-                        "read it again when nothing writes to it",
+                        "was truncated during reading",
+                        "retry when no process writes to it",
                     )
                 data += more
         except OSError as error:
@@ -116,7 +116,7 @@ def read_bytes(
     try:
         if most is not None and size > most:
             raise UnreadableError(
-                shown(path), f"has {size} bytes, where {most} are plenty", "check what it holds"
+                shown(path), f"has {size} bytes, the limit is {most}", "check its content"
             )
         if size > SMALL:
             memory.require(times * size, shown(path), what)
@@ -157,7 +157,7 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
             total += len(part)
             if total > max(_PLENTY, MOST_TIMES * (size - len(data))):
                 what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
-                raise UnreadableError(shown(path), what, "unpack it, and check what it holds")
+                raise UnreadableError(shown(path), what, "decompress it and check its content")
             memory.require(times * total, shown(path), what)
             parts.append(part)
             if not part and not data and not member.eof:
@@ -189,7 +189,7 @@ def _open(path: str | Path) -> tuple[int, int]:
 
 def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
     kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
-    return UnreadableError(shown(path), f"{kind}, not a file", "give a file that holds the data")
+    return UnreadableError(shown(path), f"{kind}, not a file", "give a regular file")
 
 
 def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:

@@ -30,7 +30,7 @@ def n_threads(wanted: int | None) -> int:
     if wanted is None:
         return default_threads()
     if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
-        raise DataError("threads", f"{wanted!r}", "a whole number from 1 on; None for all")
+        raise DataError("threads", f"{wanted!r}", "a whole number >= 1; None for all processors")
     return int(wanted)
 
 

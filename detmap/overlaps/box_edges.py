@@ -95,7 +95,7 @@ def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
     if unknown.any():
         raise DataError(
             table.source,
-            f"image {images.ids[np.argmax(unknown)]!r} has no size, which boxes.form divides by",
+            f"image {images.ids[np.argmax(unknown)]!r} has no size, but boxes.form requires it",
             "give width and height, or set boxes.form=thousandths",
         )
     return images.width[table.image], images.height[table.image]

@@ -199,7 +199,7 @@ def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
     n = len(given[0]) if isinstance(given[0], list) else 0
     for i, row in enumerate(given):
         if not isinstance(row, list) or len(row) != n or not n or n % 3:
-            what = "no list of x, y and visibility of each point, as many as in the other records"
+            what = "not a list of x, y and visibility per point, or of another length"
             raise DataError(place(i), what, "give [x1, y1, v1, x2, y2, v2, ...]")
         if not all(type(x) in (int, float) and abs(x) <= column_checks.MAX_PIXEL for x in row):
             raise DataError(place(i), "not numbers of pixels", "give [x1, y1, v1, ...]")

@@ -147,7 +147,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     packed = "".join(strings)
     if not packed.isascii():
         row = next(i for i, text in zip(texts, strings, strict=True) if not text.isascii())
-        raise DataError(place(row), "counts that are neither a list nor ASCII text", FIX)
+        raise DataError(place(row), "the counts are neither a list nor ASCII text", FIX)
     parts = (
         _unpacked(packed.encode(), strings, size, texts, place),
         _unpacked(b"".join(drawn), drawn, size, polygons, place),
@@ -293,7 +293,7 @@ def _counts(
                 raise DataError(place(i), what, "a mask has its image's size")
     for i, kind in zip(rows, map(type, counts), strict=True):
         if kind is not str and kind is not list:
-            raise DataError(place(i), "counts that are neither a list nor ASCII text", FIX)
+            raise DataError(place(i), "the counts are neither a list nor ASCII text", FIX)
     return counts
 
 
@@ -308,7 +308,7 @@ def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
 
 
 def _unfilled(pixels: int) -> str:
-    return f"counts that do not add up to {pixels} pixels"
+    return f"the counts do not add up to {pixels} pixels"
 
 
 def _unpacked(

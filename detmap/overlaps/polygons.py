@@ -96,19 +96,19 @@ def _wrong_polygons(rings: list[Any]) -> str:
     Four numbers are invalid: frPyObjects reads them as a box and then rejects the list.
     """
     if not rings or not all(isinstance(ring, list) for ring in rings):
-        return "no polygon" if not rings else "a polygon that is no list"
+        return "no polygon" if not rings else "a polygon that is not a list"
     length = 0.0
     for ring in rings:
         if len(ring) < 6 or len(ring) % 2:
             return f"a polygon of {len(ring)} numbers"
         if not all(type(x) in (int, float) for x in ring):
-            return "a polygon of something else than numbers"
+            return "a polygon with values that are not numbers"
         try:
             points = np.array(ring, dtype=np.float64)
         except OverflowError:
-            return "a number that is too large for pixels"
+            return "a number that is too large"
         if not np.isfinite(points).all() or (np.abs(points) > LONGEST_OUTLINE).any():
-            return "a number that is too large for pixels, or not finite"
+            return "a number that is not finite or too large"
         sides = np.abs(points.reshape(-1, 2) - np.roll(points.reshape(-1, 2), 1, axis=0))
         length += float(sides.max(axis=1).sum())
-    return "" if length <= LONGEST_OUTLINE else "an outline that is too long for pixels"
+    return "" if length <= LONGEST_OUTLINE else "an outline that is too long"

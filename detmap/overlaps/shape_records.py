@@ -75,7 +75,7 @@ class ShapeReader(ABC):
         """
         missing = np.array([area is None for area in given["area"]], dtype=bool)
         area = np.where(missing, shapes.area, truth.area)
-        text = f"annotations give no area: that of their {self.field} is used"
+        text = f"annotations have no area: the area of their {self.field} is used"
         notes = tuple(
             replace(note, text=text) if note.code == "area-missing" else note
             for note in truth.notes

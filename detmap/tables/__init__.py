@@ -133,7 +133,7 @@ class Truth(Immutable):
         roles = _named("Truth.roles", self.roles, np.bool_, n_rows)
         attributes = _named("Truth.attributes", self.attributes, np.float64, n_rows)
         if "area" not in attributes:
-            column_checks.refuse("Truth.attributes", "without area")
+            column_checks.refuse("Truth.attributes", "area is missing")
         column_checks.no_nan("Truth.attributes['area']", attributes["area"])
         scope = self.scope
         if not isinstance(scope, Scope | None):
@@ -142,7 +142,7 @@ class Truth(Immutable):
             len(scope.off) != len(self.images) + 1
             or scope.label.max(initial=-1) >= len(self.categories)
         ):
-            column_checks.refuse("Truth.scope", "is of other images or classes")
+            column_checks.refuse("Truth.scope", "refers to other images or classes")
         keep(self, roles=roles, attributes=attributes)
 
     def __len__(self) -> int:
@@ -273,11 +273,11 @@ def _refuse_other(
         there = set(others)
         alone = [each for each in ids if each not in there]
         if alone:
-            only.append(f"{len(alone)} of {len(ids)} {where} alone ({few(map(repr, alone))})")
+            only.append(f"{len(alone)} of {len(ids)} only {where} ({few(map(repr, alone))})")
     raise DataError(
         detections.source,
         f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",
-        "read the detections against the truth that they are evaluated on",
+        "read the detections with the truth that they are evaluated on",
     )
 
 
@@ -328,9 +328,7 @@ def _named(
     where: str, columns: Mapping[str, NDArray[Kind]], dtype: type[Kind], n_rows: int
 ) -> Columns[Kind]:
     if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
-        column_checks.refuse(
-            where, "not columns by their name", 'give a dict such as {"crowd": ...}'
-        )
+        column_checks.refuse(where, "not a dict of columns", 'give a dict such as {"crowd": ...}')
     return Columns(
         {
             name: column_checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)

@@ -199,7 +199,7 @@ class Scope(Immutable):
             column_checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
         if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
             row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
-            column_checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
+            column_checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is not a kind of pair")
         keep(self, off=off, label=label, kind=kind)
 
     def __len__(self) -> int:

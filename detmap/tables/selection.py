@@ -55,7 +55,7 @@ def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[n
         or (isinstance(classes, np.ndarray) and classes.ndim != 1)
     ):
         raise DataError(
-            "classes", f"{classes!r} is no list", 'give names or ids: ["person", "dog"]'
+            "classes", f"{classes!r} is not a list", 'give names or ids: ["person", "dog"]'
         )
     known = set(categories.names)
     places = [

@@ -297,7 +297,7 @@ def test_an_element_that_is_there_twice(
     truth = voc_truth(tmp_path, same, n=n)
     assert codes(truth).get("element-repeated") == n
     assert len(truth) == n
-    with pytest.raises(DataError, match="there twice") as refused:
+    with pytest.raises(DataError, match="occurs twice") as refused:
         voc_truth(tmp_path, f"<object>{rest}{first}{spelled.format(other)}</object>", n=n)
     assert refused.value.where.endswith(f"object[0].{tag}")
 

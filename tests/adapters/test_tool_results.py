@@ -196,11 +196,11 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         "'101' may be image 100 (101.jpg) or 101 (x.jpg)",
     ),
     "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
-    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? it differs in case alone"),
+    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? only the case differs"),
     "Unicode normalisation": (
         (f"{E}.jpg",),
         [{"image_id": unicodedata.normalize("NFD", E)}],
-        "it differs in Unicode normalisation alone",
+        "only the Unicode normalization differs",
     ),
     "a suffix that is no image's": (("a.jpg",), [{"image_id": "a.v2"}], "no image 'a.v2'"),
     "file_name in some records": (
@@ -226,7 +226,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a class of other case": (
         ("a.jpg",),
         [{"image_id": 100, "category_id": "CAT"}],
-        "did you mean cat? it differs in case alone",
+        "did you mean cat? only the case differs",
     ),
     "own categories that the truth lacks": (
         ("a.jpg",),
@@ -244,7 +244,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
             "categories": [{"id": 1, "name": "cat"}, {"id": 1, "name": "dog"}],
             "predictions": [make.detection(image_id=100)],
         },
-        "is there twice",
+        "occurs twice",
     ),
     "a line that is cut": (
         ("a.jpg",),

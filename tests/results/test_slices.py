@@ -164,9 +164,9 @@ def test_more_slices_than_anybody_looks_at(tmp_path: Path) -> None:
 
 BAD = {
     "an unknown image": ("s.json", '{"a": [999999]}', "no image 999999"),
-    "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 is there twice"),
+    "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 occurs twice"),
     "a slice twice": ("s.json", '{"a": [1], "a": [2]}', "came before"),
-    "no list": ("s.json", '{"a": 1}', "is no list"),
+    "no list": ("s.json", '{"a": 1}', "is not a list"),
     "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
     "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
     "broken": ("s.json", '{"a": [1', "not JSON"),
@@ -203,7 +203,7 @@ def test_slices_that_cannot_be(tmp_path: Path, name: str, text: str, what: str) 
         ({"images": [999]}, "no images 999"),
         ({"images": ["000001"]}, "the truth has 1"),
         ({"classes": ["unicorn"]}, "no class 'unicorn'"),
-        ({"classes": "circle"}, "is no list"),
+        ({"classes": "circle"}, "is not a list"),
         ({"classes": [77]}, "no class 77"),
     ],
 )

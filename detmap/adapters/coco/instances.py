@@ -191,51 +191,47 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
     notes = [
         (
             "area-missing",
-            "annotations give no area: width times height is used",
+            "annotations have no area: width times height is used",
             int(np.isnan(rows.area).sum()),
         ),
         (
             "bbox-missing",
-            "annotations give no bbox: that around their mask or keypoints is used",
+            "annotations have no bbox: the box around the mask or keypoints is used",
             rows.n_boxless,
         ),
         (
             "iscrowd-missing",
-            "annotations give no iscrowd: read as 0",
+            "annotations have no iscrowd: read as 0",
             0 if scope else int((rows.iscrowd < 0).sum()),  # LVIS has no crowds
         ),
         (
             "iscrowd-odd",
-            "annotations give an iscrowd that is neither 0 nor 1: read as 1",
+            "annotations have an iscrowd other than 0 and 1: read as 1",
             rows.odd_flags,
         ),
         (
             "image-size-odd",
-            "images give a width or height that is not above 0: taken as not given",
+            "images have a width or height that is not above 0: read as unknown",
             int((sides <= 0).any(axis=0).sum()),
         ),
         (
             "image-unlisted",
-            "annotations are on images that the file does not list: left out",
+            "annotations are on images that are not in the file: dropped",
             int((rows.image < 0).sum()),
         ),
         (
             "category-unlisted",
-            "annotations have a category that the file does not list: left out",
+            "annotations have a category that is not in the file: dropped",
             int(((rows.label < 0) & (rows.image >= 0)).sum()),
         ),
         (
             "id-zero",
-            "annotations have the id 0: pycocotools takes one for no match, detmap for an object",
+            "annotations have the id 0, which pycocotools reads as unmatched; detmap does not",
             sum(i == 0 for i in rows.ids)
             if isinstance(rows.ids, list)
             else int(np.count_nonzero(rows.ids == 0)),
         ),
-        (
-            "id-twice",
-            "annotations share their id with another: each is an object",
-            _repeats(rows.ids),
-        ),
+        ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
     ]
     return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
 

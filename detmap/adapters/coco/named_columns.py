@@ -37,12 +37,12 @@ def with_columns(
             row = column.index(None)
             kind = "flag" if name in roles else "number"
             fix = "a role is true or false" if name in roles else "an attribute is a number"
-            what = f"{short(values[row])} is no {kind}"
+            what = f"{short(values[row])} is not a {kind}"
             raise DataError(records.place(name)(row), what, fix)
         columns[name] = np.array(column, dtype=bool if name in roles else np.float64)
         if missing:
-            reading = "false" if name in roles else "unknown, outside of every range"
-            text = f"annotations give no {name}: read as {reading}"
+            reading = "false" if name in roles else "NaN, outside every range"
+            text = f"annotations have no {name}: read as {reading}"
             notes.append(Note("column-missing", text, missing, shown(records.path)))
     return replace(
         truth,

@@ -267,7 +267,7 @@ def _refuse_twice(record: list[tuple[str, Any]], names: Collection[str], where: 
     seen = set()
     for name, _ in record:
         if name in seen and name in names:
-            raise DataError(f"{where}{name}", "there twice", "keep the one that is right")
+            raise DataError(f"{where}{name}", "occurs twice", "keep the right one")
         seen.add(name)
 
 
@@ -287,7 +287,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
             return _not_utf8(f"{path}: line {1 + data.count(LF, 0, not_utf8.start)}", not_utf8)
         end = not error.doc[error.pos :].strip()
         fix = (
-            "the file ends in the middle; write or copy it again"
+            "the file is truncated; write or copy it again"
             if end
             else "write it with a JSON library"
         )
@@ -323,14 +323,14 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
                     return DataError(
                         wrong.where,
                         wrong.what,
-                        f"this looks like an instances file, which is truth; {shape}",
+                        f"this looks like an instances file (ground truth); {shape}",
                     )
                 return wrong
     for where, value in _leaves(tree):
         if isinstance(value, float) and not math.isfinite(value):
             return DataError(
                 _path_in(path, tree, where),
-                f"{short(value)} is not JSON, though Python writes it",
+                f"{short(value)} is not valid JSON, though Python writes it",
                 "leave the field out or write a number",
             )
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")

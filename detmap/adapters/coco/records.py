@@ -124,7 +124,7 @@ def _row_of(fixed: Sequence[Any], names: Sequence[str]) -> Any:
     """Returns a record type with optional keys of any type."""
     taken = [name for name in names if name in {key for key, _ in fixed}]
     if taken:
-        raise DataError(taken[0], "is no role and no attribute", "name another key")
+        raise DataError(taken[0], "is a reserved key", "name another key")
     keys = {f"value{i}": name for i, name in enumerate(names)}
     more = [(field, Any, None) for field in keys]
     return msgspec.defstruct("Record", [*fixed, *more], rename=keys, gc=False)

@@ -57,7 +57,7 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
         around = reader.around_objects(shapes)
         lost = np.flatnonzero(boxless & np.isnan(around).any(axis=1)).tolist()
         if lost:
-            what = f"missing, and nothing in {reader.field} to take it from"
+            what = f"missing, and {reader.field} does not define it"
             raise DataError(records.place("bbox")(lost[0]), what, "give the box")
         boxes = np.where(boxless[:, None], around, truth.boxes)
         arealess = np.array([area is None for area in records.values["area"]], dtype=bool)
@@ -126,8 +126,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
     notes += join.outside(truth.images, nowhere.image, boxes, origin.source)
     if with_boxes and with_shapes:
-        what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
-        what += f"the {'bbox' if reader.box_gives_area else reader.field} gave the area"
+        what = f"detections have a bbox and a {reader.field}: the {reader.field} is compared, "
+        what += f"the {'bbox' if reader.box_gives_area else reader.field} gives the area"
         notes += (Note("shape-and-box", what, len(values), origin.source),)
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
@@ -148,8 +148,8 @@ def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detecti
     boxes = reader.around(shapes)
     name = next(row.name for row in KINDS if row.reader is reader)
     protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
-    text = f"detections give no bbox: that around their {reader.field} is used"
-    text += f", which -p {protocol} would compare" if protocol else ""
+    text = f"detections have no bbox: the box around their {reader.field} is used"
+    text += f"; -p {protocol} compares it" if protocol else ""
     notes = [note for note in detections.notes if note.code != "box-outside"]
     if len(detections):
         notes.append(Note("bbox-missing", text, len(detections), detections.source))
@@ -161,7 +161,7 @@ def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) ->
     """Adds a note if results have shapes that are not used."""
     for row in KINDS:
         if row.reader is not None and first.get(row.reader.field) and len(detections):
-            text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"
+            text = f"detections have a bbox and a {row.reader.field}: the bbox is compared"
             note = Note("shape-and-box", text, len(detections), shown(path))
             return replace(detections, notes=(*detections.notes, note))
     return detections

@@ -63,8 +63,8 @@ def read_bytes(path: Path) -> bytes:
     if path.suffix.lower() in PICKLED:
         raise DataError(
             shown(path),
-            "a pickle: reading it would run what is in it",
-            "let its tool write JSON; mmdetection: python tools/analysis_tools/eval_metric.py "
+            "a pickle: reading it would run its code",
+            "export JSON from its tool; mmdetection: python tools/analysis_tools/eval_metric.py "
             f"CONFIG {shown(path)} --cfg-options val_evaluator.outfile_prefix=results, then give "
             "results.bbox.json",
         )
@@ -121,7 +121,7 @@ def _loads(path: Path, data: bytes) -> Any:
             names = [name for name, _ in pairs]
             for name in (*READ, *LISTS, "images", "categories", "id", "name"):
                 if names.count(name) > 1:
-                    raise DataError(f"{shown(path)}: {name}", "there twice", "keep the right one")
+                    raise DataError(f"{shown(path)}: {name}", "occurs twice", "keep the right one")
         return record
 
     try:
@@ -142,7 +142,7 @@ def _lines(path: Path, data: bytes) -> list[Any] | None:
             if not rows:
                 return None
             where = f"{shown(path)}: line {number}"
-            raise DataError(where, "not a JSON object", "JSON lines have one record a line")
+            raise DataError(where, "not a JSON object", "JSON lines have one record per line")
         if not rows and not row.keys() & {"image_id", "file_name"}:
             return None
         rows.append(row)
@@ -186,8 +186,8 @@ def _name_images(
             return ()  # the reader says that it is missing
     if not all(named):
         where = f"{record_errors.place(path, group, named.index(True))}.file_name"
-        what = "some records name their image by file_name, some do not"
-        raise DataError(where, what, "name all images in one way")
+        what = "some records have a file_name, some do not"
+        raise DataError(where, what, "give all records a file_name, or none")
     if not all("image_id" in row for row in rows):
         for row in rows:
             row["image_id"] = row["file_name"]
@@ -223,8 +223,8 @@ def _choose_image_key(
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
-    text = "detections have an image_id that is not that of their file_name in the truth: the file "
-    return (Note("image-joined", f"{text}name was taken", other, shown(path)),)
+    text = "detections have an image_id that differs from their file_name in the truth: the file "
+    return (Note("image-joined", f"{text}name is used", other, shown(path)),)
 
 
 def _name_classes(
@@ -255,7 +255,7 @@ def _name_classes(
         if not isinstance(row.get("category_id"), str | None):
             row["category_id"] = listed[_key(row["category_id"])]
             count += 1
-    text = "detections name their class by the file's own categories, whose ids are not the truth's"
+    text = "detections use the file's own category ids: joined by class name"
     return (Note("class-joined", text, count, shown(path)),)
 
 
@@ -264,13 +264,13 @@ def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
     if given is None:
         return {}
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise DataError(f"{shown(path)}: {group}", "not a list of records", "leave it out")
+        raise DataError(f"{shown(path)}: {group}", "not a list of records", "remove it")
     names: dict[Any, str] = {}
     for i, each in enumerate(given):
         key = _key(each.get("id"))
         if key in names:
             where = f"{record_errors.place(path, group, i)}.id"
-            raise DataError(where, f"{each['id']!r:.60} is there twice", "give each id one name")
+            raise DataError(where, f"{each['id']!r:.60} occurs twice", "give each id one name")
         if isinstance(each.get(field), str) and key is not None:
             names[key] = each[field]
     return names

@@ -116,14 +116,14 @@ def truth_from_arrays(
             )
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
     arguments.refuse_first(
-        f"{where}: image_id", image_ids, image < 0, "is unknown", "list every id in images="
+        f"{where}: image_id", image_ids, image < 0, "is unknown", "add every id to images="
     )
     arguments.refuse_first(
         f"{where}: category_id",
         category_ids,
         label < 0,
         "is unknown",
-        "list every id in categories=",
+        "add every id to categories=",
     )
     unknown = np.full(len(known), np.nan)
     return Truth(
@@ -170,9 +170,9 @@ def detections_from_arrays(
     where = "detection arrays"
     told = policy(unknown, class_names)
     if not isinstance(truth, Truth):
-        what = f"a {type(truth).__name__} where the truth is needed"
+        what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError(
-            f"{where}: truth", what, "give what `truth_from_arrays` or `read_truth` made"
+            f"{where}: truth", what, "give the result of `truth_from_arrays` or `read_truth`"
         )
     if csv_parquet.is_table(image_id):
         _refuse_beside_table(where, (category_id, boxes, score))
@@ -215,7 +215,7 @@ def detections_from_arrays(
 
 def _refuse_beside_table(where: str, more: Sequence[Any]) -> None:
     if any(each is not None for each in more):
-        raise DataError(where, "a table and further columns", "put all columns into the table")
+        raise DataError(where, "a table and separate columns", "add all columns to the table")
 
 
 def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> list[Any]:
@@ -224,7 +224,7 @@ def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> l
         if array is None:
             raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
     if box_format is not None:
-        fix = "boxes of arrays are x, y, width, height; give a table for others"
+        fix = "boxes of arrays are x, y, width, height; give a table for other formats"
         raise DataError(f"{where}: box_format", f"{box_format!r}", fix)
     return list(arrays.values())
 
@@ -254,7 +254,7 @@ def _named(
         raise DataError(where, f"{columns!r:.60}", "give a dict from name to array")
     taken = {"area", "crowd"}.intersection(columns or ())
     if taken:
-        raise DataError(f"{where}[{taken.pop()!r}]", "has an argument of its own", "use that")
+        raise DataError(f"{where}[{taken.pop()!r}]", "has its own argument", "use it")
     return {name: read(f"{where}[{name!r}]", column) for name, column in (columns or {}).items()}
 
 
@@ -294,5 +294,5 @@ def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:
             raise DataError(
                 f"{where}: {name}",
                 f"shape {column.shape} where ({n_rows},) is needed",
-                "one value a box",
+                "give one value per box",
             )

@@ -34,7 +34,7 @@ def read_classes(classes: Any) -> Categories:
         names = {key: str(name) for key, name in classes.items()}
     elif given and all(isinstance(each, str) for each in given):
         if isinstance(classes, set | frozenset):
-            raise DataError("classes", "names in a set, which has no order", "give a list")
+            raise DataError("classes", "a set has no order", "give a list")
         names = dict(enumerate(given))
     else:
         names = {each: str(each) for each in given}
@@ -92,23 +92,21 @@ def pair(
     if known:
         if targets is not None:
             raise DataError(
-                "targets", "given, but the evaluator has its truth", "leave them out, or truth="
+                "targets", "given, but the evaluator has a truth", "remove them or truth="
             )
         return predicted, [{}] * len(predicted)
     if targets is None:
-        raise DataError(
-            "targets", "missing", "give the targets, or the evaluator its truth= up front"
-        )
+        raise DataError("targets", "missing", "give targets, or truth= to the evaluator")
     if isinstance(predictions, Mapping) and isinstance(targets, Mapping):
         if predictions.keys() != targets.keys():
             lone = sorted(map(repr, predictions.keys() ^ targets.keys()))
-            what = f"images in one of predictions and targets alone: {few(lone)}"
-            raise DataError("targets", what, "give one of each an image")
+            what = f"images only in predictions or only in targets: {few(lone)}"
+            raise DataError("targets", what, "give one of each per image")
         targets = {key: targets[key] for key in predictions}
     annotated = batches.batch("targets", targets)
     if len(annotated) != len(predicted):
         what = f"{len(annotated)} images, but {len(predicted)} in predictions"
-        raise DataError("targets", what, "give one of each an image")
+        raise DataError("targets", what, "give one of each per image")
     if box_format.startswith("normalized"):
         batches.require_same_sizes(predicted, annotated)
     return predicted, annotated
@@ -142,23 +140,27 @@ def identify(
             raise DataError(
                 f"predictions[{i}].image_id",
                 f"{own!r}, but {other!r} in targets[{i}]",
-                "give images in one order",
+                "give images in the same order",
             )
         ids.append(other if own is None else own)
     numbered = ids[0] is None
     if 0 < ids.count(None) < len(ids):
         i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
         raise DataError(
-            f"predictions[{i}].image_id", "in some images only", "give every image its id, or none"
+            f"predictions[{i}].image_id",
+            "only some images have one",
+            "give every image an id, or none",
         )
     if numbered_before not in (None, numbered):
         raise DataError(
-            "predictions[0].image_id", "in some batches only", "give every image its id, or none"
+            "predictions[0].image_id",
+            "only some batches have one",
+            "give every image an id, or none",
         )
     if numbered:
         if known:
             raise DataError(
-                "predictions[0].image_id", "missing", "name the image of the truth that it is of"
+                "predictions[0].image_id", "missing", "give the id of its image in the truth"
             )
         return np.arange(len(seen), len(seen) + len(ids)), place, True
     if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:
@@ -169,8 +171,8 @@ def identify(
         i = next(i for i, each in enumerate(ids) if each in seen or each in ids[:i])
         raise DataError(
             f"predictions[{i}].image_id",
-            f"{ids[i]!r} came before",
-            "update each image once; reset() to begin anew",
+            f"{ids[i]!r} was already added",
+            "update each image once; reset() starts again",
         )
     try:
         if isinstance(ids[0], str):
@@ -255,7 +257,7 @@ class Reader:
             first = [ids[place[lost[0]]].item(), *strange]
             count = int(rows.count.sum())
             raise unknown_policy.refusal(where, "image", first, count, truth.table, "on")
-        text = "detections on images that the truth lacks were dropped"
+        text = "detections on images that are not in the truth were dropped"
         note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
         left = [i for i, at in enumerate(place.tolist()) if has[at]]
         moved = (np.cumsum(has) - 1).astype(np.int32)[place[left]]
@@ -292,7 +294,7 @@ class Reader:
                 raise unknown_policy.refusal(
                     place_of_first, "class", named, len(named), truth, "of"
                 )
-            text = "detections of classes that the truth lacks were dropped"
+            text = "detections of classes that are not in the truth were dropped"
             notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
         return _group_rows(
             Detections(
@@ -327,7 +329,7 @@ class Reader:
             bad = (rows.more[key] != 0) & (rows.more[key] != 1)
             if bad.any():
                 i, row = batches.place_of(rows.count, bad)
-                what = f"{rows.more[key][bad][0]} is no flag"
+                what = f"{rows.more[key][bad][0]} is not a flag"
                 raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
         corners = self.box_format == "voc"
         sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]

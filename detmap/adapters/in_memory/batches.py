@@ -139,7 +139,7 @@ def read_rows(
             raise DataError(
                 f"{where}[{i}].{key}",
                 f"{lengths[i]} values for {count[i]} boxes",
-                f"give one of the {key} a box",
+                f"give one of the {key} per box",
             )
     label = columns.pop("labels")
     if label.dtype.kind != "i":
@@ -154,7 +154,7 @@ def read_rows(
         raise DataError(
             f"{where}[{i}].boxes[{row}]",
             f"{value} has a negative size or a number that is not finite",
-            f"boxes are {box_format} here; set box_format= if they are not",
+            f"boxes are read as {box_format}; set box_format= for others",
         )
     return Rows(counts, xywh, label.astype(np.int64, copy=False), columns)
 
@@ -172,7 +172,7 @@ def to_array(where: str, value: Any) -> NDArray[Any]:
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray):
-        raise DataError(where, "is masked", "leave the masked rows out")
+        raise DataError(where, "is a masked array", "remove the masked rows")
     if hasattr(value, "detach"):  # torch: numbers without their history of gradients
         value = value.detach()
     try:
@@ -244,7 +244,7 @@ def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
     wanted = "(n, 4)" if columns == 4 else "(n,)"
     if array.ndim != (2 if columns == 4 else 1) or array.size != len(array) * columns:
         raise DataError(
-            where, f"shape {array.shape} where {wanted} is needed", "give one row a box"
+            where, f"shape {array.shape} where {wanted} is needed", "give one row per box"
         )
     return array
 
@@ -279,7 +279,7 @@ def _pixel_boxes(
             raise DataError(
                 f"{where}[{i}]",
                 f"boxes are {image['box_format']}, not {box_format}",
-                "leave box_format= out",
+                "remove box_format=",
             )
     kind, _, corners = box_format.rpartition(" ")
     with np.errstate(

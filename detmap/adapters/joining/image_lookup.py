@@ -88,7 +88,7 @@ class Lookup:
             where,
             f"{unknown_policy.short(name)} may be image {two[0]} or {two[1]} of "
             f"{self.truth.source}",
-            "name images by the ids or by the paths that the truth has",
+            "name images by the ids or paths of the truth",
         )
 
 
@@ -162,7 +162,7 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
     """Returns notes on images that were not found by the truth's own ids."""
     return tuple(
-        Note("image-joined", f"detections name their image by {how}", n, source)
+        Note("image-joined", f"detections identify their image by {how}", n, source)
         for how, n in sorted(counts.items())
         if how not in ("", "id")
     )

@@ -65,8 +65,8 @@ def table(
         seen: dict[str, str] = {}
         for path, name in zip(paths, names, strict=True):
             if name in seen:
-                what = f"two images are called {name!r}: {seen[name]} and {path}"
-                raise DataError(where, what, "give each image a stem of its own")
+                what = f"two images have the name {name!r}: {seen[name]} and {path}"
+                raise DataError(where, what, "give each image a unique stem")
             seen[name] = path
     ids = plain_numbers(names)
     if ids is None:

@@ -60,7 +60,7 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     size_of: dict[str, tuple[float, float]] = {}
     for row, (name, *each) in enumerate(zip(given, width.tolist(), height.tolist(), strict=True)):
         if size_of.setdefault(name, (each[0], each[1])) != (each[0], each[1]):
-            raise DataError(sheet.place(row), f"a second size of {name!r}", "give one")
+            raise DataError(sheet.place(row), f"a second size for {name!r}", "give one")
     by_stem: dict[str, set[tuple[float, float]]] = {}
     for name, size in size_of.items():
         by_stem.setdefault(image_names.stem(name), set()).add(size)
@@ -73,8 +73,8 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     if missing:
         raise DataError(
             shown(path),
-            f"gives no single size of {counted(len(missing), 'image')}: {few(map(repr, missing))}",
-            "list every image of the truth, by file name or stem",
+            f"has no unique size for {counted(len(missing), 'image')}: {few(map(repr, missing))}",
+            "add every image of the truth, by file name or stem",
         )
     sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
@@ -116,8 +116,8 @@ def from_headers(files: Sequence[Path]) -> Sizes:
             except Exception as error:  # whatever a library does with a broken image
                 raise DataError(
                     shown(path),
-                    f"no image that Pillow knows ({type(error).__name__})",
-                    "repair or remove the file, or give all sizes: --image-sizes FILE",
+                    f"not an image that Pillow can read ({type(error).__name__})",
+                    "fix or remove the file, or give all sizes: --image-sizes FILE",
                 ) from None
         return (height, width) if turned else (width, height)
 

@@ -83,9 +83,7 @@ def joined(
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
-        text = (
-            "boxes have their last pixel before the first: they overlap nothing, as in the devkit"
-        )
+        text = "boxes have reversed corners: they overlap nothing, as in the devkit"
         notes += (Note("box-reversed", text, count, origin.source),)
     return Detections(
         truth.images,
@@ -123,7 +121,7 @@ def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
         raise DataError(
             origin.place(row).removesuffix(".image_id"),
             f"box {boxes[row].tolist()} has a negative width or height",
-            "correct or remove the row",
+            "fix or remove the row",
         )
 
 
@@ -152,7 +150,7 @@ def judged(
             where = (place or origin.place)(lost[0])
             raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
         named = few(map(unknown_policy.short, dict.fromkeys(strange)))
-        text = f"detections {things} {plural} that the truth lacks were dropped: {named}"
+        text = f"detections {things} {plural} that are not in the truth were dropped: {named}"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
 
@@ -170,7 +168,7 @@ def outside(
         return count_outside(image[rows], boxes[rows], images.width, images.height)
 
     count = sum(map_chunks(some, len(image)))
-    text = "detections lie wholly outside their image"
+    text = "detections lie completely outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 
 
@@ -226,9 +224,9 @@ def images_named(
     if numbered is None:
         raise DataError(
             place(0),
-            f"image ids are integers here ({given[0]}) but strings in {truth.source} "
+            f"image ids are integers ({given[0]}) but strings in {truth.source} "
             f"({ids[0].item()!r})",
-            "write the ids as the truth has them",
+            "write the ids as in the truth",
         )
     count = {how: int((numbered >= 0).sum())}
     return numbered, image_lookup.notes_of(Counter(count), source)

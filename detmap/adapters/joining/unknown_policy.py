@@ -24,7 +24,7 @@ Unknown = Literal["error", "drop"]
 UNKNOWN: tuple[str, ...] = get_args(Unknown)
 ClassNames = str | os.PathLike[str] | Sequence[str] | Mapping[int, str] | Categories
 
-FLAG = '--unknown drop (in Python unknown="drop") leaves them out and counts them'
+FLAG = '--unknown drop (in Python unknown="drop") drops and counts them'
 MOST_COMPARED = 2000  # names that one is compared with; of more, the neighbours in order
 
 VOC_CLASSES = (
@@ -69,7 +69,7 @@ class Policy:
                 where,
                 f"classes are whole numbers here, and those of {truth.source} have names alone: "
                 f"{few(truth.categories.names)}",
-                "say what they mean: --class-names FILE (in Python class_names=) with one name a "
+                "define them: --class-names FILE (in Python class_names=) with one name a "
                 'line, line 1 for class 0, or JSON such as {"1": "cat"}; in Python also '
                 "class_names=truth.categories, where they count its classes",
             )
@@ -78,7 +78,7 @@ class Policy:
     def refuse_class_names(self, where: str) -> None:
         """Raises `DataError` if class names were given for named classes."""
         if self.class_names is not None:
-            raise DataError(where, "names its classes", "leave --class-names out")
+            raise DataError(where, "names its classes", "remove --class-names")
 
 
 STRICT = Policy()
@@ -123,7 +123,9 @@ def _read_names(file: Path) -> dict[int, str]:
         names.pop()
     for line, name in enumerate(names, start=1):
         if not name:
-            fix = f"line k is class k - 1, so every class needs its line, also number {line - 1}"
+            fix = (
+                f"line k is class k - 1, so every class needs its line, including class {line - 1}"
+            )
             raise DataError(f"{shown(file)}: line {line}", "is empty", fix)
     return _names(shown(file), names)
 
@@ -147,14 +149,16 @@ def _names(where: str, given: Any) -> dict[int, str]:
         except ValueError:
             number = None
         if number is None or isinstance(key, bool) or not -(2**63) <= number < 2**63:
-            raise DataError(where, f"{key!r:.60} is no class id", "ids are whole numbers")
+            raise DataError(where, f"{key!r:.60} is not a class id", "ids are whole numbers")
         if not isinstance(name, str) or not name:
-            raise DataError(f"{where}: class {number}", f"{name!r:.60} is no name", "give a name")
+            raise DataError(
+                f"{where}: class {number}", f"{name!r:.60} is not a name", "give a name"
+            )
         if number in names:
-            raise DataError(where, f"class {number} is there twice", "give each id one name")
+            raise DataError(where, f"class {number} occurs twice", "give each id one name")
         names[number] = name
     if not names:
-        raise DataError(where, "names no class", "give one name a line")
+        raise DataError(where, "lists no class", "give one name per line")
     return names
 
 
@@ -165,7 +169,7 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
         if label in first and given.class_names is not None:
             name = given.class_names[number]
             what = f"{name!r} is class {first[label]} and class {number}"
-            raise DataError(given.source, what, "every class has one id")
+            raise DataError(given.source, what, "give every class one id")
         first[label] = number
 
 
@@ -203,9 +207,9 @@ def refusal(
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
     has = f"the truth has {counted(len(table), kind)}"
     if kind == "image":
-        why = "probably they are of another split"
+        why = "they may be of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
-            why = "images without objects belong into the truth too, in CSV as a row without a box"
+            why = "the truth must list images without objects too, in CSV as a row without a box"
         has = f"{why}: {has}"
     example = f" such as {table[0]!r}" if len(table) else ""
     return DataError(
@@ -226,12 +230,12 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
 
     names = sorted({each for each in known if isinstance(each, str) and each})
     for how, change in (
-        ("Unicode normalisation", lambda each: unicodedata.normalize("NFKC", each)),
+        ("Unicode normalization", lambda each: unicodedata.normalize("NFKC", each)),
         ("case", str.casefold),
     ):
         same = [each for each in names if change(each) == change(name)]
         if same:
-            return f"did you mean {same[0]}? it differs in {how} alone; "
+            return f"did you mean {same[0]}? only the {how} differs; "
     if len(names) > MOST_COMPARED:
         at = bisect(names, name)
         names = names[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2]

@@ -64,13 +64,15 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
             kinds = few(sorted({each[0] for each in layouts}))
             raise DataError(
                 sheet.source,
-                f"box format {box_format!r}, but the columns are those of {kinds}",
+                f"box format {box_format!r}, but the columns define {kinds}",
                 f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in layouts), ()))}",
             )
         layouts = fitting
     if len(layouts) > 1:
         both = " and ".join("/".join(columns) for _, columns in layouts)
-        raise DataError(sheet.source, f"columns of several boxes: {both}", "leave the others out")
+        raise DataError(
+            sheet.source, f"the columns define several boxes: {both}", "remove the others"
+        )
     if layouts:
         layout, columns = layouts[0]
         values = np.column_stack(
@@ -126,7 +128,7 @@ def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
     if box_format is None:
         raise DataError(
             f"{sheet.source}: column {column}",
-            "holds whole boxes, and nothing says what their numbers are",
+            "contains boxes of unknown format",
             f"give the box format, one of: {', '.join(box_conventions.FORMATS)}",
         )
     try:
@@ -134,5 +136,5 @@ def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
         return Boxes(stacked.reshape(len(values), 4), box_format, (column,))
     except (TypeError, ValueError):
         raise DataError(
-            f"{sheet.source}: column {column}", "not four numbers a row", "write four numbers"
+            f"{sheet.source}: column {column}", "not four numbers per row", "write four numbers"
         ) from None

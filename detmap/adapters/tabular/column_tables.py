@@ -118,8 +118,8 @@ def read_detections(
     image, named_images, notes = _found_images(sheet, truth)
     if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
-            "columns are read as corners of boxes; where they are first and last pixels, as in the "
-            "XML of VOC, read them with --detections-box-format voc"
+            "columns are read as box corners; if they are first and last pixels, as in "
+            "VOC XML, use --detections-box-format voc"
         )
         notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
     label, classes = _found_classes(sheet, truth, policy)
@@ -165,7 +165,7 @@ def _images(
     column = sheet.find(csv_parquet.IMAGE, "image")
     names = sheet.texts(column)
     if not names:
-        raise DataError(sheet.source, "holds no row", "write one row an object")
+        raise DataError(sheet.source, "holds no row", "write one row per object")
     listed = list(dict.fromkeys(names))
     place = {name: i for i, name in enumerate(listed)}
     row_of = np.array([place[name] for name in names], dtype=np.int32)
@@ -223,7 +223,7 @@ def _sizes(
         bad = ~((values > 0) & (values <= image_sizes.MOST)) | (size[row_of] != values)
         if bad.any():
             row = int(np.argmax(bad))
-            what = f"{values[row]:g} pixels, where {size[row_of[row]]:g} are said of the same image"
+            what = f"{values[row]:g} pixels, where {size[row_of[row]]:g} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give one size above 0")
         sizes.append(size)
     return sizes[0], sizes[1]
@@ -310,7 +310,7 @@ def _categories(
     name_of: dict[int, str] = {}
     for row, (number, name) in enumerate(zip(numbers.tolist(), sheet.texts(column), strict=True)):
         if name_of.setdefault(number, name) != name:
-            what = f"class {number} is {name!r} here and {name_of[number]!r} before"
+            what = f"class {number} is {name!r}, but {name_of[number]!r} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give each id one name")
     return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
 

@@ -71,7 +71,7 @@ class Sheet:
             same = [column for column in self.columns if spelled(column) == name]
             if len(same) > 1:
                 raise DataError(
-                    self.source, f"columns {' and '.join(same)} are the same", "leave one out"
+                    self.source, f"columns {' and '.join(same)} are the same", "remove one"
                 )
             if same:
                 return same[0]
@@ -111,7 +111,9 @@ class Sheet:
         if isinstance(values, np.ndarray):
             array = arguments.numbers(f"{self.source}: column {column}", values)
             if array.shape != (len(self),):
-                raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
+                raise DataError(
+                    f"{self.source}: column {column}", "not one number per row", "see docs"
+                )
             return array
         if isinstance(values, Cells):
             with suppress(ValueError):
@@ -199,7 +201,7 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
             raise DataError(
                 f"{shown(path)}: line {line}",
                 f"{len(row)} columns, the header has {len(names)}",
-                "write one cell a column",
+                "write one cell per column",
             )
     cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
     return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
@@ -240,7 +242,7 @@ def read_parquet(path: Path) -> Sheet:
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
         what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DataError(
-            shown(path), f"not Parquet: {what}", "write the table anew, or as CSV"
+            shown(path), f"not Parquet: {what}", "write the file again, or as CSV"
         ) from None
     return from_table(table, shown(path))
 
@@ -253,14 +255,14 @@ def _require(metadata: Any, size: int, where: str) -> None:
     needed = CELL * cells + sum(group.total_byte_size for group in groups)
     if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
-        raise DataError(where, what, "check what it holds; write large tables as CSV")
+        raise DataError(where, what, "check its content; write large tables as CSV")
     memory.require(needed, where, f"{cells} cells")
 
 
 def _refuse_many(columns: int, where: str) -> None:
     if columns > MOST_COLUMNS:
-        what = f"{columns} columns, where {MOST_COLUMNS} are plenty"
-        raise DataError(where, what, "leave out columns that are no part of a box")
+        what = f"{columns} columns, the limit is {MOST_COLUMNS}"
+        raise DataError(where, what, "remove columns that are not needed")
 
 
 def is_table(value: Any) -> bool:
@@ -284,11 +286,13 @@ def from_table(table: Any, source: str) -> Sheet:
         else:
             names = list(table.column_names if hasattr(table, "column_names") else table.columns)
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise DataError(source, "columns without names of their own", "name every column once")
+            raise DataError(
+                source, "column names are missing or repeated", "name every column once"
+            )
         sheet = Sheet(source, {name: _array(table[name]) for name in names})
         lengths = {len(column) for column in sheet.columns.values()}
         if len(lengths) > 1:
-            raise DataError(source, "columns of different lengths", "give one cell a row")
+            raise DataError(source, "columns of different lengths", "give one cell per row")
         return sheet
     except DataError:
         raise

@@ -67,7 +67,7 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
         raise DataError(where, what, "name images by id or file stem")
     if len(np.unique(places)) < len(places):
         twice = next(name for i, name in enumerate(names) if places[i] in places[:i])
-        raise DataError(where, f"image {twice!r} is there twice", "name each image once")
+        raise DataError(where, f"image {twice!r} occurs twice", "list each image once")
     return places
 
 
@@ -82,10 +82,10 @@ def _read_json_slices(path: Path, content: str) -> Named:
     for name, images in pairs:
         where = f"{shown(path)}: {name}"
         if name in slices:
-            raise DataError(where, "a slice of this name came before", "name each slice once")
+            raise DataError(where, "a slice of this name already exists", "name each slice once")
         if not isinstance(images, list):
             raise DataError(
-                where, f"{text_fields.short(str(images))} is no list", "list the images"
+                where, f"{text_fields.short(str(images))} is not a list", "list the images"
             )
         slices[name] = (where, images)
     return slices
@@ -102,7 +102,7 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         raise DataError(
             f"{shown(path)}: line 1",
             "the header names no attribute",
-            "the header is the name of the image column, then an attribute a column",
+            "the header is the name of the image column, then one attribute per column",
         )
     if len(set(header)) < len(header):
         raise DataError(f"{shown(path)}: line 1", "a column twice", "name every column once")
@@ -111,9 +111,9 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         where = f"{shown(path)}: line {line}"
         if len(row) != len(header):
             what = f"{len(row)} columns, the header has {len(header)}"
-            raise DataError(where, what, "an image and its attributes a line")
+            raise DataError(where, what, "write an image and its attributes per line")
         if row[0] in seen:
-            raise DataError(where, f"image {row[0]!r} came before", "write one line an image")
+            raise DataError(where, f"image {row[0]!r} is repeated", "write one line per image")
         seen.add(row[0])
     return _value_slices(path, header, [row for _, row in lines])
 
@@ -125,8 +125,8 @@ def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named
         where = f"{shown(path)}: column {attribute}"
         values = sorted({row[c] for row in rows if row[c]})
         if len(values) > MOST_VALUES:
-            what = f"{len(values)} values, where {MOST_VALUES} are plenty for slices"
-            raise DataError(where, what, "write ranges of them in place of numbers")
+            what = f"{len(values)} values, the limit for slices is {MOST_VALUES}"
+            raise DataError(where, what, "write ranges instead of numbers")
         for value in values:
             slices[f"{attribute}={value}"] = (where, [row[0] for row in rows if row[c] == value])
     return slices

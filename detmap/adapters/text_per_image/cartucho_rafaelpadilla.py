@@ -136,8 +136,8 @@ class Tool:
             raise DataError(
                 shown(path),
                 "the box format is an option of this tool and is missing here",
-                "say it with --truth-box-format and --detections-box-format (box_format= in "
-                f"Python), one of: {', '.join(box_conventions.FORMATS)}; its -gtformat xyrb is voc, "
+                "choose it with --truth-box-format and --detections-box-format (box_format= in Python), "
+                f"one of: {', '.join(box_conventions.FORMATS)}; its -gtformat xyrb is voc, "
                 "xywh is voc xywh, and relative is normalized cxcywh",
             )
         return box_conventions.require(given or self.box_format)
@@ -150,7 +150,7 @@ RAFAELPADILLA = Tool("rafaelpadilla", ("groundtruths", "detections"), None)
 def _files(path: Path) -> list[Path]:
     files = label_files.listed(path)
     if not files:
-        raise DataError(shown(path), "no .txt files", "give a folder with a text file an image")
+        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
     return files
 
 

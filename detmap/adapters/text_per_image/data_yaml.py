@@ -67,9 +67,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     if not chosen or not given.get(chosen):
         there = [name for name in ("train", *SPLITS) if given.get(name)]
         what = f"no split {split!r}" if split else "neither val nor test"
-        raise DataError(
-            shown(path), what, f"name the split; there are {', '.join(there) or 'none'}"
-        )
+        raise DataError(shown(path), what, f"choose a split: {', '.join(there) or 'none'}")
     entries = given[chosen] if isinstance(given[chosen], list) else [given[chosen]]
     if not all(isinstance(entry, str) and "\0" not in entry for entry in entries):
         raise DataError(
@@ -101,7 +99,7 @@ def _yaml_in(folder: Path) -> Path | None:
     chosen = named or files
     if len(chosen) > 1:
         names = few(file.name for file in chosen)
-        raise DataError(shown(folder), f"holds {names}", "give the one that describes the data")
+        raise DataError(shown(folder), f"holds {names}", "give the file that describes the data")
     return chosen[0] if chosen else None
 
 
@@ -129,9 +127,9 @@ def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
             "give a list of class names",
         )
     if not all(isinstance(name, str) and name.strip() for name in listed):
-        raise DataError(where, "a name that is no text", "write a name a class")
+        raise DataError(where, "a name that is not text", "write one name per class")
     if not listed or len(listed) > MOST_CLASSES or (nc is not None and nc != len(listed)):
-        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name a class")
+        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name per class")
     return tuple(listed)
 
 
@@ -163,7 +161,7 @@ def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]
         if folder.is_dir() and any(_resolved(folder, entry).exists() for entry in entries):
             return folder, []
     if any(_resolved(beside, entry).exists() for entry in entries):
-        text = f"path of data.yaml ({given}) is not there: its own folder is taken"
+        text = f"path of data.yaml ({given}) does not exist: its own folder is used"
         return beside, [Note("path-moved", text, 1, shown(path))]
     return next((folder for folder in tried if folder.is_dir()), beside), []
 
@@ -191,8 +189,8 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
     raise DataError(
         f"{shown(path)}: {entry}",
         f"no folder or list of images at {shown(place)}",
-        "correct path and the split in it"
-        + (", or say the sizes of the images: --image-sizes FILE" if labels.is_dir() else ""),
+        "fix path and the split in it"
+        + (", or give the image sizes: --image-sizes FILE" if labels.is_dir() else ""),
     )
 
 
@@ -210,7 +208,7 @@ def _images_in(folder: Path) -> Iterator[Path]:
 def _paths_in(file: Path) -> list[str]:
     lines = [line.strip() for line in text_fields.decoded(file).splitlines()]
     if any("\0" in line for line in lines):
-        raise DataError(shown(file), "not a list of images", "write one path a line")
+        raise DataError(shown(file), "not a list of images", "write one path per line")
     return [line for line in lines if line]
 
 
@@ -218,7 +216,7 @@ def _image_paths(file: Path) -> list[str]:
     """Returns the paths in a list file. Its content is not shown in errors."""
     names = _paths_in(file)
     if not all(map(image_names.is_image, names)):
-        what = "not a list of images: a line that is no path of an image"
+        what = "not a list of images: a line that is not an image path"
         raise DataError(shown(file), what, "write one path of an image (.jpg, .png, ...) per line")
     return names
 
@@ -257,7 +255,7 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
             raise DataError(
                 shown(folder),
                 f"no folder {chosen}" if chosen else "no label files",
-                f"name the split; there are {few(inner) or 'none'}",
+                f"choose a split: {few(inner) or 'none'}",
             )
         folder = folder / chosen
     files = [file for file in label_files.listed(folder) if file.name not in NAMES_FILES]
@@ -272,13 +270,13 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     if not images:
         raise DataError(
             shown(path),
-            f"no images in {shown(beside)}, so their sizes are not known",
+            f"no images in {shown(beside)}, so their sizes are unknown",
             "give the data.yaml, or the sizes: --image-sizes FILE (columns image, width, height)",
         )
     lost = stems - {image.stem for image in images}
     notes = []
     if lost:
-        text = f"label files have no image, and are left out: {few(sorted(lost))}"
+        text = f"label files without an image are ignored: {few(sorted(lost))}"
         notes.append(Note("label-without-image", text, len(lost), shown(path)))
     root = beside if real else folder
     labels = [folder / image.relative_to(root).with_suffix(".txt") for image in images]
@@ -298,5 +296,5 @@ def names_in(file: Path) -> tuple[str, ...]:
     """Reads class names, one per line. Raises `DataError` if there are none."""
     names = tuple(_paths_in(file))
     if not names or len(names) > MOST_CLASSES:
-        raise DataError(shown(file), f"{len(names)} class names", "write one a line")
+        raise DataError(shown(file), f"{len(names)} class names", "write one per line")
     return names

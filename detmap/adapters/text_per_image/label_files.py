@@ -76,7 +76,7 @@ class Lines:
                     raise DataError(
                         f"{self.place(row)}, {name}",
                         f"{text_fields.short(word)} is not a finite number",
-                        "write plain numbers, parted by spaces",
+                        "write plain numbers, separated by spaces",
                     )
 
 

@@ -100,7 +100,7 @@ def load(path: Path) -> dict[str, Any]:
         what = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{shown(path)}: line {line + 1}", f"not plain YAML: {what}", FIX) from None
     if not isinstance(reader.root, dict):
-        raise DataError(shown(path), "a list or a text, not keys", FIX)
+        raise DataError(shown(path), "a list or text instead of keys", FIX)
     return reader.root
 
 

@@ -74,7 +74,7 @@ def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
     if len(names) > 1:
         raise DataError(
             f"{shown(path)}: category_id",
-            f"{min(named)} to {max(named)} of {n_classes} classes may be {' or '.join(names)}",
+            f"{min(named)} to {max(named)} of {n_classes} classes: {' or '.join(names)}?",
             "give the labels that save_txt=True save_conf=True writes, or the truth as COCO JSON",
         )
     for meaning, ids in names.items():

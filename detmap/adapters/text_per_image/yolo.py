@@ -85,7 +85,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
             shown(path),
             f"none of {counted(len(data.labels), 'image')} has a label file, such as "
             f"{shown(data.labels[0])}",
-            "put the label files there: the last folder images of a path is called labels",
+            "put the label files there: the last folder images of a path becomes labels",
         )
     lines = label_files.read([data.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
@@ -172,9 +172,9 @@ def _labels(
         first = truth.categories.ids[0] if len(truth.categories) else "none"
         raise DataError(
             shown(path),
-            f"classes count from 0, but those of {truth.source} have ids from {first}: which is "
-            "which is not said",
-            "give --class-names FILE, read the truth from the data.yaml, or put the names into "
+            f"classes count from 0, but those of {truth.source} have ids from {first}: the "
+            "mapping is unknown",
+            "give --class-names FILE, read the truth from the data.yaml, or write the names to "
             "classes.txt in this folder, one a line",
         )
     names = data_yaml.names_in(names_files[0])
@@ -241,7 +241,7 @@ def _kind(
     if scored and polygon and pose and alone:
         raise DataError(
             lines.place(0),
-            f"{n + 1} columns may be a polygon or keypoints",
+            f"{n + 1} columns are ambiguous: a polygon or keypoints",
             "give predictions.json, or write the boxes alone",
         )
     if polygon:
@@ -256,14 +256,14 @@ def _kind(
     if not scored and n == SCORED:
         raise DataError(
             lines.place(0),
-            f"{what}; the last would be a confidence, which a truth does not have",
+            f"{what}; a ground truth has no confidence",
             "give the labels of the data set, not those of a detector",
         )
     if not scored and pose:
         shape = "no kpt_shape" if keypoints is None else f"kpt_shape {list(keypoints)}"
         raise DataError(
             lines.place(0),
-            f"{n} columns would be keypoints, but there is {shape}",
+            f"{n} columns are read as keypoints, but there is {shape}",
             "write kpt_shape: [points, 3] into data.yaml",
         )
     raise DataError(lines.place(0), what, FOR_DETECTIONS if scored else FOR_TRUTH)
@@ -275,7 +275,7 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
         row, column = np.argwhere(bad)[0].tolist()
         raise DataError(
             f"{lines.place(row)}, {WORDS[1 + column]}",
-            f"{fractions[row, column]:g} is no fraction of the image",
+            f"{fractions[row, column]:g} is not a fraction of the image",
             fix,
         )
 
@@ -289,17 +289,17 @@ def _classes(
         bad |= numbers >= n_classes
     if bad.any():
         row = int(np.argmax(bad))
-        known = f"the names are of 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
+        known = f"classes are 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
         raise DataError(f"{lines.place(row)}, class", f"no class {numbers[row]:g}", known)
     return numbers.astype(np.int64)
 
 
 def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
     if rows.polygons:
-        text = "rows are polygons: the boxes around them are taken"
+        text = "rows are polygons: the boxes around them are used"
         yield Note("polygon", text, rows.polygons, shown(path))
     if rows.keypoints:
-        text = "rows have keypoints: their boxes alone are taken"
+        text = "rows have keypoints: only their boxes are used"
         yield Note("keypoints", text, rows.keypoints, shown(path))
 
 
@@ -319,5 +319,5 @@ def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
     different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
     twice = len(lines.words) - len(different)
     if twice:
-        text = "rows are there again in the same file: each is a box (Ultralytics drops them)"
+        text = "rows are repeated in the same file: each is a box (Ultralytics drops them)"
         yield Note("row-twice", text, twice, shown(path))

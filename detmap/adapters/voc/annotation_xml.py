@@ -66,13 +66,13 @@ def _root(file: Path) -> Node:
         data = open_files.read_bytes(file, most=LARGEST)
     except open_files.MissingFileError:
         raise DataError(
-            str(file), "missing, though the split lists it", "add the file or take it off the list"
+            str(file),
+            "missing, but in the list of the split",
+            "add the file or remove it from the list",
         ) from None
     if b"<!ENTITY" in data or (b"\0" in data and b"<!ENTITY" in data.replace(b"\0", b"")):  # UTF-16
         raise DataError(
-            str(file),
-            "defines XML entities, which no annotation needs",
-            "write it without a DOCTYPE",
+            str(file), "defines XML entities, which are not supported", "write it without a DOCTYPE"
         )
     try:
         return ElementTree.fromstring(data)
@@ -97,7 +97,7 @@ class _Reader:
                 raise DataError(
                     f"{self.file}: {place}",
                     f"there twice: {_spelled(values[0])} and {_spelled(value)}",
-                    "keep the one that is right",
+                    "keep the right one",
                 )
             self.repeats += 1
         return values[0] if values else None

@@ -61,15 +61,15 @@ def _truth_notes(root: Path, objects: scan_voc.Objects, odd_sizes: int) -> tuple
     notes = [
         (
             "difficult-missing",
-            "objects do not say whether they are difficult: read as 0",
+            "objects have no difficult flag: read as 0",
             int((objects.difficult < 0).sum()),
         ),
         (
             "image-size-odd",
-            "images give a width or height that is not above 0: taken as not given",
+            "images have a width or height that is not above 0: read as unknown",
             odd_sizes,
         ),
-        ("element-repeated", "XML elements are there again with the same content", objects.repeats),
+        ("element-repeated", "XML elements are repeated with the same content", objects.repeats),
     ]
     return tuple(Note(code, text, count, shown(root)) for code, text, count in notes if count)
 
@@ -89,7 +89,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
     if not missing:
         return detections
-    text = f"classes have no file, so no detections: {few(missing)}"
+    text = f"classes have no file and no detections: {few(missing)}"
     return replace(
         detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
     )

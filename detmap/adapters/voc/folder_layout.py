@@ -62,7 +62,7 @@ def find(path: Path, split: str | None) -> Layout:
     """
     if path.name == "Annotations" and _lists(path.parent):
         layout = _listed(path.parent, split)
-        text = "folder Annotations was given: read as the folder that it is in, with its lists"
+        text = "folder Annotations was given: its parent folder and the lists there are used"
         note = Note("folder-above", text, 1, shown(path))
         return _with(layout, note)
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
@@ -89,7 +89,7 @@ def find(path: Path, split: str | None) -> Layout:
     chosen = split if split in folders else named
     if chosen not in folders:
         what = f"no folder {split}" if split else "neither test nor valid"
-        raise DataError(shown(path), what, f"name the split; there are {', '.join(folders)}")
+        raise DataError(shown(path), what, f"choose a split: {', '.join(folders)}")
     return _every(path, path / str(chosen), str(chosen))
 
 
@@ -103,7 +103,7 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
         if shown(stem) != stem:
             raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
     stems = sorted(of)
-    text = "annotation files are taken, all of the folder: it has no list of images"
+    text = "annotation files are used, all in the folder: it has no list of images"
     notes = [Note("images-unlisted", text, len(stems), shown(folder))]
     images = {
         file.relative_to(folder).with_suffix("").as_posix()
@@ -112,7 +112,7 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
     }
     bare = len(images - of.keys())
     if bare:
-        text = "images of the folder have no annotation file: left out"
+        text = "images in the folder have no annotation file: ignored"
         notes.append(Note("images-unannotated", text, bare, shown(folder)))
     return Layout(root, split, stems, [of[stem] for stem in stems], set(), tuple(notes))
 
@@ -125,13 +125,13 @@ def _listed(root: Path, split: str | None) -> Layout:
         split = next((name for name in ("test", "val") if name in lists), None)
         if split is None and len(lists) == 1:
             split = lists[0]
-            text = f"list of images, {split}, is the only one: it was taken"
+            text = f"list of images, {split}, is the only one and is used"
             notes = (Note("split-only", text, 1, shown(root)),)
     if split is None:
         raise DataError(
             str(root / "ImageSets" / "Main"),
             "neither test.txt nor val.txt",
-            f"name the split; there are {', '.join(lists) or 'no lists at all'}",
+            f"choose a split: {', '.join(lists) or 'no lists at all'}",
         )
     stems = _stems(root, split, lists)
     files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
@@ -204,7 +204,7 @@ def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
             )
         line_of[name] = line
     if not line_of:
-        raise DataError(str(file), "lists no image", "a split has one file stem a line")
+        raise DataError(str(file), "lists no image", "a split has one file stem per line")
     return sorted(line_of)
 
 

@@ -36,7 +36,7 @@ def find(
         raise DataError(
             str(path),
             "no files such as comp4_det_test_aeroplane.txt",
-            "a folder of VOC detections has one text file a class",
+            "a folder of VOC detections has one text file per class",
         )
     listed: list[tuple[Path, str, int]] = []
     strange: list[tuple[Path, str]] = []
@@ -71,7 +71,7 @@ def find(
                 str(file),
                 f"a second file for class {truth.categories.names[label]}, "
                 f"beside {seen[label].name}",
-                "keep the files of one detector in a folder",
+                "keep only the files of one detector in a folder",
             )
         seen[label] = file
     if truth.split and wanted != truth.split:
