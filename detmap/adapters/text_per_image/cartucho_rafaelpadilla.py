@@ -136,8 +136,8 @@ class Tool:
             raise DataError(
                 shown(path),
                 "the box format is an option of this tool and is missing here",
-                "choose it with --truth-box-format and --detections-box-format (box_format= in Python), "
-                f"one of: {', '.join(box_conventions.FORMATS)}; its -gtformat xyrb is voc, "
+                "choose it with --truth-box-format, --detections-box-format (box_format= in Python), "
+                f"one of: {', '.join(box_conventions.FORMATS)}; -gtformat xyrb is voc, "
                 "xywh is voc xywh, and relative is normalized cxcywh",
             )
         return box_conventions.require(given or self.box_format)
