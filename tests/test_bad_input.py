@@ -73,7 +73,7 @@ NOT_JSON = {
         b'[{"image_id": 1},',
         ": line 1, column 18",
         "not JSON",
-        "ends in the middle",
+        "the file is truncated",
     ),
     "empty": (b"", "", "the file is empty", "file is"),
     "white space only": (b" \n\t\n", "", "the file is empty", "file is"),
@@ -207,7 +207,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "NaN in an extra field": (
         det(mask={"rle": [1, float("nan")]}),
         "[1].mask.rle[1]",
-        "NaN is not JSON",
+        "NaN is not valid JSON",
         "leave the field",
     ),
     "an extra field nested too deeply": (
@@ -566,7 +566,7 @@ TRUTH: dict[str, tuple[Any, str, str, str]] = {
     "NaN in an extra field": (
         make.instances(info={"version": float("nan")}),
         ": info.version",
-        "NaN is not JSON",
+        "NaN is not valid JSON",
         "leave",
     ),
 }
@@ -807,7 +807,7 @@ def test_no_split_by_default() -> None:
         run("eval", "VOC2007", "text"),
         str(lists),
         "neither test.txt nor val.txt",
-        "there are all, train",
+        "choose a split: all, train",
     )
 
 
@@ -1318,7 +1318,7 @@ PROCESSES = {
         {"gt.json": "{"},
         "gt.json: line 1, column 2",
         "not JSON",
-        "ends in the middle",
+        "the file is truncated",
     ),
     "results": (
         ["gt.json", "dt.json"],

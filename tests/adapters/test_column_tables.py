@@ -161,9 +161,9 @@ BAD_TRUTH = {
     "image,class,x,y,w,h\na,,1,2,3,4\n": "line 2, column class: is empty",
     "image,class,x,y,w,h,difficult\na,cat,1,2,3,4,2\n": "column difficult.* 2.0 is not a flag",
     "image,class,x,y,w,h,area\na,cat,1,2,3,4,-2\n": "line 2, column area: -2",
-    "image,class,class_id,x,y,w,h\na,cat,1,1,2,3,4\na,dog,1,1,2,3,4\n": "class 1 is 'dog' here",
+    "image,class,class_id,x,y,w,h\na,cat,1,1,2,3,4\na,dog,1,1,2,3,4\n": "class 1 is 'dog', but",
     "image,class,class_id,x,y,w,h\na,cat,one,1,2,3,4\n": "column class_id: not whole numbers",
-    "image,class,x,y,w,h,img_width,img_height\na,c,1,2,3,4,9,9\na,c,1,2,3,4,8,9\n": "8 are said",
+    "image,class,x,y,w,h,img_width,img_height\na,c,1,2,3,4,9,9\na,c,1,2,3,4,8,9\n": "but 8 before",
 }
 
 
@@ -215,7 +215,7 @@ def test_a_parquet_far_larger_in_memory_is_refused(tmp_path: Path) -> None:
 
 def test_a_csv_with_many_columns_is_refused(tmp_path: Path) -> None:
     text = ",".join(f"c{i}" for i in range(1001)) + "\n"
-    with pytest.raises(DataError, match="line 1: 1001 columns, where 1000 are plenty"):
+    with pytest.raises(DataError, match="line 1: 1001 columns, the limit is 1000"):
         read_truth(make.write(tmp_path / "t.csv", text))
 
 

@@ -49,7 +49,7 @@ def test_what_looks_like_two_formats_has_to_be_named(tmp_path: Path, monkeypatch
     other = dataclasses.replace(LINES, name="other")
     monkeypatch.setattr(registry, "FORMATS", (LINES, other))
     path = make.write(tmp_path / "x.lines", "")
-    with pytest.raises(DataError, match=r"looks like lines and other alike .*lines, other"):
+    with pytest.raises(DataError, match=r"the format is ambiguous: lines and other .*lines, other"):
         read_truth(path)
     with pytest.raises(DataError, match="the format is unknown"):
         read_truth(make.write(tmp_path / "gt.json", make.instances()))

@@ -255,7 +255,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         ("a.jpg",),
         '{"predictions": [{"image_id": 100, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2],'
         ' "score": 1}]}',
-        "image_id: there twice",
+        "image_id: occurs twice",
     ),
     "a truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
     "no number": (("a.jpg",), [{"file_name": "a.jpg", "score": float("nan")}], "finite number"),

@@ -339,7 +339,7 @@ def test_a_mapping_from_image_id_to_output(tmp_path: Path) -> None:
     for images in ({1: boxes(image_id=2)}, {1.5: boxes()}, {None: boxes()}, boxes()):
         with pytest.raises(DataError):
             Evaluator(truth=truth).update(images)
-    with pytest.raises(DataError, match="alone: 3"):
+    with pytest.raises(DataError, match="only in targets: 3"):
         Evaluator(classes=[1, 2]).update({1: boxes(), 2: boxes(), 3: boxes()}, targets)
 
 

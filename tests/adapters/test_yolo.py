@@ -94,7 +94,7 @@ def test_predictions_that_may_count_from_0_or_from_1(data: Path, tmp_path: Path)
     truth = read_truth(data / "data.yaml")
     row = make.detection(image_id=1, category_id=3)
     file = make.write(tmp_path / "predictions.json", [row])
-    with pytest.raises(DataError, match="may be the class counted from 1 or the class counted fr"):
+    with pytest.raises(DataError, match="classes: the class counted from 1 or the class counted fr"):
         read_detections(file, truth)
     last = make.write(file, [row, make.detection(image_id=1, category_id=6)])
     assert read_detections(last, truth).label.tolist() == [2, 5]
@@ -207,8 +207,8 @@ BAD_YAML = {
     "code": ("val: !!python/object/apply:os.system ['touch hacked']\nnames: [a]", "line 1: not pl"),
     "nested": ("[" * 20000, "not plain YAML"),
     "binary": (b"\x00\xff\x12", "not plain YAML"),
-    "list": ("- a\n- b\n", "not keys"),
-    "empty": ("", "not keys"),
+    "list": ("- a\n- b\n", "instead of keys"),
+    "empty": ("", "instead of keys"),
     "no names": ("val: images/val\n", "names: missing"),
     "a gap": ("val: images/val\nnames: {0: a, 2: b}\n", "number the classes 0, 1, 2"),
     "nc": ("val: images/val\nnc: 3\nnames: [a]\n", "1 names, nc is 3"),

@@ -271,7 +271,7 @@ def test_of_results_with_boxes_and_masks_a_note_says_which_were_compared(tmp_pat
     paths = files(tmp_path, (instances, results))
     for protocol, compared in (("coco-segm", "segmentation"), ("coco-bbox", "bbox")):
         notes = {note.code: note for note in detmap.evaluate(*paths, protocol).notes}
-        assert f"the {compared} was compared" in notes["shape-and-box"].text
+        assert f"the {compared} is compared" in notes["shape-and-box"].text
         assert notes["shape-and-box"].count == len(results)
 
 

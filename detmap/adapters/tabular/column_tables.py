@@ -223,7 +223,7 @@ def _sizes(
         bad = ~((values > 0) & (values <= image_sizes.MOST)) | (size[row_of] != values)
         if bad.any():
             row = int(np.argmax(bad))
-            what = f"{values[row]:g} pixels, where {size[row_of[row]]:g} before"
+            what = f"{values[row]:g} pixels, but {size[row_of[row]]:g} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give one size above 0")
         sizes.append(size)
     return sizes[0], sizes[1]

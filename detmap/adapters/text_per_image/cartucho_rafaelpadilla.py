@@ -136,7 +136,7 @@ class Tool:
             raise DataError(
                 shown(path),
                 "the box format is an option of this tool and is missing here",
-                "choose it with --truth-box-format, --detections-box-format (in Python box_format=), "
+                "choose it with --truth-box-format, --detections-box-format or box_format=, "
                 f"one of: {', '.join(box_conventions.FORMATS)}; -gtformat xyrb is voc, "
                 "xywh is voc xywh, and relative is normalized cxcywh",
             )

@@ -96,7 +96,7 @@ class _Reader:
             if str(value) != str(values[0]):
                 raise DataError(
                     f"{self.file}: {place}",
-                    f"there twice: {_spelled(values[0])} and {_spelled(value)}",
+                    f"occurs twice: {_spelled(values[0])} and {_spelled(value)}",
                     "keep the right one",
                 )
             self.repeats += 1
