@@ -936,7 +936,7 @@ def test_a_class_file_that_is_a_folder() -> None:
         run("eval", "VOC2007", "bad"),
         "bad/comp4_det_test_cat.txt",
         "a folder, not a file",
-        "a file",
+        "a regular file",
     )
 
 

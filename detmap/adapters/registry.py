@@ -69,7 +69,7 @@ class Format:
     what: str = ""
 
 
-def _late(place: str) -> Callable[..., Any]:
+def _lazy(place: str) -> Callable[..., Any]:
     """Returns a function that imports ``module.function`` of this folder when it is called."""
     module, *names = place.split(".")
 
@@ -98,7 +98,7 @@ def _predictions(path: Path) -> int:
 
 def _folder_or(file: Looks, folder: str) -> Looks:
     """Scores files by `file` and folders by the named function."""
-    return lambda path: _late(folder)(path) if path.is_dir() else file(path)
+    return lambda path: _lazy(folder)(path) if path.is_dir() else file(path)
 
 
 def _nothing(path: Path) -> int:
@@ -112,8 +112,8 @@ FORMATS: tuple[Format, ...] = (
         "a file",
         _file,
         _file,
-        _late("coco/shapes.read_truth"),
-        _late("coco/shapes.read_detections"),
+        _lazy("coco/shapes.read_truth"),
+        _lazy("coco/shapes.read_detections"),
         options=("shapes", "roles", "attributes"),
         what="COCO JSON: instances, and results or annotations",
     ),
@@ -122,8 +122,8 @@ FORMATS: tuple[Format, ...] = (
         "a folder",
         _folder_or(_nothing, "voc/folder_layout.looks"),
         _folder_or(_nothing, "voc/result_files.looks"),
-        _late("voc/devkit.read_truth"),
-        _late("voc/devkit.read_detections"),
+        _lazy("voc/devkit.read_truth"),
+        _lazy("voc/devkit.read_detections"),
         options=("split",),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
@@ -132,8 +132,8 @@ FORMATS: tuple[Format, ...] = (
         "a file or a folder",
         _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
         _folder_or(_predictions, "text_per_image/yolo.detections_look"),
-        _late("text_per_image/yolo.read_truth"),
-        _late("text_per_image/yolo.read_detections"),
+        _lazy("text_per_image/yolo.read_truth"),
+        _lazy("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
         what="YOLO: data.yaml or a folder of labels, and predictions",
     ),
@@ -143,8 +143,8 @@ FORMATS: tuple[Format, ...] = (
             "a file",
             _file_with(*endings),
             _file_with(*endings),
-            _late(f"tabular/column_tables.read_{name}_truth"),
-            _late(f"tabular/column_tables.read_{name}_detections"),
+            _lazy(f"tabular/column_tables.read_{name}_truth"),
+            _lazy(f"tabular/column_tables.read_{name}_detections"),
             options=("box_format", "image_sizes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
@@ -157,8 +157,8 @@ FORMATS: tuple[Format, ...] = (
             "a folder",
             _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.truth_looks"),
             _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.detections_look"),
-            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_truth"),
-            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_detections"),
+            _lazy(f"text_per_image/cartucho_rafaelpadilla.{name}.read_truth"),
+            _lazy(f"text_per_image/cartucho_rafaelpadilla.{name}.read_detections"),
             options=("box_format", "image_sizes"),
             detection_options=("box_format",),
             what=f"text of {name.lower()}'s tool, a file an image",

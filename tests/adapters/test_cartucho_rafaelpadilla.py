@@ -70,7 +70,7 @@ def test_which_tool_wrote_a_folder(tmp_path: Path) -> None:
     ):
         read_truth(gt)
     truth = read_truth(gt, format="cartucho")
-    with pytest.raises(DataError, match="looks like cartucho and rafaelpadilla alike"):
+    with pytest.raises(DataError, match="the format is ambiguous: cartucho and rafaelpadilla"):
         read_detections(dt, truth)
     make.write(gt / "b.txt", "cat 1 2 3 4 difficult\n")
     assert read_truth(gt).difficult.tolist() == [False, True]

@@ -206,7 +206,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "file_name in some records": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg"}, {"image_id": 101}],
-        "in one way",
+        "have a file_name, some",
     ),
     "file_name that the truth lacks": (
         ("a.jpg", "b.jpg"),

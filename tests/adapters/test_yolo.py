@@ -94,7 +94,7 @@ def test_predictions_that_may_count_from_0_or_from_1(data: Path, tmp_path: Path)
     truth = read_truth(data / "data.yaml")
     row = make.detection(image_id=1, category_id=3)
     file = make.write(tmp_path / "predictions.json", [row])
-    with pytest.raises(DataError, match="classes: the class counted from 1 or the class counted fr"):
+    with pytest.raises(DataError, match="classes: the class counted from 1 or the class counted"):
         read_detections(file, truth)
     last = make.write(file, [row, make.detection(image_id=1, category_id=6)])
     assert read_detections(last, truth).label.tolist() == [2, 5]

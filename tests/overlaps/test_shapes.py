@@ -234,7 +234,7 @@ def test_boxes_around_masks_and_keypoints_stand_for_those_that_are_missing(tmp_p
         assert {note.code: note.count for note in truth.notes}["bbox-missing"] == 1
     tree["annotations"] = [record | {"keypoints": [4, 5, 0, 9, 9, 0]}]
     path.write_text(json.dumps(tree))
-    with pytest.raises(DataError, match=r"annotations\[0\]\.bbox: missing, and nothing"):
+    with pytest.raises(DataError, match=r"annotations\[0\]\.bbox: missing, and "):
         detmap.read_truth(path, shapes="keypoints")
     with pytest.raises(DataError, match=r"the records have keypoints only; use -p coco-keypoints"):
         detmap.read_truth(path)

@@ -69,7 +69,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     return decode_results(path, truth, policy) if scanned is None else scanned
 
 
-# --- two lanes ------------------------------------------------------------------------------------
+# --- readers -------------------------------------------------------------------------------------
 
 
 def scan_instances(path: Path) -> Instances | None:

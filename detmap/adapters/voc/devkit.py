@@ -95,7 +95,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     )
 
 
-# --- two lanes ------------------------------------------------------------------------------------
+# --- readers -------------------------------------------------------------------------------------
 
 
 def scan_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int] | None:
