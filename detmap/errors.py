@@ -1,4 +1,4 @@
-"""The errors that detmap raises on purpose: each says where, what is wrong, and how to fix it."""
+"""Errors that detmap raises on purpose. Each says where, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST_CHARACTERS = 600
 
 
 class DetmapError(Exception):
-    """Base of every error that a user can mend.
+    """Base class of all errors that a user can fix.
 
     Parameters
     ----------
-    where : the place: a file, a record of it, a field (``results.json[1042].bbox``)
-    what : what is wrong there, with the offending value
-    fix : what to do about it
+    where : the file, record and field (``results.json[1042].bbox``)
+    what : what is wrong there, with the invalid value
+    fix : how to fix it
     """
 
     def __init__(self, where: str, what: str, fix: str = "") -> None:
@@ -38,7 +38,7 @@ class DetmapError(Exception):
 
 
 def clipped(text: str) -> str:
-    """A part of a message; its middle is left out where it is too long to be read."""
+    """Shortens a part of a message by removing its middle."""
     text = str(text)
     if len(text) <= MOST_CHARACTERS:
         return text
@@ -47,28 +47,21 @@ def clipped(text: str) -> str:
 
 
 class DataError(DetmapError):
-    """The input cannot be read as what it claims to be."""
+    """The input is invalid."""
 
 
 class ProtocolError(DetmapError):
-    """A protocol, or one of its keys, does not exist or is out of range."""
+    """A protocol or one of its keys does not exist or is out of range."""
 
 
 class MergeError(DetmapError):
-    """Two partial results do not belong together."""
+    """Two partial results cannot be merged."""
 
 
 def require(module: str, extra: str) -> Any:
-    """A module of a package that detmap can do without.
+    """Imports a module of an optional dependency.
 
-    Parameters
-    ----------
-    module : its name
-    extra : of detmap, that installs it
-
-    Raises
-    ------
-    DetmapError : it is not installed; the fix names the extra
+    Raises `DetmapError` if it is not installed; the fix names the `extra` that installs it.
     """
     from importlib import import_module
 
@@ -76,23 +69,23 @@ def require(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise DetmapError(package, "not installed, and this needs it", hint(extra)) from None
+        raise DetmapError(package, "is required but not installed", hint(extra)) from None
 
 
 def hint(extra: str) -> str:
-    """The command that installs what an extra stands for."""
+    """Returns the command that installs an extra."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def few(names: Iterable[Any]) -> str:
-    """The first names of a list, and how many more there are: what a message can show."""
+    """Joins the first names of a list and the number of the others."""
     names = list(names)
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(map(str, names[:MOST_NAMED])) + more
 
 
 def counted(n: float, noun: str, *, sep: str = ",") -> str:
-    """A number of things: 1 class, 2 classes; `sep` stands between thousands."""
+    """Formats a count: 1 class, 2 classes. `sep` separates thousands."""
     many = f"{noun}es" if noun.endswith(("s", "x", "ch")) else f"{noun}s"
     return f"{n:{sep}} {noun if n == 1 else many}"
 
@@ -102,8 +95,8 @@ VERBS = ("share", "lie", "name", "lack", "meet", "give", "say", "show", "touch")
 
 
 def singular(text: str) -> str:
-    """What is said of several things, said of one: "classes have no object" as "class has no
-    object". The first word is the thing.
+    """Converts a plural clause to singular: "classes have no object" to "class has no object". The
+    first word is the subject.
     """
     words = re.split(r"( )", text)
     noun = words[0]

@@ -73,7 +73,7 @@ NOT_JSON = {
         b'[{"image_id": 1},',
         ": line 1, column 18",
         "not JSON",
-        "ends in the middle",
+        "the file is truncated",
     ),
     "empty": (b"", "", "the file is empty", "file is"),
     "white space only": (b" \n\t\n", "", "the file is empty", "file is"),
@@ -135,7 +135,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         make.instances(),
         ": annotations[0].score",
         "missing",
-        "looks like an instances file, which is truth",
+        "looks like an instances file (ground truth)",
     ),
     "a record that is null": (
         [make.detection(), None],
@@ -207,7 +207,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
     "NaN in an extra field": (
         det(mask={"rle": [1, float("nan")]}),
         "[1].mask.rle[1]",
-        "NaN is not JSON",
+        "NaN is not valid JSON",
         "leave the field",
     ),
     "an extra field nested too deeply": (
@@ -566,7 +566,7 @@ TRUTH: dict[str, tuple[Any, str, str, str]] = {
     "NaN in an extra field": (
         make.instances(info={"version": float("nan")}),
         ": info.version",
-        "NaN is not JSON",
+        "NaN is not valid JSON",
         "leave",
     ),
 }
@@ -754,7 +754,7 @@ LISTS: dict[str, tuple[str | bytes, str, str, str]] = {
         "image 000001 is listed twice",
         "once",
     ),
-    "no image": ("\n \n", "test.txt", "lists no image", "one file stem a line"),
+    "no image": ("\n \n", "test.txt", "lists no image", "one file stem per line"),
     "not UTF-8": (b"000001\n\xff\n", "test.txt: line 2", "not UTF-8", "plain text"),
 }
 
@@ -766,7 +766,7 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
 
 
 @pytest.mark.parametrize(
-    "stem, what", [("000003", "missing, though the split lists it"), ("a" * 300, "")]
+    "stem, what", [("000003", "missing, but in the list of the split"), ("a" * 300, "")]
 )
 def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
     make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
@@ -807,13 +807,13 @@ def test_no_split_by_default() -> None:
         run("eval", "VOC2007", "text"),
         str(lists),
         "neither test.txt nor val.txt",
-        "there are all, train",
+        "choose a split: all, train",
     )
 
 
 def test_a_split_of_a_coco_file() -> None:
     outcome = run("eval", "gt.json", "dt.json", "--split", "val")
-    assert_refused(outcome, "gt.json", "split 'val' given for a COCO file", "leave it out")
+    assert_refused(outcome, "gt.json", "split 'val' is not an option of COCO files", "remove split")
 
 
 def test_a_devkit_of_several_years() -> None:
@@ -917,7 +917,7 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         {"cat": ""},
         "",
         "no files such as comp4_det_test_aeroplane.txt",
-        "one text file a class",
+        "one text file per class",
     ),
 }
 
@@ -936,7 +936,7 @@ def test_a_class_file_that_is_a_folder() -> None:
         run("eval", "VOC2007", "bad"),
         "bad/comp4_det_test_cat.txt",
         "a folder, not a file",
-        "a file",
+        "a regular file",
     )
 
 
@@ -967,14 +967,14 @@ PATHS = {
         ["VOC2007", "empty"],
         "empty",
         "no files such as comp4",
-        "one text file a class",
+        "one text file per class",
     ),
     "detections as truth": (["text", "text"], "text", "no folder Annotations", "VOCdevkit/VOC2007"),
     "truth as detections": (
         ["VOC2007", "VOC2007"],
         "VOC2007",
         "no files such as comp4",
-        "one text file a class",
+        "one text file per class",
     ),
     "a folder named .json as truth": (
         ["folder.json", "dt.json"],
@@ -992,13 +992,13 @@ PATHS = {
         ["--truth-format", "coco", "VOC2007", "text"],
         "VOC2007",
         "format coco is a file, this is a folder",
-        "leave the format out",
+        "remove the format",
     ),
     "a file as voc": (
         ["--detections-format", "voc", "gt.json", "dt.json"],
         "dt.json",
         "format voc is a folder, this is a file",
-        "leave the format out",
+        "remove the format",
     ),
 }
 
@@ -1318,7 +1318,7 @@ PROCESSES = {
         {"gt.json": "{"},
         "gt.json: line 1, column 2",
         "not JSON",
-        "ends in the middle",
+        "the file is truncated",
     ),
     "results": (
         ["gt.json", "dt.json"],

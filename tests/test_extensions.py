@@ -125,7 +125,7 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
     truth = coco_shapes.read_truth(paths[0], "circles")
     assert truth.area.tolist() == 3 * own
     assert [note.text for note in truth.notes if note.code == "area-missing"] == [
-        "annotations give no area: that of their circle is used"
+        "annotations have no area: the area of their circle is used"
     ]
     detections = coco_shapes.read_detections(paths[1], truth)
     assert detections.shapes.area.tolist() == 2 * own  # type: ignore[union-attr]

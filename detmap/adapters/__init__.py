@@ -1,4 +1,4 @@
-"""Adapters: files of one format in, box tables out. The path decides which adapter reads it."""
+"""Adapters read files of one format as box tables. The path decides which adapter reads it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import registry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, registry, text_fields
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.adapters.joining.unknown_policy import policy as unknown_policy
@@ -24,7 +22,7 @@ from detmap.protocol.named_columns import named_columns, named_flags
 from detmap.tables import Detections, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
-BOX_FORMATS = geometry.FORMATS
+BOX_FORMATS = box_conventions.FORMATS
 
 
 def read_truth(
@@ -38,25 +36,23 @@ def read_truth(
     roles: Sequence[str] = (),
     attributes: Sequence[str] = (),
 ) -> Truth:
-    """Ground truth of a benchmark split.
+    """Reads the ground truth of a benchmark split.
 
     Parameters
     ----------
-    path : a COCO instances JSON file, a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations``
-        and ``ImageSets``), or a file or folder of any other of `FORMATS` (docs/formats.md)
-    split : of a VOC folder; ``test`` where present, else ``val``, when left out
-    format : one of `FORMATS`, to override what the path looks like
-    box_format : what the numbers of a box are, where a format leaves that open: one of
-        `BOX_FORMATS`
-    image_sizes : a CSV file with columns image, width and height, for a format that does not say
-    shapes : "masks" or "keypoints", to read them beside the boxes; a protocol says in ``iou.of``
-        what it compares
-    roles, attributes : further flags and numbers of the objects, by name, to read beside those that
-        the format has of its own: ``["occluded"]``, ``["visibility"]``
+    path : a COCO instances JSON file, a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations`` and
+        ``ImageSets``), or a file or folder of any other of `FORMATS` (docs/formats.md)
+    split : of a VOC folder; default ``test`` if present, else ``val``
+    format : one of `FORMATS`; default: detected from the path
+    box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
+    image_sizes : CSV file with columns image, width and height, for formats without sizes
+    shapes : "masks" or "keypoints", to read them besides the boxes
+    roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
+        ``["visibility"]``
 
     Raises
     ------
-    DataError : what is wrong, in which file, record and field, and how to fix it
+    DataError : names the file, record and field, what is wrong, and how to fix it
     """
     path = registry.checked_path(path)
     for name, words in (("roles", roles), ("attributes", attributes)):
@@ -83,16 +79,9 @@ def read_truth(
 def read_truth_for(
     path: str | Path, protocol: Protocol, *, format: str | None = None, **options: Any
 ) -> Truth:
-    """Ground truth with all that a protocol looks at, as far as the format can tell it: shapes,
-    and roles and attributes by name. What is lacking then, matching says.
+    """Reads ground truth with all shapes, roles and attributes that a protocol uses.
 
-    Parameters
-    ----------
-    format, options : further ones of `read_truth`
-
-    Raises
-    ------
-    DataError : as `read_truth`
+    Matching reports what is missing. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
     row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
@@ -113,53 +102,52 @@ def read_detections(
     unknown: str = "error",
     class_names: ClassNames | None = None,
 ) -> Detections:
-    """A detector's output, joined to the images and classes of its truth.
+    """Reads detections and joins them to the images and classes of the ground truth.
 
     Parameters
     ----------
     path : a COCO results JSON file, a folder of VOC text (``comp4_det_<split>_<class>.txt``), or a
         file or folder of any other of `FORMATS` (docs/formats.md)
-    truth : what the detections are of; it may come from files of another format
-    format : one of `FORMATS`, to override what the path looks like
-    box_format : what the numbers of a box are, where a format leaves that open: one of
-        `BOX_FORMATS`
-    unknown : "error" where detections on images or of classes that the truth lacks are refused,
-        "drop" where they are left out, counted in the notes and in the signature
-    class_names : what class ids stand for, where they are not the truth's own: names of the classes
-        0, 1, 2 ..., a dict from id to name, or a file of either (one name a line, line 1 is class
+    truth : the ground truth; its format may differ
+    format : one of `FORMATS`; default: detected from the path
+    box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
+    unknown : "error" rejects detections on images or of classes that are not in the truth; "drop"
+        drops them and counts them in the notes and the signature
+    class_names : meaning of the class ids if they are not those of the truth: names of the classes
+        0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1 is class
         0; or JSON)
 
     Raises
     ------
-    DataError : what is wrong, in which file, record and field, and how to fix it
+    DataError : names the file, record and field, what is wrong, and how to fix it
     """
     if not isinstance(truth, Truth):
-        what = f"a {type(truth).__name__} where the truth is needed"
-        raise DataError("read_detections: truth", what, "give what `read_truth` returned")
+        what = f"a {type(truth).__name__} instead of a ground truth"
+        raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     path = registry.checked_path(path)
     with readable(path):
         if format is None and path.is_dir():
-            from detmap.adapters.voc import result_files as voc_files
+            from detmap.adapters.voc import result_files
 
-            format = "voc" if voc_files.are_of_classes(path, truth) else None
+            format = "voc" if result_files.are_of_classes(path, truth) else None
         row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         return row.read_detections(path, truth, policy=policy, **told)
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
-    """Positions of the images that a text file names, one a line, by file stem or by id.
+    """Returns positions of the images listed in a text file, one stem or id per line.
 
-    Raises
-    ------
-    DataError : no such file, no name in it, a name twice, an image that the truth lacks
+    Raises `DataError` for a missing or empty file, and for unknown or repeated images.
     """
     path = registry.checked_path(path)
-    places = {line: " ".join(words) for line, words in text.lines(path)}
+    places = {line: " ".join(words) for line, words in text_fields.lines(path)}
     if not places:
-        raise DataError(str(path), "names no image", "write one image a line, by file stem or id")
-    images = joining.images_by_stem(truth, list(places.values()), str(path))
+        raise DataError(
+            str(path), "lists no images", "write one image per line, by file stem or id"
+        )
+    images = join.images_by_stem(truth, list(places.values()), str(path))
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), images.tolist(), strict=True):
         if image < 0:
@@ -170,7 +158,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
             )
         if image in seen:
             raise DataError(
-                f"{path}: line {line}", f"image {name!r} is there twice", "name each image once"
+                f"{path}: line {line}", f"image {name!r} occurs twice", "list each image once"
             )
         seen.add(image)
     return images
@@ -178,7 +166,7 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """What the system refuses to read is bad input."""
+    """Converts `OSError` to `DataError`."""
     try:
         yield
     except OSError as error:

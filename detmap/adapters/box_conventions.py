@@ -1,6 +1,6 @@
-"""Boxes as formats write them, by the name of their convention, and as tables hold them.
+"""Names of box conventions, and their conversion to table boxes.
 
-In memory they are those of `IN_MEMORY`; files may have one more, of an old tool.
+`IN_MEMORY` lists those of arrays; files have one more.
 """
 
 from __future__ import annotations
@@ -37,14 +37,9 @@ CORNERS = ("xyxy", "voc", "normalized xyxy")
 
 
 def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
-    """A name of a box format, checked.
-
-    Raises
-    ------
-    DataError : no such format, or not one of those that a file can have
-    """
+    """Checks the name of a box format."""
     if box_format not in choices:
-        what = "not given" if box_format is None else f"no box format {box_format!r} here"
+        what = "not given" if box_format is None else f"unknown box format {box_format!r}"
         raise DataError("box format", what, f"choose one of: {', '.join(choices)}")
     return str(box_format)
 
@@ -56,19 +51,17 @@ def table_boxes(
     sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
     place: Callable[[int], str],
 ) -> tuple[NDArray[np.float64], BoxFormat]:
-    """Boxes as tables hold them.
+    """Converts boxes to the tables' format.
 
     Parameters
     ----------
     values : (n, 4), as written
     box_format : one of `FORMATS`
-    sizes : (n,) widths and (n,) heights of each box's image; NaN where they are not known
-    place : where row i was written, for messages
+    sizes : (n,) widths and (n,) heights of each box's image; NaN if unknown
+    place : place of row i, for messages
 
-    Raises
-    ------
-    DataError : a number that is not finite or beyond all pixels, a negative size, a fraction of an
-        image whose size is not known
+    Raises `DataError` for negative sizes, numbers that are not finite or too large, and unknown
+        image sizes.
     """
     boxes = np.array(values, dtype=np.float64).reshape(-1, 4)
     kind, _, corners = box_format.rpartition(" ")
@@ -79,7 +72,7 @@ def table_boxes(
         if unknown.any():
             raise DataError(
                 place(int(np.argmax(unknown))),
-                "a box in fractions of an image whose width and height are not known",
+                "a normalized box on an image of unknown size",
                 "give the sizes of the images when the truth is read (--image-sizes FILE)",
             )
         boxes *= np.hstack([sides, sides])
@@ -100,7 +93,7 @@ def table_boxes(
 def sizes_of(
     truth: Truth, image: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) widths and heights of the images of rows; 1 where the truth lacks the image."""
+    """Returns (n,) widths and heights of the rows' images; 1 for unknown images."""
     known = np.maximum(image, 0)
     width, height = truth.images.width, truth.images.height
     if not len(width):
@@ -109,12 +102,12 @@ def sizes_of(
 
 
 def unknown_sizes(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sizes of n images that nobody gave."""
+    """Returns NaN sizes of n images."""
     return np.full(n, np.nan), np.full(n, np.nan)
 
 
 def areas(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray[np.float64]:
-    """(n,) square pixels of boxes as tables hold them."""
+    """Returns (n,) square pixels of table boxes."""
     if box_format == "voc":
         return (boxes[:, 2] - boxes[:, 0] + 1) * (boxes[:, 3] - boxes[:, 1] + 1)
     return boxes[:, 2] * boxes[:, 3]
@@ -132,5 +125,5 @@ def _refuse(
         raise DataError(
             place(row),
             f"box {' '.join(f'{each:g}' for each in values[row].tolist())} {what}",
-            f"boxes are read as {box_format} here: correct the row, or name the right box format",
+            f"boxes are read as {box_format}: fix the row, or choose the right box format",
         )

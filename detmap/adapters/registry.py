@@ -1,8 +1,7 @@
-"""The formats, a row each: how a path of one looks, who reads it, what it can be told.
+"""The table of formats: how to detect a format, its readers, and their options.
 
-Whoever asks what a path is asks `choose`. To add a format: one module that reads it, and one row
-here (`docs/add-a-format.md`). A row names the functions of its module as text: only the module of
-the chosen format is imported.
+To add a format: one module that reads it, and one row here (`docs/add-a-format.md`). Rows name
+functions as text, so that only the module of the chosen format is imported.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ files have names of its own."""
 
 
 class Row(Protocol):
-    """What every row has."""
+    """The common interface of formats."""
 
     @property
     def name(self) -> str:
-        """By which a user chooses it."""
+        """The name of the format."""
 
     @property
     def place(self) -> Place:
-        """Where it is kept."""
+        """Whether it is a file or a folder."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What a reader can be told."""
+        """The options of its reader."""
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -45,18 +44,18 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of detection: its truth and its detections.
+    """A detection format: its ground truth and its detections.
 
     Parameters
     ----------
-    name : by which a user chooses it
-    place : whether it is kept in a file or in a folder
-    truth_looks, detections_look : how a path of it looks
-    read_truth : takes the path, and the options by name
-    read_detections : takes the path, the truth, the ``policy`` about what the truth lacks,
-        and the options by name
-    options, detection_options : what `read_truth` and `read_detections` can be told
-    what : for people
+    name : of the format
+    place : whether it is a file or a folder
+    truth_looks, detections_look : score how well a path matches the format
+    read_truth : called with the path, and the options by name
+    read_detections : called with the path, the truth, the ``policy`` about unknown images and
+        classes, and the options by name
+    options, detection_options : options of `read_truth` and `read_detections`
+    what : description
     """
 
     name: str
@@ -70,8 +69,8 @@ class Format:
     what: str = ""
 
 
-def _late(place: str) -> Callable[..., Any]:
-    """A function of a module of this folder, ``module.function``, imported when it is called."""
+def _lazy(place: str) -> Callable[..., Any]:
+    """Returns a function that imports ``module.function`` of this folder when it is called."""
     module, *names = place.split(".")
 
     def call(*given: Any, **told: Any) -> Any:
@@ -88,18 +87,18 @@ def _file(path: Path) -> int:
 
 
 def _file_with(*suffixes: str) -> Looks:
-    """Files with one of these suffixes, in small or large letters."""
+    """Matches files with one of these suffixes, ignoring case."""
     return lambda path: 2 * (not path.is_dir() and path.suffix.lower() in suffixes)
 
 
 def _predictions(path: Path) -> int:
-    """A file that is called as Ultralytics calls it."""
+    """Matches file names of Ultralytics' predictions."""
     return 2 * (path.name.lower() == "predictions.json")
 
 
 def _folder_or(file: Looks, folder: str) -> Looks:
-    """As `file` where the path is none of a folder; a folder as the function of this name says."""
-    return lambda path: _late(folder)(path) if path.is_dir() else file(path)
+    """Scores files by `file` and folders by the named function."""
+    return lambda path: _lazy(folder)(path) if path.is_dir() else file(path)
 
 
 def _nothing(path: Path) -> int:
@@ -113,8 +112,8 @@ FORMATS: tuple[Format, ...] = (
         "a file",
         _file,
         _file,
-        _late("coco/shapes.read_truth"),
-        _late("coco/shapes.read_detections"),
+        _lazy("coco/shapes.read_truth"),
+        _lazy("coco/shapes.read_detections"),
         options=("shapes", "roles", "attributes"),
         what="COCO JSON: instances, and results or annotations",
     ),
@@ -123,8 +122,8 @@ FORMATS: tuple[Format, ...] = (
         "a folder",
         _folder_or(_nothing, "voc/folder_layout.looks"),
         _folder_or(_nothing, "voc/result_files.looks"),
-        _late("voc/devkit.read_truth"),
-        _late("voc/devkit.read_detections"),
+        _lazy("voc/devkit.read_truth"),
+        _lazy("voc/devkit.read_detections"),
         options=("split",),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
@@ -133,8 +132,8 @@ FORMATS: tuple[Format, ...] = (
         "a file or a folder",
         _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
         _folder_or(_predictions, "text_per_image/yolo.detections_look"),
-        _late("text_per_image/yolo.read_truth"),
-        _late("text_per_image/yolo.read_detections"),
+        _lazy("text_per_image/yolo.read_truth"),
+        _lazy("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
         what="YOLO: data.yaml or a folder of labels, and predictions",
     ),
@@ -144,8 +143,8 @@ FORMATS: tuple[Format, ...] = (
             "a file",
             _file_with(*endings),
             _file_with(*endings),
-            _late(f"tabular/column_tables.read_{name}_truth"),
-            _late(f"tabular/column_tables.read_{name}_detections"),
+            _lazy(f"tabular/column_tables.read_{name}_truth"),
+            _lazy(f"tabular/column_tables.read_{name}_detections"),
             options=("box_format", "image_sizes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
@@ -158,8 +157,8 @@ FORMATS: tuple[Format, ...] = (
             "a folder",
             _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.truth_looks"),
             _folder_or(_nothing, f"text_per_image/cartucho_rafaelpadilla.{name}.detections_look"),
-            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_truth"),
-            _late(f"text_per_image/cartucho_rafaelpadilla.{name}.read_detections"),
+            _lazy(f"text_per_image/cartucho_rafaelpadilla.{name}.read_truth"),
+            _lazy(f"text_per_image/cartucho_rafaelpadilla.{name}.read_detections"),
             options=("box_format", "image_sizes"),
             detection_options=("box_format",),
             what=f"text of {name.lower()}'s tool, a file an image",
@@ -170,18 +169,13 @@ FORMATS: tuple[Format, ...] = (
 
 
 IN_MEMORY = (
-    "write the records with json.dump and give the path, or give arrays to "
+    "write the records with json.dump and give the path, or pass arrays to "
     "`detmap.truth_from_arrays` and `detmap.detections_from_arrays`"
 )
 
 
 def checked_path(path: Any) -> Path:
-    """What a caller gave as a path, which exists.
-
-    Raises
-    ------
-    DataError : not a path, or nothing is there
-    """
+    """Returns an existing path, or raises `DataError`."""
     if not isinstance(path, str | os.PathLike):
         if isinstance(path, list | tuple | dict):
             raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
@@ -202,11 +196,9 @@ def checked_path(path: Any) -> Path:
 def choose(
     rows: Sequence[AnyRow], path: Path, looks: Callable[[AnyRow], Looks], wanted: str | None = None
 ) -> AnyRow:
-    """The row of a path: the wanted one, or the one that it looks most like.
+    """Returns the row of the requested format, or of the one that matches the path best.
 
-    Raises
-    ------
-    DataError : no such format; the path is not of the wanted one, of none, or of several
+    Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
     if wanted is not None:
@@ -220,7 +212,7 @@ def choose(
             raise DataError(
                 shown(path),
                 f"format {wanted} is {row.place}, this is {here}",
-                f"give {row.place}, or leave the format out",
+                f"give {row.place}, or remove the format",
             )
         return row
     sure = [looks(row)(path) for row in rows]
@@ -229,32 +221,30 @@ def choose(
         like = " and ".join(row.name for row in best)
         raise DataError(
             shown(path),
-            f"looks like {like} alike" if best else "looks like no known format",
-            f"name the format: {', '.join(names)}",
+            f"the format is ambiguous: {like}" if best else "the format is unknown",
+            f"choose the format: {', '.join(names)}",
         )
     return best[0]
 
 
 def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[str, Any]:
-    """The options that were given, of those that a format can be told.
+    """Returns the options that were given.
 
     Parameters
     ----------
     name : of the format
-    known : the options that it has
+    known : the options it supports
     path : for the message
-    options : by name; None where not given
+    options : by name; None if not given
 
-    Raises
-    ------
-    DataError : it cannot be told one of them
+    Raises `DataError` for unsupported options.
     """
     given = {option: value for option, value in options.items() if value is not None}
     for option, value in given.items():
         if option not in known:
             raise DataError(
                 shown(path),
-                f"{option} {str(value)!r} given for a {name.upper()} file",
-                f"a {name.upper()} file has no choice of {option}; leave it out",
+                f"{option} {str(value)!r} is not an option of {name.upper()} files",
+                f"remove {option}",
             )
     return given

@@ -1,12 +1,12 @@
-"""One reader of text: lines, words and numbers, the same for XML, VOC text and CSV.
+"""Reads lines, words and numbers of XML, VOC text and CSV by one grammar.
 
 Text is UTF-8, with or without a byte order mark. A line ends with LF, CR LF or CR. Words are
-parted by spaces and tabs. A number is a decimal in ASCII::
+separated by spaces and tabs. A number is an ASCII decimal::
 
     [+-] digits [. digits] [e [+-] digits]     digits before or after the point, at least one
 
-Python's own ``float``, ``split`` and ``splitlines`` accept more: underscores, the digits of other
-scripts, no-break spaces, form feeds. Here these are part of a word, and such a word is no number.
+Python's own ``float``, ``split`` and ``splitlines`` accept more (underscores, other scripts'
+digits, no-break spaces, form feeds); here these are part of a word that is not a number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.errors import DataError
 
 SPACE = " \t"
@@ -31,15 +31,14 @@ DECODED = 4  # bytes of memory that a byte of text takes as words
 
 
 def short(word: str) -> str:
-    """A word as a message can hold it."""
+    """Shortens a word for messages."""
     return repr(word if len(word) <= 60 else f"{word[:57]}...")
 
 
 def number(word: str) -> float | None:
-    """The nearest double of one number; None for a word that is none.
+    """Returns the nearest double of a word, None if it is not a number.
 
-    The words inf, infinity and nan, of any sign, are read as what they say, for the caller to
-    refuse by name or, where the format has it, to take as "no prediction".
+    The words inf, infinity and nan, with any sign, are converted; callers handle them.
     """
     if _DECIMAL.fullmatch(word) or _NOT_FINITE.fullmatch(word):
         return float(word)
@@ -47,11 +46,8 @@ def number(word: str) -> float | None:
 
 
 def numbers(words: Sequence[str]) -> list[float]:
-    """The nearest doubles of many words, with space around each at most.
-
-    Raises
-    ------
-    ValueError : one of them is no number
+    """Returns the nearest doubles of many words, or raises `ValueError`. Surrounding spaces are
+    allowed.
     """
     if _ONLY_DECIMALS.fullmatch(" ".join(words)):
         return list(map(float, words))  # of these characters alone, float() reads this grammar
@@ -62,31 +58,21 @@ def numbers(words: Sequence[str]) -> list[float]:
 
 
 def decoded(path: Path) -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    DataError : not a file that can be read, not UTF-8
-    """
-    data = opening.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
+    """Returns the text of a file. Raises `DataError` if it is not readable UTF-8."""
+    data = open_files.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = len(_LINE_END.findall(data[: error.start].decode())) + 1
         raise DataError(
-            f"{opening.shown(path)}: line {line}",
+            f"{open_files.shown(path)}: line {line}",
             f"not UTF-8: {error.reason}",
             "write the file as plain text in UTF-8",
         ) from None
 
 
 def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number, from 1, and the words of each line that has any.
-
-    Raises
-    ------
-    DataError : not a file that can be read, not UTF-8
-    """
+    """Yields number (from 1) and words of each line that has any."""
     content = decoded(path)
     # In text of these characters alone Python's quick splitting is this one.
     split = str.split if _PRINTED.fullmatch(content) else _WORD.findall

@@ -1,1 +1,1 @@
-"""What every package uses: files, arguments, immutable arrays, memory, threads."""
+"""Helpers for all packages: files, arguments, immutable arrays, memory, threads."""

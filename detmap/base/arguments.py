@@ -1,4 +1,4 @@
-"""What callers hand in as columns: ids, numbers and flags, read as what they mean or refused."""
+"""Converts and checks arguments of the public API: ids, numbers, flags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError
 
 MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
@@ -18,16 +18,14 @@ MOST = 1e100
 
 
 def ids(where: str, values: ArrayLike) -> NDArray[Any]:
-    """(n,) int64 or str ids; floats only where they are whole numbers.
+    """Returns (n,) ids as int64 or str. Floats must be whole numbers.
 
-    Raises
-    ------
-    DataError : another shape, numbers and strings mixed, anything that is neither, what numpy would
-        shorten
+    Raises `DataError` for other shapes and types, mixed types, and strings that numpy would
+    shorten.
     """
     array = _array(where, values)
     if array.ndim != 1:
-        raise DataError(where, f"shape {array.shape} where (n,) is needed", "one id a row")
+        raise DataError(where, f"shape {array.shape} where (n,) is needed", "give one id per row")
     if array.size == 0:
         return array.astype(np.int64) if array.dtype.kind in "iuf" else np.zeros(0, dtype=np.int64)
     listed = values if isinstance(values, list | tuple) else None
@@ -38,11 +36,11 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
         if strange is not None:
             what = f"{listed[strange]!r} among strings"
             raise DataError(f"{where}[{strange}]", what, "use one kind of ids")
-        return checks.id_array(where, listed)
+        return column_checks.id_array(where, listed)
     if array.dtype.kind == "U":
-        if array.dtype.itemsize > 4 * checks.MAX_ID:
+        if array.dtype.itemsize > 4 * column_checks.MAX_ID:
             what = f"ids of up to {array.dtype.itemsize // 4} characters"
-            raise DataError(where, what, f"an id has at most {checks.MAX_ID}")
+            raise DataError(where, what, f"an id has at most {column_checks.MAX_ID}")
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind not in "iuf" or any(isinstance(each, bool) for each in listed or ()):
         raise DataError(where, f"dtype {array.dtype}", "ids are whole numbers or strings")
@@ -53,7 +51,7 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
-    """An array of float64, of any shape; strings, complex and masked numbers are none."""
+    """Returns a float64 array of any shape. Rejects strings, complex and masked arrays."""
     array = _array(where, values)
     if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
         try:
@@ -66,12 +64,7 @@ def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:
-    """A real number that is not NaN, nor larger than `most`.
-
-    Raises
-    ------
-    DataError : anything else
-    """
+    """Returns a real number with a magnitude of at most `most`, or raises `DataError`."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
         real_number = float(value) if real else math.nan
@@ -83,12 +76,7 @@ def number(where: str, value: Any, fix: str = "give a number", most: float = MOS
 
 
 def fraction(where: str, value: Any) -> float:
-    """A number from 0 to 1.
-
-    Raises
-    ------
-    DataError : anything else
-    """
+    """Returns a number from 0 to 1, or raises `DataError`."""
     share = number(where, value)
     if not 0 <= share <= 1:
         raise DataError(where, f"{value!r}", "a fraction in [0, 1]")
@@ -96,36 +84,36 @@ def fraction(where: str, value: Any) -> float:
 
 
 def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
-    """An array of bool, from booleans or from 0 and 1."""
+    """Returns a bool array from booleans or from 0 and 1."""
     array = _array(where, values)
     if array.dtype.kind not in "biuf":
         raise DataError(where, f"dtype {array.dtype}", "flags are booleans, or 0 and 1")
     bad = (array != 0) & (array != 1)
     if bad.any():
-        refuse_first(where, array.ravel(), bad.ravel(), "is no flag", "flags are 0 or 1")
+        refuse_first(where, array.ravel(), bad.ravel(), "is not a flag", "flags are 0 or 1")
     return array.astype(bool)
 
 
 def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
-    """(m,) positions from 0 to n - 1, ascending, each once."""
+    """Returns (m,) positions from 0 to n - 1, ascending and unique."""
     array = ids(where, values)
     good = array.dtype.kind == "i"
     if good and ((array < 0) | (array >= n)).any():
-        what = f"no position {array[(array < 0) | (array >= n)][0]}"
+        what = f"unknown position {array[(array < 0) | (array >= n)][0]}"
         raise DataError(where, what, f"there are {n}, counted from 0")
     if not good or (array[1:] <= array[:-1]).any():
-        raise DataError(where, "not ascending positions", "give whole numbers, each once")
+        raise DataError(where, "not ascending positions", "give whole numbers, without repetition")
     return array
 
 
 def weights(where: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
-    """(n,) float64, how often each of n images counts: from 0 to a million."""
+    """Returns (n,) float64 image weights from 0 to a million."""
     array = numbers(where, values)
     if array.shape != (n,):
         what = f"shape {array.shape} where ({n},) is needed"
-        raise DataError(where, what, "give one weight an image, in the order of image_ids")
+        raise DataError(where, what, "give one weight per image, in the order of image_ids")
     bad = ~((array >= 0) & (array <= MOST_WEIGHT))
-    refuse_first(where, array, bad, "is no weight", f"weights go from 0 to {MOST_WEIGHT:.0e}")
+    refuse_first(where, array, bad, "is not a weight", f"weights are from 0 to {MOST_WEIGHT:.0e}")
     return array
 
 
@@ -134,9 +122,9 @@ def refuse_first(
     values: NDArray[Any],
     bad: NDArray[np.bool_],
     what: str,
-    fix: str = "correct or remove the row",
+    fix: str = "fix or remove the row",
 ) -> None:
-    """An error on the first bad row, if there is one."""
+    """Raises `DataError` for the first bad row, if any."""
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(f"{where}[{row}]", f"{values[row].tolist()!r} {what}", fix)
@@ -144,8 +132,8 @@ def refuse_first(
 
 def _array(where: str, values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        raise DataError(where, "is masked", "leave the masked rows out")
+        raise DataError(where, "is a masked array", "remove the masked rows")
     try:
         return np.asarray(values)
     except Exception as error:  # whatever an object does that is asked for its numbers
-        raise DataError(where, str(error), "give an array, one row a box") from None
+        raise DataError(where, str(error), "give an array with one row per box") from None

@@ -1,6 +1,4 @@
-"""Files are written beside their place and then renamed: whoever reads one finds the old or the new
-content, whole, whatever ends the writing.
-"""
+"""Writes files atomically: into a draft in the same folder, which is then renamed."""
 
 from __future__ import annotations
 
@@ -27,16 +25,13 @@ MOST_WRITERS = 1000  # of one place at a time
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of `path` when the block ends without an error.
+    """Opens a file that replaces `path` when the block ends without an error.
 
-    It is written in the same folder, forced to the disk, and renamed. A link stays, what it points
-    to is replaced; the permissions of an older file stay too. The draft that a killed writer leaves
-    goes with the next writing to the same place. Errors of the block itself pass through.
+    The draft is synced to disk and renamed. Symbolic links and permissions are kept. The next write
+    to the same path removes the draft of a killed process. Errors of the block propagate.
 
-    Raises
-    ------
-    DetmapError : the place is a folder or a device, or the system refuses (no space, a limit, no
-        permission); what was there is left as it was
+    Raises `DetmapError` if the path is not a regular file or the system refuses; the old file is
+    kept.
     """
     if not isinstance(path, str | os.PathLike):
         raise DetmapError("path", f"a {type(path).__name__}", "give the path of a file")
@@ -70,30 +65,25 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def abandon() -> None:
-    """Remove the drafts that are being written, for a process that ends at once (Ctrl-C)."""
+    """Removes all open drafts, for a process that ends at once (Ctrl-C)."""
     for draft in tuple(_drafts):
         with suppress(OSError):
             os.unlink(draft)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a whole file, as `replacing` does."""
+    """Writes a whole file atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_text(path: str | Path, content: str) -> None:
-    """Write a whole file in UTF-8, as `replacing` does."""
+    """Writes a whole file in UTF-8 atomically."""
     write_bytes(path, content.encode())
 
 
 class _Draft(io.FileIO):
-    """A new file beside the place, which is locked as long as its writer lives.
-
-    Parameters
-    ----------
-    place : its path
-    """
+    """A new file beside the target. It is locked while its writer lives."""
 
     def __init__(self, place: str) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -102,7 +92,7 @@ class _Draft(io.FileIO):
         self.failures: list[OSError] = []
 
     def write(self, data: Any, /) -> int:
-        """Write, and remember what the system refused."""
+        """Writes, and records errors of the system."""
         try:
             return super().write(data) or 0
         except OSError as error:
@@ -111,7 +101,7 @@ class _Draft(io.FileIO):
 
 
 def _draft_of(place: Path) -> _Draft:
-    """The first draft of a place that no living writer has."""
+    """Creates the first draft that no other live process uses."""
     key = hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]
     for number in range(MOST_WRITERS):
         name = str(place.parent / f".detmap-{key}-{number}.part")
@@ -124,11 +114,11 @@ def _draft_of(place: Path) -> _Draft:
             _drafts.add(name)
             return draft
         draft.close()  # who looked for stale drafts was faster than the lock
-    raise OSError(errno.EBUSY, f"{MOST_WRITERS} others write to it")
+    raise OSError(errno.EBUSY, f"{MOST_WRITERS} other processes write to it")
 
 
 def _remove_stale(name: str) -> None:
-    """Remove a draft that its writer, who was killed, does not hold any more."""
+    """Removes the draft of a killed process."""
     with suppress(OSError):
         if not stat.S_ISREG(os.lstat(name).st_mode):
             return
@@ -141,7 +131,7 @@ def _remove_stale(name: str) -> None:
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether the lock of a file is ours now; None where the system has none."""
+    """Tries to lock a file. Returns None if the system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -154,7 +144,7 @@ def _lock(handle: int) -> bool | None:
 
 
 def _is_at(handle: int, name: str) -> bool:
-    """Whether an open file is (still) what a path leads to."""
+    """Checks if a path still leads to an open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(name))
     except FileNotFoundError:
@@ -163,7 +153,7 @@ def _is_at(handle: int, name: str) -> bool:
 
 @contextmanager
 def _explained(path: str | Path) -> Iterator[None]:
-    """Errors of the system, as those of a place that cannot be written."""
+    """Converts system errors to `DetmapError`."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -178,7 +168,7 @@ def _refused(path: str | Path, error: OSError | ValueError) -> DetmapError:
 
 
 def _mode(path: str | Path, place: Path) -> int | None:
-    """The permissions of the file that is there; None where there is none."""
+    """Returns the permissions of an existing file, else None."""
     try:
         there = os.stat(place)
     except FileNotFoundError:
@@ -190,7 +180,7 @@ def _mode(path: str | Path, place: Path) -> int | None:
 
 
 def _settle(folder: Path) -> None:
-    """Force the rename to the disk, where the system can."""
+    """Syncs the rename to disk if the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,6 @@
-"""What the columns of tables and of state have to be: looked at once, when a table is made.
+"""Checks the columns of tables once, when a table is created.
 
-A column that fits comes back as one that nobody can change, which is a copy unless it is one
-already: what happens to an array that was handed in does not show.
+A checked column is read-only. It is a copy unless it was read-only already.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ MAX_PIXEL = 1e100
 MAX_ID = 1000
 """Characters of an image id: arrays of strings are as wide as the longest."""
 
-_FIX = "make the table by way of an adapter, or give it columns as its documentation has them"
+_FIX = "create the table with an adapter, or give it the documented columns"
 
 
 def refuse(where: str, what: str, fix: str = _FIX) -> NoReturn:
-    """The error on a column."""
+    """Raises the `DataError` for a column."""
     raise DataError(where, what, fix)
 
 
 def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
-    """An array of exactly this type and shape, in one piece, the table's own.
+    """Returns an owned array of exactly this dtype and shape.
 
-    Raises
-    ------
-    DataError : anything else: a list, a masked array, another byte order, a strided view
+    Raises `DataError` for anything else: a list, a masked array, another byte order, a strided
+    view.
     """
     if type(array) is not np.ndarray:
         refuse(where, f"a {type(array).__name__} where a numpy array is needed")
@@ -50,12 +48,12 @@ def column(where: str, array: Any, dtype: Any, *shape: int) -> NDArray[Any]:
 
 
 def n_rows(array: Any) -> int:
-    """How many rows a column has; 0 for what is none, which `column` then refuses."""
+    """Returns the number of rows, 0 if it is not an array (`column` then rejects it)."""
     return len(array) if type(array) is np.ndarray and array.ndim else 0
 
 
 def positions_in(where: str, array: Any, length: int, n: int) -> NDArray[np.int32]:
-    """(length,) int32 positions from 0 to n - 1."""
+    """Returns (length,) int32 positions from 0 to n - 1."""
     owned = column(where, array, np.int32, length)
     if length and owned.view(np.uint32).max() >= n:
         row = int(np.argmax(owned.view(np.uint32) >= n))
@@ -64,7 +62,7 @@ def positions_in(where: str, array: Any, length: int, n: int) -> NDArray[np.int3
 
 
 def offsets_of(where: str, array: Any, n_groups: int, length: int) -> NDArray[np.int64]:
-    """(n_groups + 1,) int64, ascending from 0 to the number of rows."""
+    """Returns (n_groups + 1,) int64 offsets, ascending from 0 to the number of rows."""
     owned = column(where, array, np.int64, n_groups + 1)
     if owned[0] != 0 or owned[-1] != length:
         refuse(where, f"from {owned[0]} to {owned[-1]} where 0 to {length} is needed")
@@ -74,9 +72,9 @@ def offsets_of(where: str, array: Any, n_groups: int, length: int) -> NDArray[np
 
 
 def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None:
-    """An error on the first number that is NaN, infinite, or beyond `most`.
+    """Raises `DataError` for the first number that is NaN, infinite, or beyond `most`.
 
-    The sum of squares looks at all numbers in one pass; where it is small, so is each of them.
+    The sum of squares tests all numbers in one pass.
     """
     flat = array.reshape(-1)
     with np.errstate(all="ignore"):
@@ -86,11 +84,11 @@ def finite(where: str, array: NDArray[np.float64], most: float = np.inf) -> None
     if bad.any():
         place = np.unravel_index(int(np.argmax(bad)), array.shape)
         row = "".join(f"[{i}]" for i in place)
-        refuse(f"{where}{row}", f"{array[place]} is no finite number of reasonable size")
+        refuse(f"{where}{row}", f"{array[place]} is not a finite number of reasonable size")
 
 
 def no_nan(where: str, array: NDArray[np.float64]) -> None:
-    """An error on the first NaN."""
+    """Raises `DataError` for the first NaN."""
     with np.errstate(all="ignore"):
         if not np.isnan(np.einsum("i,i", array, array)):
             return
@@ -99,19 +97,19 @@ def no_nan(where: str, array: NDArray[np.float64]) -> None:
 
 
 def ascending(where: str, ids: NDArray[Any]) -> None:
-    """An error unless ids ascend, each once."""
+    """Raises `DataError` unless ids are ascending and unique."""
     bad = ids[1:] <= ids[:-1]
     if bad.any():
         row = int(np.argmax(bad)) + 1
         what = f"{ids[row].item()!r} comes after {ids[row - 1].item()!r}"
-        refuse(f"{where}[{row}]", what, "ids ascend, and each is there once")
+        refuse(f"{where}[{row}]", what, "ids must be ascending and unique")
 
 
 def image_ids(where: str, ids: Any) -> NDArray[Any]:
-    """(I,) ids, int64 or strings of at most `MAX_ID` characters, ascending and unique."""
+    """Returns (I,) ascending unique ids: int64, or strings of at most `MAX_ID` characters."""
     kind = ids.dtype.kind if type(ids) is np.ndarray else ""
     if kind == "U" and not ids.dtype.isnative:
-        refuse(where, f"dtype {ids.dtype.str}", "give strings in the byte order of the machine")
+        refuse(where, f"dtype {ids.dtype.str}", "give strings in native byte order")
     if kind == "U" and ids.dtype.itemsize > 4 * MAX_ID:
         longest = ids.dtype.itemsize // 4
         refuse(where, f"ids of up to {longest} characters", f"an image id has at most {MAX_ID}")
@@ -123,25 +121,20 @@ def image_ids(where: str, ids: Any) -> NDArray[Any]:
 
 
 def _unicode(where: str, ids: NDArray[np.str_]) -> None:
-    """An error on the first id that is no text; bytes of a file name that are not UTF-8 may stand
-    in it as Python has them, U+DC80 to U+DCFF.
-    """
+    """Rejects ids with invalid code points. Surrogate escapes U+DC80 to U+DCFF are valid."""
     points = np.frombuffer(ids.tobytes(), np.uint32)
     byte = (points >= 0xDC80) & (points <= 0xDCFF)
     bad = (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF) & ~byte)
     if bad.any():
         row = int(np.argmax(bad)) // (ids.dtype.itemsize // 4)
-        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is none of Unicode")
+        refuse(f"{where}[{row}]", f"a character {points[bad][0]:#x}, which is not valid Unicode")
 
 
 def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
-    """(n,) strings as an array, which is as wide as the longest.
+    """Returns (n,) strings as an array, which is as wide as the longest.
 
-    Raises
-    ------
-    DataError : an id of more than `MAX_ID` characters, one that ends in NUL (numpy drops it, and
-    two
-        ids could become one), more than there is memory for
+    Raises `DataError` for ids of more than `MAX_ID` characters, ids that end in NUL (numpy drops
+    it), and too little memory.
     """
     longest = max(map(len, values), default=0)
     if longest > MAX_ID:
@@ -150,13 +143,13 @@ def id_array(where: str, values: Sequence[str]) -> NDArray[np.str_]:
         refuse(f"{where}[{row}]", what, f"an image id has at most {MAX_ID}")
     for row, value in enumerate(values):
         if value.endswith("\0"):
-            refuse(f"{where}[{row}]", f"{value!r} ends in NUL", "give an id without it")
+            refuse(f"{where}[{row}]", f"{value!r} ends in NUL", "remove the NUL")
     memory.require(4 * longest * len(values), where, f"{len(values)} ids")
     return np.array(values, dtype=str).reshape(len(values))
 
 
 def texts(where: str, values: Any, n: int | None = None) -> tuple[str, ...]:
-    """A tuple of n strings, of any number where None."""
+    """Returns a tuple of n strings, or of any number if n is None."""
     if not isinstance(values, tuple) or not all(
         issubclass(kind, str) for kind in {*map(type, values)}
     ):
@@ -167,6 +160,6 @@ def texts(where: str, values: Any, n: int | None = None) -> tuple[str, ...]:
 
 
 def notes(where: str, values: Any, kind: type) -> None:
-    """An error unless it is a tuple of notes."""
+    """Raises `DataError` unless `value` is a tuple of notes."""
     if not isinstance(values, tuple) or not all(isinstance(each, kind) for each in values):
         refuse(where, "not a tuple of notes")

@@ -1,6 +1,4 @@
-"""Grids of numbers as recipes: thresholds and recall points with the last bits of their
-reference.
-"""
+"""Grids of thresholds and recall points, bit-identical to their references."""
 
 from __future__ import annotations
 
@@ -14,22 +12,22 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A grid of numbers as a recipe, so that its last bits are those of the reference.
+    """A grid of numbers, bit-identical to its reference.
 
     Parameters
     ----------
-    recipe : ``start:step:stop`` spaced as ``np.linspace`` does (pycocotools); ``matlab
-        start:step:stop`` spaced from both ends as MATLAB's colon does (VOC devkit); ``arange
-        start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn);
-        ``decimal start:step:stop`` the numbers nearest to the decimals (TIDE, darknet); ``float32
-        start:step:stop`` spaced as ``torch.linspace`` does in float32 (torchmetrics); or a tuple of
-        the numbers themselves
+    recipe : the numbers as a tuple, or one of these texts:
+        ``start:step:stop`` spaced as ``np.linspace`` (pycocotools);
+        ``matlab start:step:stop`` spaced from both ends as MATLAB's colon (VOC devkit);
+        ``arange start:step:stop`` spaced as ``np.arange(start, stop+step, step)`` (py-faster-rcnn);
+        ``decimal start:step:stop`` the numbers nearest to the decimals (TIDE, darknet);
+        ``float32 start:step:stop`` spaced as ``torch.linspace`` in float32 (torchmetrics)
     """
 
     recipe: str | tuple[float, ...]
 
     def values(self) -> NDArray[np.float64]:
-        """The (n,) float64 numbers of the grid; a `ValueError` where the recipe is none."""
+        """Returns (n,) float64 numbers. Raises `ValueError` if the recipe is invalid."""
         if isinstance(self.recipe, tuple):
             return np.array(self.recipe, dtype=np.float64)
         kind, start, step, stop = _parse(self.recipe)

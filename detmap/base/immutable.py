@@ -1,4 +1,4 @@
-"""What nobody can change once it is made: tables that the kernels follow without looking."""
+"""Immutable tables: kernels use them without checks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Kind = TypeVar("Kind")
 
 
 class Immutable:
-    """A frozen dataclass that is its own copy, and is checked anew when it is unpickled.
+    """A frozen dataclass that is its own copy and is checked again when unpickled.
 
-    numpy's arrays are writable after `copy.deepcopy` and `pickle`, whatever they were before.
+    numpy arrays are writable after `copy.deepcopy` and `pickle`.
     """
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Immutable:
 
 
 def _rebuilt(kind: Any, *columns: Any) -> Any:
-    """A table that was pickled; arrays that were sent on their own may come at any address."""
+    """Rebuilds an unpickled table. Arrays pickled out of band may be unaligned."""
     return kind(*(_contiguous(column) for column in columns))
 
 
@@ -46,15 +46,13 @@ def _contiguous(value: Any) -> Any:
 
 
 def keep(table: Any, **columns: Any) -> None:
-    """Let a frozen table hold its columns as the checks gave them back."""
+    """Sets fields of a frozen table."""
     for name, value in columns.items():
         object.__setattr__(table, name, value)
 
 
 def vouched(kind: type[Kind], **columns: Any) -> Kind:
-    """A frozen table whose columns nobody looks at: only for who has just made them himself and
-    knows that they are right. All of its fields have to be there.
-    """
+    """Creates a table without checks. All fields are required, and the caller guarantees them."""
     table = object.__new__(kind)
     for name, value in columns.items():
         object.__setattr__(table, name, own(value) if isinstance(value, np.ndarray) else value)
@@ -62,9 +60,9 @@ def vouched(kind: type[Kind], **columns: Any) -> Kind:
 
 
 class _Blank:
-    """Memory in `bytes` that numpy may write to, for as long as nobody else has seen it.
+    """Uninitialized memory in `bytes` that numpy may write to.
 
-    CPython's own way to make bytes: PyBytes_FromStringAndSize without a string, then filled.
+    It calls PyBytes_FromStringAndSize without a string, as CPython does.
     """
 
     __slots__ = ("__array_interface__", "content")
@@ -80,10 +78,10 @@ class _Blank:
 
 
 def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Zeros to be written over, whose memory `own` takes as it is, once they are: who asks for
-    them has to forget them then.
+    """Returns zeros to overwrite. `own` then takes their memory without a copy, and the caller must
+    not use them again.
 
-    Memory that is never written to is never touched.
+    Memory that is never written is never allocated by the system.
     """
     shape = (shape,) if isinstance(shape, int) else shape
     size = math.prod(shape) * np.dtype(dtype).itemsize
@@ -93,10 +91,10 @@ def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
 
 def own(array: NDArray[Any]) -> NDArray[Any]:
-    """The array if its numbers lie in `bytes`, else a copy whose numbers do.
+    """Returns the array if `bytes` hold its numbers, else a copy whose numbers they hold.
 
-    `bytes` alone are safe: of an array that owns its memory the flag can be set back, and what is
-    behind another buffer may change in another's hands.
+    Only `bytes` are safe: the write flag of an array can be set again, and other buffers can
+    change.
     """
     owner: Any = array
     while type(owner) is np.ndarray:

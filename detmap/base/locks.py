@@ -1,4 +1,4 @@
-"""Objects that threads share: one method at a time, however they are pickled or forked."""
+"""Objects that several threads share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Object = TypeVar("Object", bound="Locked")
 
 
 class Locked:
-    """What has a lock of its own; a copy and a forked process begin with a new one."""
+    """Base class of objects with a lock. Copies and forked processes get a new lock."""
 
     _lock: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """An object with its lock, whether it is initialised or unpickled."""
+        """Creates an object with its lock, also when it is unpickled."""
         made = super().__new__(cls)
         made._lock = threading.RLock()
         _LIVE.add(made)
@@ -34,7 +34,7 @@ class Locked:
 def one_at_a_time(
     method: Callable[Concatenate[Object, Given], Got],
 ) -> Callable[Concatenate[Object, Given], Got]:
-    """A method that waits for those of other threads on the same object."""
+    """Decorates a method so that only one thread at a time runs it on an object."""
 
     @wraps(method)
     def waiting(self: Object, *args: Given.args, **kwargs: Given.kwargs) -> Got:
@@ -48,7 +48,7 @@ _LIVE: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 
 def _renew() -> None:
-    """In a forked process: who held a lock is not there to let it go."""
+    """Replaces all locks in a forked process."""
     for each in list(_LIVE):
         each._lock = threading.RLock()
 

@@ -1,6 +1,4 @@
-"""Whether something fits into memory, asked before it is tried: an operating system that runs
-out kills without a word.
-"""
+"""Checks available memory before large allocations."""
 
 from __future__ import annotations
 
@@ -19,10 +17,9 @@ WAY_OUT = (
 
 
 def available() -> int | None:
-    """Bytes that this process may still use, by the system and by the limit of its container;
-    None where nothing says.
+    """Returns the bytes that this process may still use, None if unknown.
 
-    Pages that only cache files count as free: the system takes them back before it refuses.
+    The limits of the system and of the container apply. File cache counts as free.
     """
     limits = []
     with suppress(OSError, ValueError, IndexError):
@@ -43,7 +40,7 @@ def available() -> int | None:
 
 
 def _reclaimable(folder: Path, prefix: str) -> int:
-    """Bytes of a container that cache files; 0 where it does not say."""
+    """Returns the bytes of a container's file cache, 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):
         rows = [line.split() for line in (folder / "memory.stat").read_text().splitlines()]
         wanted = (f"{prefix}inactive_file", f"{prefix}active_file")
@@ -52,13 +49,13 @@ def _reclaimable(folder: Path, prefix: str) -> int:
 
 
 def require(needed: int, where: str, what: str, way_out: str = WAY_OUT) -> None:
-    """A `DataError` where fewer bytes are available than needed.
+    """Raises `DataError` if fewer bytes are available than needed.
 
     Parameters
     ----------
-    needed : bytes, an estimate
-    where, what : the place and the subject of the error
-    way_out : what helps against this cause
+    needed : estimated bytes
+    where, what : place and subject of the error
+    way_out : the fix
     """
     if needed <= SPARE:
         return

@@ -1,7 +1,7 @@
-"""A ``.npz`` file that is not believed: arrays by name, and a header of JSON.
+"""Reads and writes untrusted ``.npz`` files: named arrays and a JSON header.
 
-The sizes of all arrays are known, and compared with what they should be, with the size of the file
-and with the memory that is free, before any of them is inflated.
+All sizes are compared with the expected sizes, the file size and the free memory before any array
+is decompressed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import atomic_files as files
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import atomic_files, memory, open_files
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
@@ -30,9 +28,7 @@ SLACK = 4096  # bytes that the smallest member may have
 
 
 class Member(NamedTuple):
-    """An array that has not been read: where it lies, its type, its shape, and the bytes before
-    its numbers.
-    """
+    """An array that is not read yet: its place, dtype, shape and header size."""
 
     info: zipfile.ZipInfo
     dtype: np.dtype[Any]
@@ -47,15 +43,15 @@ class Archive:
         self.path, self.members, self.file = path, members, file
 
     def place(self, name: str) -> str:
-        """How messages call an array."""
+        """Returns the name of an array for messages."""
         return f"{self.path}: {name}"
 
     def length(self, name: str) -> int:
-        """How many rows an array has."""
+        """Returns the number of rows of an array."""
         return (*self.members[name].shape, 0)[0]
 
     def require(self, name: str, dtype: Any, *shape: int) -> None:
-        """A `DataError` unless an array has this type and shape; a dtype of None stands for ids."""
+        """Raises `DataError` unless an array has this dtype (None: ids) and shape."""
         member = self.members[name]
         ids = member.dtype == np.int64 or (member.dtype.kind == "U" and member.dtype.isnative)
         if not (ids if dtype is None else member.dtype == dtype):
@@ -67,12 +63,12 @@ class Archive:
             raise DataError(self.place(name), what, WRITE_AGAIN)
 
     def require_memory(self) -> None:
-        """A `DataError` where the arrays would not fit into memory."""
+        """Raises `DataError` if the arrays do not fit into memory."""
         total = sum(member.info.file_size for member in self.members.values())
         memory.require(2 * total, self.path, "reading its arrays")
 
     def read(self, name: str) -> NDArray[Any]:
-        """An array, which nobody can change."""
+        """Reads an array, which is read-only."""
         info, dtype, shape, begin = self.members[name]
         try:
             with self.file.open(info) as stream:
@@ -80,7 +76,9 @@ class Archive:
                 size = info.file_size - begin
                 content = stream.read(size)
                 if len(content) != size or stream.read(1):
-                    raise DataError(self.place(name), "is not as long as it says", WRITE_AGAIN)
+                    raise DataError(
+                        self.place(name), "does not have the stated length", WRITE_AGAIN
+                    )
         except DataError:
             raise
         except Exception as error:  # zip and zlib fail in many ways
@@ -90,15 +88,15 @@ class Archive:
         return np.frombuffer(content, dtype=dtype).reshape(shape)
 
     def read_json(self, name: str) -> Any:
-        """What an array of bytes says in JSON."""
+        """Reads an array of bytes as JSON."""
         if self.members[name].info.file_size > MOST_HEADER:
             what = f"{self.members[name].info.file_size} bytes"
-            raise DataError(self.place(name), what, f"it has at most {MOST_HEADER}")
+            raise DataError(self.place(name), what, f"the limit is {MOST_HEADER}")
         self.require(name, np.uint8, self.length(name))
         try:
             return json.loads(self.read(name).tobytes())
         except (ValueError, RecursionError) as error:
-            raise DataError(self.place(name), f"is no JSON ({error})", WRITE_AGAIN) from None
+            raise DataError(self.place(name), f"is not JSON ({error})", WRITE_AGAIN) from None
 
 
 WRITE_AGAIN = "write it again"
@@ -106,15 +104,13 @@ WRITE_AGAIN = "write it again"
 
 @contextmanager
 def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Archive]:
-    """An archive that has exactly these arrays, and those of `more` or none of them.
+    """Opens an archive with exactly these arrays, and all or none of `more`.
 
-    Raises
-    ------
-    DataError : not such a file, damaged, an array that is missing, strange or there twice, objects
-        in place of numbers, sizes that cannot be
+    Raises `DataError` if it is damaged, an array is missing, unknown or repeated, or a size is
+    impossible.
     """
-    shown = opening.shown(path)
-    content = opening.read_bytes(path)
+    shown = open_files.shown(path)
+    content = open_files.read_bytes(path)
     try:
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
@@ -126,7 +122,7 @@ def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Arch
             if name not in (*names, *more) or info.filename == name:
                 raise DataError(shown, f"has an unknown part {info.filename[:40]!r}", WRITE_AGAIN)
             if name in there:
-                raise DataError(f"{shown}: {name}", "is there twice", WRITE_AGAIN)
+                raise DataError(f"{shown}: {name}", "occurs twice", WRITE_AGAIN)
             there[name] = info
         if not there.keys().isdisjoint(more):
             names = [*names, *more]
@@ -138,7 +134,7 @@ def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Arch
 
 
 def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    """What an array says of itself; its numbers stay where they are."""
+    """Reads the header of an array, but not its numbers."""
     if info.file_size > RATIO * info.compress_size + SLACK:
         what = f"{info.compress_size} bytes that say they are {info.file_size}"
         raise DataError(where, what, WRITE_AGAIN)
@@ -154,7 +150,7 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     except Exception as error:  # zip, zlib and the array's header fail in many ways
         raise DataError(where, f"is damaged ({error})", WRITE_AGAIN) from None
     if dtype.hasobject:
-        raise DataError(where, "holds objects, which are not read", WRITE_AGAIN)
+        raise DataError(where, "contains Python objects, which are not supported", WRITE_AGAIN)
     size = dtype.itemsize * math.prod(shape)
     if by_columns or min(shape, default=0) < 0 or begin + size != info.file_size:
         what = f"shape {shape} of {dtype.str} in {info.file_size - begin} bytes"
@@ -163,13 +159,8 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
 
 
 def write(path: str | Path, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays and a header; an older file stays until the new one is whole.
-
-    Raises
-    ------
-    DetmapError : the place is a folder or a device, or the system refuses
-    """
+    """Writes arrays and a header atomically. Raises `DetmapError` if the system refuses."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     columns: dict[str, Any] = {"header": text, **arrays}
-    with files.replacing(path) as file:
+    with atomic_files.replacing(path) as file:
         np.savez_compressed(file, **columns)

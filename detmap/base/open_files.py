@@ -1,7 +1,7 @@
-"""Files are opened here: regular files only, whose size is known before anything is read.
+"""Opens regular files and checks their size before reading.
 
-A pipe, a device, a socket, a folder or a circle of links in place of a file is an error at once,
-not a wait without end. A file that becomes shorter while it is read is an error too.
+Pipes, devices, sockets, folders and link cycles are errors, not endless waits. A file that shrinks
+during reading is an error too.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask
 
 
 class UnreadableError(DataError):
-    """It cannot be read as a file."""
+    """The file cannot be read."""
 
 
 class MissingFileError(UnreadableError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class InputFile:
-    """A regular file that is read at given places, by several threads if need be.
+    """A regular file that several threads may read at given positions.
 
     Parameters
     ----------
     path : its name, for messages
     descriptor : of the open file
-    size : bytes that it had when it was opened; what is appended later is not read
+    size : bytes when it was opened; later additions are not read
     """
 
     def __init__(self, path: str | Path, descriptor: int, size: int) -> None:
@@ -59,11 +59,9 @@ class InputFile:
         self._one_at_a_time = threading.Lock()  # only where a system cannot read at a place
 
     def read(self, at: int, size: int) -> bytes:
-        """`size` bytes from `at` on, fewer only at the end of the file.
+        """Reads `size` bytes from `at` on, fewer only at the end of the file.
 
-        Raises
-        ------
-        UnreadableError : the file has become shorter, the system cannot read it
+        Raises `UnreadableError` if the file has shrunk or the system cannot read it.
         """
         wanted = max(0, min(size, self.size - at))
         try:
@@ -73,8 +71,8 @@ class InputFile:
                 if not more:
                     raise UnreadableError(
                         shown(self.path),
-                        "became shorter while it was read",
-                        "read it again when nothing writes to it",
+                        "was truncated during reading",
+                        "retry when no process writes to it",
                     )
                 data += more
         except OSError as error:
@@ -91,12 +89,7 @@ class InputFile:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[InputFile]:
-    """A regular file, open for reading.
-
-    Raises
-    ------
-    UnreadableError : no such file, not a file, not permitted; it says which
-    """
+    """Opens a regular file for reading, or raises `UnreadableError`."""
     descriptor, size = _open(path)
     try:
         yield InputFile(path, descriptor, size)
@@ -107,25 +100,23 @@ def opened(path: str | Path) -> Iterator[InputFile]:
 def read_bytes(
     path: str | Path, *, times: int = 1, what: str = "reading the file", most: int | None = None
 ) -> bytes:
-    """All bytes of a regular file.
+    """Reads all bytes of a regular file.
 
     Parameters
     ----------
     path : the file
-    times : bytes of memory that a byte of the file takes until all is done
-    what : what is done with it, for the error where the memory is too small
-    most : bytes that such a file may have
+    times : bytes of memory needed per byte of the file
+    what : the operation, for the memory error
+    most : largest allowed size in bytes
 
-    Raises
-    ------
-    UnreadableError : no such file, not a file, not permitted, too large, it became shorter
-    DataError : it is larger than the memory that is free
+    Raises `UnreadableError` if it cannot be read or is too large, `DataError` if memory is too
+        small.
     """
     descriptor, size = _open(path)
     try:
         if most is not None and size > most:
             raise UnreadableError(
-                shown(path), f"has {size} bytes, where {most} are plenty", "check what it holds"
+                shown(path), f"has {size} bytes, the limit is {most}", "check its content"
             )
         if size > SMALL:
             memory.require(times * size, shown(path), what)
@@ -135,13 +126,7 @@ def read_bytes(
 
 
 def regular(path: str, flags: int) -> int:
-    """An `opener` for Python's own `open`, which then waits for no pipe; its errors stay as they
-    are.
-
-    Raises
-    ------
-    UnreadableError : a pipe, a device or a socket
-    """
+    """An `opener` for Python's `open`. Raises `UnreadableError` for pipes, devices and sockets."""
     descriptor = os.open(path, flags | _FLAGS)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
@@ -151,12 +136,10 @@ def regular(path: str, flags: int) -> int:
 
 
 def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file") -> bytes:
-    """All bytes of a regular file, unpacked where its name ends with .gz; else as `read_bytes`.
+    """Reads all bytes of a regular file and decompresses it if its name ends in .gz.
 
-    Raises
-    ------
-    UnreadableError : as `read_bytes`; not gzip, or it ends in the middle
-    DataError : what it holds is larger than the memory that is free
+    Raises `UnreadableError` if it cannot be read or decompressed, `DataError` if memory is too
+    small.
     """
     data = read_bytes(path, times=times, what=what)
     if Path(path).suffix.lower() != ".gz":
@@ -174,7 +157,7 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
             total += len(part)
             if total > max(_PLENTY, MOST_TIMES * (size - len(data))):
                 what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
-                raise UnreadableError(shown(path), what, "unpack it, and check what it holds")
+                raise UnreadableError(shown(path), what, "decompress it and check its content")
             memory.require(times * total, shown(path), what)
             parts.append(part)
             if not part and not data and not member.eof:
@@ -184,19 +167,14 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
 
 
 def shown(path: str | Path) -> str:
-    """A path as text for every terminal and file: bytes that are not UTF-8 in hexadecimal.
-
-    Raises
-    ------
-    DataError : it is no path
-    """
+    """Returns a path as printable text: bytes that are not UTF-8 in hexadecimal."""
     if not isinstance(path, str | bytes | os.PathLike):
         raise DataError("path", f"a {type(path).__name__}", "give the path of a file")
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _open(path: str | Path) -> tuple[int, int]:
-    """The descriptor of a regular file, and its size."""
+    """Returns the descriptor and size of a regular file."""
     shown(path)  # a number would be somebody's descriptor
     try:
         descriptor = os.open(path, _FLAGS)
@@ -211,11 +189,11 @@ def _open(path: str | Path) -> tuple[int, int]:
 
 def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
     kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
-    return UnreadableError(shown(path), f"{kind}, not a file", "give a file that holds the data")
+    return UnreadableError(shown(path), f"{kind}, not a file", "give a regular file")
 
 
 def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:
-    """The error for a path that the system does not open or read."""
+    """Returns the error for a path that the system cannot open or read."""
     if isinstance(error, FileNotFoundError):
         return MissingFileError(shown(path), "no such file", "check the path")
     if not isinstance(error, OSError):  # what Python says about a NUL

@@ -1,4 +1,4 @@
-"""Class-wise work on a plain thread pool: the kernels release the GIL."""
+"""Parallel work in a thread pool: the kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -21,21 +21,16 @@ CHUNK = 1 << 16  # rows: their columns fit a cache
 
 
 def default_threads() -> int:
-    """The processors that this process may use."""
+    """Returns the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_threads(wanted: int | None) -> int:
-    """How many threads to use.
-
-    Raises
-    ------
-    DataError : not a whole number from 1 on
-    """
+    """Returns the number of threads to use. Raises `DataError` unless it is a whole number >= 1."""
     if wanted is None:
         return default_threads()
     if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
-        raise DataError("threads", f"{wanted!r}", "a whole number from 1 on; None for all")
+        raise DataError("threads", f"{wanted!r}", "a whole number >= 1; None for all processors")
     return int(wanted)
 
 
@@ -45,12 +40,11 @@ def each_batch(
     threads: int | None = None,
     beside: Callable[[], Outcome] = lambda: None,  # type: ignore[assignment, return-value]
 ) -> Outcome:
-    """Call `work` with batches of the classes 0 to len(sizes) - 1 until all are done; and `beside`
-    once, for its outcome.
+    """Calls `work` with batches of the classes 0 to len(sizes) - 1, and `beside` once for its
+    result.
 
-    The largest classes come first and alone, so that no thread is left with a long tail; small
-    ones share a call. The order of the calls never shows in a result: each class has its own
-    slice of the output.
+    The largest classes run first and alone; small ones share a call. The order does not affect
+    results: each class has its own slice of the output.
     """
     threads = n_threads(threads)
     if sizes.sum() < WORTH_A_THREAD:
@@ -73,7 +67,7 @@ def each_batch(
 def each_largest_first(
     work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None
 ) -> None:
-    """Call ``work(k)`` for every k, the largest first."""
+    """Calls ``work(k)`` for every k, the largest first."""
     order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
     for _ in map_ordered(work, order, threads):
         pass
@@ -95,7 +89,7 @@ def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
 def map_chunks(
     work: Callable[[slice], Outcome], n_rows: int, threads: int | None = None
 ) -> list[Outcome]:
-    """``work(rows)`` of one slice of the rows after the other."""
+    """Returns ``work(rows)`` for consecutive slices of the rows."""
     slices = [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
     if len(slices) < 2:
         return [work(rows) for rows in slices]
@@ -105,9 +99,7 @@ def map_chunks(
 def map_ordered(
     work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Outcome]:
-    """``work(item)`` of every item, in the order of the items; only a few are under way or
-    waiting at any time.
-    """
+    """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     threads = n_threads(threads)
     under_way: deque[Future[Outcome]] = deque()
     with ThreadPoolExecutor(threads) as pool:

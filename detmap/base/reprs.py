@@ -1,4 +1,4 @@
-"""How objects look in a notebook or a debugger: at most fifteen lines, whatever they hold."""
+"""Short reprs for notebooks and debuggers: at most fifteen lines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ AnyClass = TypeVar("AnyClass", bound=type)
 
 
 def outlined(kind: AnyClass) -> AnyClass:
-    """Let the objects of a dataclass or named tuple be shown in outline; a class decorator."""
+    """Class decorator: gives a dataclass or named tuple a short repr."""
     setattr(kind, "__repr__", _describe_fields)  # noqa: B010 - mypy knows no assignment to a method
     return kind
 
 
 def outline(thing: object, *facts: str) -> str:
-    """``Kind(fact, fact)``, folded at 80 columns."""
+    """Returns ``Kind(fact, fact)``, wrapped at 80 columns."""
     whole = f"{type(thing).__name__}({', '.join(facts)})"
     lines = textwrap.wrap(
         whole,
@@ -43,7 +43,7 @@ def _describe_fields(thing: Any) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """A value in a few words: an array by its type and shape, a long list by its length."""
+    """Returns a short repr: an array by dtype and shape, a long list by its length."""
     if isinstance(value, np.ndarray):
         if value.size <= MOST_VALUES and value.ndim == 1:
             return _cut(str(value.tolist()))

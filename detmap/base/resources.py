@@ -1,7 +1,6 @@
-"""Where the files that travel with detmap are: the protocols and the sample set.
+"""Finds the data files of detmap: protocols and the sample set.
 
-An installed wheel carries them inside the package;
-a checkout (editable install) has them beside it.
+A wheel holds them inside the package, a checkout beside it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,6 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """The folder ``configs`` or ``datasets`` of this installation."""
+    """Returns the folder ``configs`` or ``datasets`` of this installation."""
     inside = PACKAGE / "_data" / name
     return inside if inside.is_dir() else PACKAGE.parent / name

@@ -1,9 +1,7 @@
-"""Overlaps of detections and objects, as pairs: a module a kind.
+"""Overlaps of detections and objects as pairs: one module per kind of overlap.
 
-A producer is called with cells, and yields buffers of pairs whose overlap reaches the lowest
-threshold; the rules that judge them know no geometry. To add a kind of overlap: one module with its
-producer, one row in `KINDS`, one word in ``iou.of`` of `detmap.protocol.matching_rules`
-(`docs/add-an-overlap.md`).
+A producer yields buffers of pairs whose overlap reaches the lowest threshold. Matching rules see
+only pairs, no geometry. To add a kind of overlap, see `docs/add-an-overlap.md`.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps import box_iou as boxes
-from detmap.overlaps import keypoints, masks
+from detmap.overlaps import box_iou, keypoints, masks
 from detmap.overlaps.mask_reader import MaskReader
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.protocol import Protocol
@@ -30,21 +27,21 @@ if TYPE_CHECKING:
 
 
 class Producer(typing.Protocol):
-    """Makes pairs of the detections and objects of cells."""
+    """Produces pairs of detections and objects of cells."""
 
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
-        """Buffers of pairs, each with the number of its detections, until all cells are done.
+        """Yields buffers of pairs, each with the number of its detections.
 
-        A buffer may be changed by its reader, and is filled anew when the next is asked for. The
-        cells come in any order, the detections of a cell best score first.
+        A buffer may be changed by its reader and is refilled for the next one. Cells come in any
+        order, detections of a cell by descending score.
 
         Parameters
         ----------
-        cells : with `n_cells` that count; members are rows of the verdicts, objects are places in
-            their order by class and image
-        position : the row of the detections table of each row of the verdicts
+        cells : of which `n_cells` count; members are rows of the match results, objects are places
+            in class and image order
+        position : the row in the detections table of each row of the match results
         """
         ...
 
@@ -57,8 +54,7 @@ class Kind:
     ----------
     name : as in ``iou.of``
     producer : takes truth, detections, objects, protocol and the lowest overlap
-    reader : of the shapes that it compares, which tables hold beside their boxes; None where boxes
-        are all that it looks at
+    reader : of the shapes that it compares; None if it compares boxes
     """
 
     name: str
@@ -67,19 +63,14 @@ class Kind:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("boxes", boxes.producer),
+    Kind("boxes", box_iou.producer),
     Kind("masks", masks.producer, MaskReader()),
     Kind("keypoints", keypoints.producer, keypoints.KeypointReader()),
 )
 
 
 def kind_of(name: str) -> Kind:
-    """The row of a kind of overlap.
-
-    Raises
-    ------
-    DataError : there is no such kind
-    """
+    """Returns the kind of this name, or raises `DataError`."""
     for row in KINDS:
         if row.name == name:
             return row
@@ -90,11 +81,9 @@ def kind_of(name: str) -> Kind:
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> Producer:
-    """The producer that the protocol asks for, of overlaps from `lowest` on.
+    """Creates the producer of a protocol, for overlaps of at least `lowest`.
 
-    Raises
-    ------
-    DataError : tables without the masks or keypoints that it needs
+    Raises `DataError` if a table lacks the required masks or keypoints.
     """
     kind = kind_of(protocol.iou.of)
     for table in (truth, detections):

@@ -1,6 +1,6 @@
-"""Boxes as edges and areas, in the numbers and by the steps of a protocol: whole columns at once.
+"""Computes edges, areas and overlaps of boxes under any protocol, whole columns at once.
 
-`detmap.overlaps.box_iou` is the fast way for protocols in float64; this one knows every rule.
+`detmap.overlaps.box_iou` is faster, for float64 protocols only.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Boxes of n rows: left, top, right and bottom edge, and area; each (n,)."""
+    """Edges of n boxes (left, top, right, bottom) and their areas; each (n,)."""
 
     sides: tuple[Floats, Floats, Floats, Floats]
     area: Floats
 
 
 def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> Edges:
-    """The boxes of a table under the protocol's extent, form, precision and arithmetic.
+    """Converts boxes to the protocol's box convention, form, precision and arithmetic.
 
     Parameters
     ----------
     table : objects or detections
     protocol : the rules
-    native : the format of the truth's files, whose corners ``boxes.extent = "as_written"`` takes
+    native : format of the ground-truth files, whose corners ``boxes.extent = "as_written"`` uses
     """
     number = np.float32 if protocol.boxes.precision == "float32" else np.float64
     wide = np.float64 if protocol.iou.arithmetic == "float64" else number
@@ -87,12 +87,7 @@ def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> E
 
 
 def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
-    """Width and height that each row's box is a fraction of.
-
-    Raises
-    ------
-    DataError : an image whose size the truth does not say
-    """
+    """Returns the width and height that each row's box is divided by."""
     if form == "thousandths":
         return np.full(len(table), 1000.0), np.full(len(table), 1000.0)
     images = table.images
@@ -100,7 +95,7 @@ def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
     if unknown.any():
         raise DataError(
             table.source,
-            f"image {images.ids[np.argmax(unknown)]!r} has no size, which boxes.form divides by",
+            f"image {images.ids[np.argmax(unknown)]!r} has no size, but boxes.form requires it",
             "give width and height, or set boxes.form=thousandths",
         )
     return images.width[table.image], images.height[table.image]
@@ -115,10 +110,10 @@ def overlaps(
     *,
     over_own_area: bool = False,
 ) -> NDArray[np.float64]:
-    """(n,) overlaps of pairs of rows; over the detection's own area where asked for.
+    """Returns (n,) overlaps of pairs of rows, optionally over the detection's own area.
 
-    Source: the formula of bbIou (maskApi.c), VOCevaldet.m and every tool that `configs/tools`
-    restates: shared / (detection + object - shared), in the protocol's numbers.
+    Source: bbIou (maskApi.c), VOCevaldet.m and the tools in `configs/tools`: shared / (detection +
+    object - shared), in the protocol's precision.
     """
     pixel = 1 if protocol.boxes.extent == "inclusive" else 0
     left, top, right, bottom = det_edges.sides
@@ -143,10 +138,9 @@ def overlaps(
 
 
 def as_text(values: Floats, decimals: int) -> NDArray[np.float64]:
-    """The numbers that ``'%.1f' % value`` is read back as.
+    """Rounds as ``float('%.1f' % value)`` does.
 
-    Scaling and rounding is right but where it comes near a tie or has no digit to spare; there the
-    text itself is made.
+    Near ties, and where digits run out, it formats the text itself.
     """
     with np.errstate(over="ignore"):
         scaled = values.astype(np.float64) * 10.0**decimals

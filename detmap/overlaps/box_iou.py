@@ -1,4 +1,4 @@
-"""Boxes: intersection over union, by a kernel."""
+"""Intersection over union of boxes, computed by a kernel."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ NEVER = 2**62
 
 
 class BoxPairs:
-    """The producer of pairs of boxes.
+    """Produces pairs of boxes.
 
     Parameters
     ----------
     truth, detections : tables of the same images and classes
-    objects : the truth as the kernels read it
+    objects : the ground truth in the kernels' layout
     extent : "continuous" or "inclusive", see `detmap.protocol.Boxes`
-    lowest : the least overlap that is a match at some threshold; where that is 0 or less, all
-        pairs of a cell are
-    epsilon : what is added to the union
+    lowest : lowest overlap that can match; if it is 0 or less, all pairs of a cell are produced
+    epsilon : added to the union
     """
 
     def __init__(
@@ -63,11 +62,9 @@ class BoxPairs:
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
-        """Pairs of the cells; see `detmap.overlaps.Producer`.
+        """Yields pairs of cells; see `detmap.overlaps.Producer`.
 
-        Raises
-        ------
-        DataError : boxes so small that their overlap is 0/0
+        Raises `DataError` for boxes so small that their overlap is 0/0.
         """
         from detmap.kernels import pairs as kernels
 
@@ -96,7 +93,7 @@ class BoxPairs:
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> BoxPairs:
-    """The producer of a protocol that compares boxes."""
+    """Creates the producer of a protocol that compares boxes."""
     return BoxPairs(
         truth,
         detections,

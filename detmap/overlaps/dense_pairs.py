@@ -1,4 +1,4 @@
-"""Producers whose overlaps come as a table, all detections of a cell by all of its objects."""
+"""Producers that compute a full overlap matrix per cell."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Piece = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray
 
 
 class DensePairs(ABC):
-    """The producer of pairs from tables of overlaps.
+    """Produces pairs from overlap matrices.
 
     Parameters
     ----------
-    objects : the truth as the kernels read it
-    lowest : the least overlap that is a match at some threshold
+    objects : the ground truth in the kernels' layout
+    lowest : lowest overlap that can match
     """
 
     def __init__(self, objects: ObjectColumns, lowest: float) -> None:
@@ -36,14 +36,12 @@ class DensePairs(ABC):
     def overlaps(
         self, detections: NDArray[Any], objects: NDArray[Any], absorbing: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """(d, g) overlaps of some rows of detections and of objects; over the detection's own area
-        where the object absorbs (g,).
-        """
+        """Returns (d, g) overlaps; over the detection's own area for ignored regions (g,)."""
 
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
-        """Pairs of the cells; see `detmap.overlaps.Producer`."""
+        """Yields pairs of cells; see `detmap.overlaps.Producer`."""
         waiting: list[Piece] = []
         n_pairs = 0
         for begin, end, first, last in cells.bounds[:n_cells].tolist():
@@ -62,7 +60,7 @@ class DensePairs(ABC):
     def _pieces(
         self, members: NDArray[np.int32], position: NDArray[np.int32], first: int, last: int
     ) -> Piece:
-        """Pairs of some detections of a cell: by detection, then by object."""
+        """Yields the pairs of a cell, by detection, then by object."""
         absorb = self.objects.absorb[first:last]
         pieces = []
         for absorbing, some in ((False, ~absorb != 0), (True, absorb != 0)):
@@ -85,12 +83,12 @@ class DensePairs(ABC):
 
 
 def _buffer(pieces: list[Piece]) -> tuple[int, Pairs]:
-    """The pieces as one buffer of pairs, and the number of its detections."""
-    from detmap.kernels import pairs as kernels
+    """Joins the pieces to one buffer; returns the number of its detections and the buffer."""
+    from detmap.kernels import pairs
 
     detection, place, overlap, absorbing = (
         np.concatenate(column) for column in zip(*pieces, strict=True)
     )
     begins = np.flatnonzero(np.diff(detection, prepend=-1))
     off = np.append(begins, len(detection)).astype(np.int64)
-    return len(begins), kernels.Pairs(detection[begins], off, place, overlap, absorbing)
+    return len(begins), pairs.Pairs(detection[begins], off, place, overlap, absorbing)

@@ -1,4 +1,4 @@
-"""Keypoints: object keypoint similarity (OKS)."""
+"""Object keypoint similarity (OKS)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.errors import DataError
 from detmap.overlaps.dense_pairs import DensePairs
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keypoints(Immutable):
-    """The keypoints of n objects or detections.
+    """Keypoints of n objects or detections.
 
     Parameters
     ----------
-    points : (n, k, 3) float64: x, y in pixels, and the visibility, above 0 where labelled
-    area : (n,) float64, what subsets by area look at
+    points : (n, k, 3) float64: x, y in pixels, and visibility, above 0 if labeled
+    area : (n,) float64, used by area ranges
     """
 
     points: NDArray[np.float64]
@@ -38,21 +38,21 @@ class Keypoints(Immutable):
     def __post_init__(self) -> None:
         shape = self.points.shape if type(self.points) is np.ndarray else ()
         sides = (*shape[:2], 3) if len(shape) == 3 else (0, 0, 3)
-        points = checks.column("Keypoints.points", self.points, np.float64, *sides)
-        checks.finite("Keypoints.points", points, checks.MAX_PIXEL)
-        area = checks.column("Keypoints.area", self.area, np.float64, len(points))
-        checks.no_nan("Keypoints.area", area)
+        points = column_checks.column("Keypoints.points", self.points, np.float64, *sides)
+        column_checks.finite("Keypoints.points", points, column_checks.MAX_PIXEL)
+        area = column_checks.column("Keypoints.area", self.area, np.float64, len(points))
+        column_checks.no_nan("Keypoints.area", area)
         keep(self, points=points, area=area)
 
     def __len__(self) -> int:
         return len(self.points)
 
     def take(self, rows: NDArray[Any]) -> Keypoints:
-        """Some of the rows."""
+        """Selects rows."""
         return Keypoints(self.points[rows], self.area[rows])
 
     def digest(self) -> NDArray[np.uint64]:
-        """(n,) a fingerprint a row."""
+        """Returns (n,) one hash per row."""
         if not len(self):
             return np.zeros(0, dtype=np.uint64)
         rows = np.arange(len(self), dtype=np.int32)
@@ -60,12 +60,12 @@ class Keypoints(Immutable):
 
 
 class KeypointPairs(DensePairs):
-    """The producer of pairs of keypoints.
+    """Produces pairs of keypoints.
 
     Parameters
     ----------
     truth, detections : tables with `Keypoints` as their shapes
-    sigmas : k, how far annotators disagree on each point
+    sigmas : k, the annotators' deviation per point
     """
 
     def __init__(
@@ -87,11 +87,10 @@ class KeypointPairs(DensePairs):
     def overlaps(
         self, detections: NDArray[Any], objects: NDArray[Any], absorbing: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """(d, g) similarities; an object that absorbs is no different.
+        """Returns (d, g) similarities; ignored regions are not special.
 
-        Source: COCOeval.computeOks in pycocotools' cocoeval.py, its operations in their order. A
-        point that is not labelled has no part; where none is, what counts is how far the
-        detection's points lie outside the box, which is doubled in each direction.
+        Source: COCOeval.computeOks in pycocotools' cocoeval.py, with its order of operations. Only
+        labeled points count. Without any, the distances to the doubled box count.
         """
         xd, yd = self.found[detections, :, 0], self.found[detections, :, 1]
         table = np.zeros((len(detections), len(objects)))
@@ -116,12 +115,7 @@ class KeypointPairs(DensePairs):
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> KeypointPairs:
-    """The producer of a protocol that compares keypoints.
-
-    Raises
-    ------
-    DataError : the protocol has sigmas of another number of keypoints
-    """
+    """Creates the producer of a protocol. Raises `DataError` for a wrong number of sigmas."""
     n_sigmas = len(protocol.iou.sigmas)
     for table in (truth, detections):
         assert isinstance(table.shapes, Keypoints)
@@ -136,7 +130,7 @@ def producer(
 
 
 class KeypointReader(ShapeReader):
-    """Reads ``keypoints``: x, y and visibility of each point, one after the other."""
+    """Reads ``keypoints``: x, y and visibility per point."""
 
     kind = Keypoints
     field = "keypoints"
@@ -150,7 +144,7 @@ class KeypointReader(ShapeReader):
         place: Place,
         like: Shapes | None = None,
     ) -> Keypoints:
-        """Keypoints; see `ShapeReader`. Detections have as many points as the truth."""
+        """Reads keypoints; see `ShapeReader`. Detections must have as many points as the truth."""
         points = _points(values, place)
         if isinstance(like, Keypoints) and len(points) and len(like):
             k = like.points.shape[1]
@@ -162,14 +156,14 @@ class KeypointReader(ShapeReader):
         return replace(shapes, area=boxes[:, 2] * boxes[:, 3])
 
     def around(self, shapes: Keypoints) -> NDArray[np.float64]:
-        """(n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
+        """Returns (n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
         if not len(shapes):
             return np.zeros((0, 4))
         low, high = shapes.points[:, :, :2].min(axis=1), shapes.points[:, :, :2].max(axis=1)
         return np.concatenate([low, high - low], axis=1)
 
     def around_objects(self, shapes: Keypoints) -> NDArray[np.float64]:
-        """(n, 4) boxes around the labelled points; NaN where none is."""
+        """Returns (n, 4) boxes around the labeled points; NaN if there are none."""
         if not len(shapes):
             return np.zeros((0, 4))
         points, labelled = shapes.points[:, :, :2], shapes.points[:, :, 2:] > 0
@@ -181,7 +175,7 @@ class KeypointReader(ShapeReader):
     def complete(
         self, truth: Truth, shapes: Keypoints, given: Mapping[str, Sequence[Any]], place: Place
     ) -> Truth:
-        """The truth with its keypoints; objects without a labelled one have the role "unlabelled".
+        """Adds keypoints to the truth; objects without labeled points get the role "unlabelled".
 
         Source: COCOeval._prepare in cocoeval.py.
         """
@@ -200,14 +194,13 @@ class KeypointReader(ShapeReader):
 
 
 def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
-    """(n, k, 3) x, y, visibility."""
     if not given:
         return np.zeros((0, 17, 3))
     n = len(given[0]) if isinstance(given[0], list) else 0
     for i, row in enumerate(given):
         if not isinstance(row, list) or len(row) != n or not n or n % 3:
-            what = "no list of x, y and visibility of each point, as many as in the other records"
+            what = "not a list of x, y and visibility per point, or of another length"
             raise DataError(place(i), what, "give [x1, y1, v1, x2, y2, v2, ...]")
-        if not all(type(x) in (int, float) and abs(x) <= checks.MAX_PIXEL for x in row):
+        if not all(type(x) in (int, float) and abs(x) <= column_checks.MAX_PIXEL for x in row):
             raise DataError(place(i), "not numbers of pixels", "give [x1, y1, v1, ...]")
     return np.array(given, dtype=np.float64).reshape(len(given), -1, 3)

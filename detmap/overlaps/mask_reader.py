@@ -1,4 +1,4 @@
-"""Masks as files have them, beside their boxes and areas."""
+"""Reads masks from COCO records."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class MaskReader(ShapeReader):
         place: Place,
         like: Shapes | None = None,
     ) -> Masks:
-        """Masks; see `read`."""
+        """Reads masks; see `read`."""
         return read(values, sizes, place)
 
     def around(self, shapes: Masks) -> NDArray[np.float64]:
-        """(n, 4) boxes around the pixels."""
+        """Returns (n, 4) boxes around the pixels."""
         return shapes.runs.boxes
 
     def from_box(self, box: Sequence[float]) -> list[list[float]]:
-        """The mask of a result that has a box alone. Source: COCO.loadRes."""
+        """Returns the mask of a result that has only a box. Source: COCO.loadRes."""
         left, top, right, bottom = box[0], box[1], box[0] + box[2], box[1] + box[3]
         return [[left, top, left, bottom, right, bottom, right, top]]

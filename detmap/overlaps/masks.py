@@ -1,6 +1,6 @@
-"""Masks: intersection over union of pixels, by kernels that follow run lengths.
+"""Intersection over union of masks, computed by kernels on run lengths.
 
-Polygons become run lengths first, see `detmap.overlaps.polygons`.
+`detmap.overlaps.polygons` converts polygons to run lengths.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
@@ -40,27 +40,29 @@ Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masks(Immutable):
-    """The masks of n objects or detections.
+    """Masks of n objects or detections.
 
     Parameters
     ----------
-    runs : their run lengths, and what follows from them
-    area : (n,) float64, what subsets by area look at: pixels, as a rule
+    runs : run lengths and derived data
+    area : (n,) float64, used by area ranges; usually the pixel count
     """
 
     runs: Runs
     area: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        area = checks.column("Masks.area", self.area, np.float64, checks.n_rows(self.area))
-        checks.no_nan("Masks.area", area)
+        area = column_checks.column(
+            "Masks.area", self.area, np.float64, column_checks.n_rows(self.area)
+        )
+        column_checks.no_nan("Masks.area", area)
         keep(self, runs=_checked(self.runs, len(area)), area=area)
 
     def __len__(self) -> int:
         return len(self.area)
 
     def take(self, rows: NDArray[Any]) -> Masks:
-        """Some of the rows."""
+        """Selects rows."""
         chosen = np.arange(len(self))[rows]  # the kernel knows no negative position
         runs = self.runs
         off, counts = _gathered((runs.off, runs.counts), chosen)
@@ -68,7 +70,7 @@ class Masks(Immutable):
         return _owned(type(runs)(runs.size[chosen], off, counts, *columns), self.area[chosen])
 
     def digest(self) -> NDArray[np.uint64]:
-        """(n,) a fingerprint a row."""
+        """Returns (n,) one hash per row."""
         from detmap.kernels.runs import fold_runs
 
         digest = np.empty(len(self), dtype=np.uint64)
@@ -77,13 +79,13 @@ class Masks(Immutable):
 
 
 class MaskPairs:
-    """The producer of pairs of masks.
+    """Produces pairs of masks.
 
     Parameters
     ----------
     truth, detections : tables with `Masks` as their shapes
-    objects : the truth as the kernels read it
-    lowest : the least overlap that is a match at some threshold
+    objects : the ground truth in the kernels' layout
+    lowest : lowest overlap that can match
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class MaskPairs:
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
-        """Pairs of the cells; see `detmap.overlaps.Producer`."""
+        """Yields pairs of cells; see `detmap.overlaps.Producer`."""
         from detmap.kernels import pairs as kernels
         from detmap.kernels.mask_pairs import pair_masks
 
@@ -124,7 +126,7 @@ class MaskPairs:
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> MaskPairs:
-    """The producer of a protocol that compares masks."""
+    """Creates the producer of a protocol that compares masks."""
     return MaskPairs(truth, detections, objects, lowest=lowest)
 
 
@@ -132,15 +134,10 @@ def producer(
 
 
 def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place) -> Masks:
-    """Masks of segmentations as JSON has them, on images of these sizes (n, 2), height and width.
+    """Reads segmentations from JSON values, on images of these sizes (n, 2), height and width.
 
-    Source: COCO.annToRLE of pycocotools' coco.py. What would make its routines crash, hang or read
-    beyond a text is refused first.
-
-    Raises
-    ------
-    DataError : neither polygons nor run lengths; sizes that differ from the image's; run lengths
-        that do not fill it; `place` names row i
+    Source: COCO.annToRLE of pycocotools' coco.py. Input that would crash its routines is rejected
+    first. Raises `DataError` for invalid segmentations; `place` names row i.
     """
     size = _whole(sizes, place)
     polygons, rings, others, objects = _parted(range(len(size)), segmentations, list)
@@ -150,7 +147,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     packed = "".join(strings)
     if not packed.isascii():
         row = next(i for i, text in zip(texts, strings, strict=True) if not text.isascii())
-        raise DataError(place(row), "counts that are neither a list nor ASCII text", FIX)
+        raise DataError(place(row), "the counts are neither a list nor ASCII text", FIX)
     parts = (
         _unpacked(packed.encode(), strings, size, texts, place),
         _unpacked(b"".join(drawn), drawn, size, polygons, place),
@@ -163,7 +160,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
 def _parted(
     rows: Sequence[int], values: Sequence[Any], kind: type
 ) -> tuple[Sequence[int], Sequence[Any], Sequence[int], Sequence[Any]]:
-    """Rows and values of a kind, and the others."""
+    """Splits rows and values into one kind and the others."""
     same = [each is kind for each in map(type, values)]
     others = [not each for each in same]
     if all(same):
@@ -179,11 +176,9 @@ def _parted(
 def from_texts(
     texts: Sequence[bytes], size: NDArray[np.int64], area: NDArray[np.float64], place: Place
 ) -> Masks:
-    """Masks of run lengths as COCO packs them, with their sizes (n, 2) and areas (n,).
+    """Creates masks from COCO's compressed run lengths, with their sizes (n, 2) and areas (n,).
 
-    Raises
-    ------
-    DataError : run lengths that do not fill the size; `place` names row i
+    Raises `DataError` if run lengths do not fill the size; `place` names row i.
     """
     _whole(size.astype(np.float64), place)
     runs = _unpacked(b"".join(texts), texts, size, range(len(texts)), place)
@@ -191,11 +186,8 @@ def from_texts(
 
 
 def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] | None) -> Masks:
-    """Masks of run lengths that fill their sizes (n, 2), with their areas (n,), pixels where None.
-
-    Raises
-    ------
-    DataError : an area that is NaN
+    """Creates masks from run lengths that fill their sizes (n, 2). An area of None is the pixel
+    count.
     """
     from detmap.kernels.runs import Runs, measure_runs
 
@@ -216,51 +208,56 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
     _each_slice(measure_some, n)
     if area is None:
         area = runs.pixels.astype(np.float64)
-    checks.no_nan("Masks.area", area)
+    column_checks.no_nan("Masks.area", area)
     return _owned(runs, area)
 
 
 def _owned(runs: Runs, area: NDArray[np.float64]) -> Masks:
-    """Masks of what was checked or made here, where nobody can change it."""
     columns = [own(each) for each in runs if isinstance(each, np.ndarray)]
     return vouched(Masks, runs=type(runs)(*columns), area=area)
 
 
 def _checked(runs: Any, n: int) -> Runs:
-    """The run lengths of n masks, which fill them, and what follows from them."""
+    """Checks the run lengths of n masks and copies them."""
     from detmap.kernels.runs import Runs
 
     where = "Masks.runs"
     if not isinstance(runs, Runs):
-        checks.refuse(where, f"a {type(runs).__name__}")
-    size = checks.column(f"{where}.size", runs.size, np.int64, n, 2)
-    counts = checks.column(f"{where}.counts", runs.counts, np.uint32, checks.n_rows(runs.counts))
-    off = checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
+        column_checks.refuse(where, f"a {type(runs).__name__}")
+    size = column_checks.column(f"{where}.size", runs.size, np.int64, n, 2)
+    counts = column_checks.column(
+        f"{where}.counts", runs.counts, np.uint32, column_checks.n_rows(runs.counts)
+    )
+    off = column_checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
     total = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     height, width = np.maximum(size, 1).T
     bad = (size < 1).any(axis=1) | (height > MOST_PIXELS // width)
     bad |= np.diff(total[off]) != height * width
     if bad.any():
         row = int(np.argmax(bad))
-        checks.refuse(f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}")
+        column_checks.refuse(
+            f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}"
+        )
     again = measured(size, (off, counts), np.zeros(n)).runs
     for name in ("boxes", "pixels", "hollow"):
         right = getattr(again, name)
-        given = checks.column(f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape)
+        given = column_checks.column(
+            f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape
+        )
         if not np.array_equal(given, right):
-            checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
+            column_checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
     return again
 
 
 def _each_slice(work: Callable[[slice], None], n_rows: int) -> None:
-    """Call `work` with slices of the rows, by several threads where they are many."""
+    """Calls `work` with slices of the rows, in several threads if there are many."""
     slices = [slice(at, min(at + AT_ONCE, n_rows)) for at in range(0, n_rows, AT_ONCE)]
     for _ in map_ordered(work, slices, 1 if len(slices) < 2 else None):
         pass
 
 
 def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
-    """(n, 2) heights and widths of images as whole numbers."""
+    """Returns (n, 2) image heights and widths as whole numbers."""
     legal = (np.floor(sizes) == sizes) & (sizes >= 1) & np.isfinite(sizes)
     few = sizes[:, 0] <= MOST_PIXELS / np.maximum(sizes[:, 1], 1)
     wrong = np.flatnonzero(~(legal.all(axis=1) & few)).tolist()
@@ -279,7 +276,7 @@ def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
 def _counts(
     given: Sequence[Any], size: NDArray[np.int64], rows: Sequence[int], place: Place
 ) -> list[Any]:
-    """The counts of run lengths, lists or strings; their sizes are those of their images."""
+    """Returns the counts (lists or strings) of run lengths, and checks their sizes."""
     try:
         sides = [each["size"] for each in given]
         counts = [each["counts"] for each in given]
@@ -296,12 +293,12 @@ def _counts(
                 raise DataError(place(i), what, "a mask has its image's size")
     for i, kind in zip(rows, map(type, counts), strict=True):
         if kind is not str and kind is not list:
-            raise DataError(place(i), "counts that are neither a list nor ASCII text", FIX)
+            raise DataError(place(i), "the counts are neither a list nor ASCII text", FIX)
     return counts
 
 
 def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
-    """Whether all are the rows (n, 2), lists of integers; where not, a closer look decides."""
+    """Checks if all sides are the rows (n, 2), as lists of integers."""
     if set(map(type, sides)) != {list} or set(map(len, sides)) != {2}:
         return not sides
     numbers = list(chain.from_iterable(sides))
@@ -311,7 +308,7 @@ def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
 
 
 def _unfilled(pixels: int) -> str:
-    return f"counts that do not add up to {pixels} pixels"
+    return f"the counts do not add up to {pixels} pixels"
 
 
 def _unpacked(
@@ -321,7 +318,7 @@ def _unpacked(
     rows: Sequence[int],
     place: Place,
 ) -> Ragged:
-    """The run lengths of texts as COCO packs them."""
+    """Decompresses COCO's run length strings."""
     from detmap.kernels.runs import count_runs, read_runs
 
     off, run_off = _offsets(texts), np.empty(len(texts) + 1, dtype=np.int64)
@@ -343,7 +340,7 @@ def _unpacked(
 def _listed(
     given: Sequence[list[Any]], size: NDArray[np.int64], rows: Sequence[int], place: Place
 ) -> Ragged:
-    """The run lengths of lists."""
+    """Returns the run lengths of lists."""
     for i, runs in zip(rows, given, strict=True):
         pixels = int(size[i].prod())
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
@@ -353,12 +350,11 @@ def _listed(
 
 
 def _offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """(n + 1,) where each row begins."""
     return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
 
 
 def _together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
-    """Parts as one, in the order of `rows`, which says what row each is."""
+    """Joins parts in the order of `rows`."""
     some = [part for part in parts if len(part[0]) > 1]
     if len(some) == 1:
         return some[0]
@@ -368,7 +364,6 @@ def _together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
 
 
 def _gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
-    """Some of the rows."""
     from detmap.kernels.runs import gather_runs
 
     off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)

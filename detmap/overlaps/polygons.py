@@ -1,4 +1,4 @@
-"""Polygons become run lengths, by pycocotools' own routines."""
+"""Converts polygons to run lengths with pycocotools."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ FIX = (
 
 
 def routines() -> ModuleType:
-    """pycocotools.mask.
-
-    Raises
-    ------
-    DetmapError : it is not installed
-    """
+    """Imports pycocotools.mask, or raises `DetmapError`."""
     module: ModuleType = require("pycocotools.mask", "parity")
     return module
 
@@ -37,9 +32,10 @@ def rasterised(
     rows: Sequence[int],
     place: Callable[[int], str],
 ) -> list[bytes]:
-    """Packed run lengths of lists of polygons. Source: COCO.annToRLE of pycocotools' coco.py.
+    """Converts lists of polygons to compressed run lengths. Source: COCO.annToRLE of pycocotools'
+    coco.py.
 
-    Polygons of images of one size are drawn in one call.
+    Polygons on images of one size are drawn in one call.
     """
     if not given:
         return []
@@ -61,7 +57,7 @@ def rasterised(
 def _check_polygons(
     given: Sequence[list[Any]], rows: Sequence[int], place: Callable[[int], str]
 ) -> None:
-    """A `DataError` for the first list of polygons that is none; most are found legal at once."""
+    """Raises `DataError` for the first invalid list of polygons."""
     if _legal(given):
         return
     for i, each in zip(rows, given, strict=True):
@@ -71,7 +67,7 @@ def _check_polygons(
 
 
 def _legal(given: Sequence[list[Any]]) -> bool:
-    """Whether all are lists of polygons with three corners or more, as `_wrong_polygons` has it."""
+    """Fast check that no polygon is wrong; see `_wrong_polygons`."""
     rings = list(chain.from_iterable(given))
     if not all(given) or set(map(type, rings)) != {list}:
         return False
@@ -95,24 +91,24 @@ def _legal(given: Sequence[list[Any]]) -> bool:
 
 
 def _wrong_polygons(rings: list[Any]) -> str:
-    """What is wrong with a list of polygons; "" for nothing.
+    """Returns what is wrong with a list of polygons, "" if it is valid.
 
-    Four numbers are no polygon: frPyObjects takes them for a box, and then refuses the list.
+    Four numbers are invalid: frPyObjects reads them as a box and then rejects the list.
     """
     if not rings or not all(isinstance(ring, list) for ring in rings):
-        return "no polygon" if not rings else "a polygon that is no list"
+        return "no polygon" if not rings else "a polygon that is not a list"
     length = 0.0
     for ring in rings:
         if len(ring) < 6 or len(ring) % 2:
             return f"a polygon of {len(ring)} numbers"
         if not all(type(x) in (int, float) for x in ring):
-            return "a polygon of something else than numbers"
+            return "a polygon with values that are not numbers"
         try:
             points = np.array(ring, dtype=np.float64)
         except OverflowError:
-            return "a number that is too large for pixels"
+            return "a number that is too large"
         if not np.isfinite(points).all() or (np.abs(points) > LONGEST_OUTLINE).any():
-            return "a number that is too large for pixels, or not finite"
+            return "a number that is not finite or too large"
         sides = np.abs(points.reshape(-1, 2) - np.roll(points.reshape(-1, 2), 1, axis=0))
         length += float(sides.max(axis=1).sum())
-    return "" if length <= LONGEST_OUTLINE else "an outline that is too long for pixels"
+    return "" if length <= LONGEST_OUTLINE else "an outline that is too long"

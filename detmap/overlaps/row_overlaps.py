@@ -1,4 +1,4 @@
-"""Overlaps of boxes row by row, whatever their class, for questions that no protocol answers."""
+"""Overlaps of boxes row by row, of any class, for checks outside of a protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_PAIRS = 4_000_000
 
 
 class Met(NamedTuple):
-    """Rows with the object that they overlap most.
+    """Rows with the object of the highest overlap.
 
     Parameters
     ----------
@@ -29,9 +29,10 @@ class Met(NamedTuple):
 
 
 def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = False) -> Boxes:
-    """(n, 5) of a table, or of what the doctor makes of a file (`detmap.doctor.raw_rows`): left,
-    top, right and bottom edge, and area; where the last pixel belongs to the box, right and bottom
-    are the first that does not. Of `some` of the rows, or of all.
+    """Returns (n, 5) left, top, right, bottom edge and area, of a table or raw rows of the doctor.
+
+    With `inclusive` the last pixel belongs to the box; right and bottom are then the pixel after
+    it. `some` selects rows.
     """
     boxes = rows.boxes if some is None else rows.boxes[some]
     with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
@@ -47,7 +48,7 @@ def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = Fals
 
 
 def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
-    """(n,) intersection over union of (n, 5) and (n, 5) `edges`; 0 where it is undefined."""
+    """Returns (n,) IoU of (n, 5) and (n, 5) `edges`; 0 if undefined."""
     with np.errstate(all="ignore"):
         width = np.minimum(a[:, 2], b[:, 2]) - np.maximum(a[:, 0], b[:, 0])
         height = np.minimum(a[:, 3], b[:, 3]) - np.maximum(a[:, 1], b[:, 1])
@@ -59,8 +60,10 @@ def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
 def best_overlaps(
     rows: Any, image: NDArray[Any], some: NDArray[np.int64], truth: Truth, least: float
 ) -> Met:
-    """Some of the rows with the object of their image that they overlap most, at an overlap of
-    `least` or more, whatever their class; `image` holds the position of each row's image.
+    """Returns rows with the object of highest overlap on their image, of any class, if it is at
+    least `least`.
+
+    `image` holds the position of each row's image.
     """
     objects = np.argsort(truth.image, kind="stable")
     off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))

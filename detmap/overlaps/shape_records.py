@@ -1,4 +1,4 @@
-"""How the records of a file become what a kind of overlap compares: masks, keypoints, ..."""
+"""Converts records of a file to masks, keypoints and other shapes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ShapeReader(ABC):
     ----------
     kind : the class of the shapes
     field : the key of a record that holds one (COCO JSON)
-    more : other keys of an object's record that `complete` looks at
-    box_gives_area : whether the area of a result with a box is that of the box, as pycocotools'
-        `COCO.loadRes` has it; else it is that of the shape
+    more : other keys of an object's record that `complete` reads
+    box_gives_area : whether the area of a result with a box is that of the box, as in pycocotools'
+        `COCO.loadRes`; else it is that of the shape
     """
 
     kind: ClassVar[type]
@@ -41,44 +41,41 @@ class ShapeReader(ABC):
         place: Place,
         like: Shapes | None = None,
     ) -> Shapes:
-        """Shapes of values as JSON has them.
+        """Reads shapes from JSON values.
 
         Parameters
         ----------
-        values : n, None where a record has none
-        sizes : (n, 2) height and width of their images, NaN where unknown
-        like : the shapes of the truth, where these are of detections
+        values : n values, None if missing
+        sizes : (n, 2) height and width of their images, NaN if unknown
+        like : the ground truth's shapes, when reading detections
 
-        Raises
-        ------
-        DataError : a value that is none; `place` names row i
+        Raises `DataError` for an invalid value; `place` names row i.
         """
 
     @abstractmethod
     def around(self, shapes: Any) -> NDArray[np.float64]:
-        """(n, 4) boxes x, y, width, height around detections that give none."""
+        """Returns (n, 4) boxes x, y, width, height around detections without boxes."""
 
     def around_objects(self, shapes: Any) -> NDArray[np.float64]:
-        """(n, 4) boxes around objects that give none; NaN where there is none."""
+        """Returns (n, 4) boxes around objects without boxes; NaN if there is none."""
         return self.around(shapes)
 
     def from_box(self, box: Sequence[float]) -> Any:
-        """The value of a detection that gives a box x, y, width, height alone."""
+        """Returns the value of a detection that has only a box x, y, width, height."""
         return None
 
     def complete(
         self, truth: Truth, shapes: Any, given: Mapping[str, Sequence[Any]], place: Place
     ) -> Truth:
-        """The truth with its shapes, and what follows from them: an area that is missing is that
-        of the shape, as it is for detections.
+        """Adds shapes to the truth; a missing area is that of the shape.
 
         Parameters
         ----------
-        given : of each object its ``area``, and the values of `more`; None where missing
+        given : each object's ``area`` and values of `more`; None if missing
         """
         missing = np.array([area is None for area in given["area"]], dtype=bool)
         area = np.where(missing, shapes.area, truth.area)
-        text = f"annotations give no area: that of their {self.field} is used"
+        text = f"annotations have no area: the area of their {self.field} is used"
         notes = tuple(
             replace(note, text=text) if note.code == "area-missing" else note
             for note in truth.notes

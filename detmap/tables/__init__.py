@@ -1,7 +1,6 @@
-"""Columnar box tables: what the adapters produce and the matcher consumes.
+"""Columnar box tables: adapters create them, the matcher reads them.
 
-A table is a handful of flat arrays with one row a box, in the order of the file it came from. It
-is checked once, when it is made, and frozen.
+A table holds flat arrays with one row per box, in file order. It is checked once and frozen.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, few
@@ -41,8 +40,8 @@ BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
 x2, y2 of the first and last pixel, counted from 1 and both inside the box (PASCAL VOC)."""
 
-MAX_ROWS = checks.MAX_ROWS
-MAX_PIXEL = checks.MAX_PIXEL
+MAX_ROWS = column_checks.MAX_ROWS
+MAX_PIXEL = column_checks.MAX_PIXEL
 
 
 FLAGS = ("crowd", "difficult", "ignore", "unlabelled")
@@ -52,7 +51,7 @@ Kind = TypeVar("Kind", bound=np.generic, covariant=True)
 
 
 class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
-    """Columns of a table by their name, in the order of the names; read only."""
+    """Named columns of a table, sorted by name and read-only."""
 
     __slots__ = ("_columns",)
 
@@ -74,20 +73,20 @@ class Columns(Mapping[str, NDArray[Kind]], Generic[Kind]):
 
 @runtime_checkable
 class Shapes(Protocol):
-    """What objects or detections have beside their boxes (masks, keypoints), row by row."""
+    """Masks or keypoints of objects or detections, one per row."""
 
     @property
     def area(self) -> NDArray[np.float64]:
-        """(n,) float64, square pixels: what subsets by area look at."""
+        """(n,) float64, square pixels, used by area ranges."""
 
     def digest(self) -> NDArray[np.uint64]:
-        """(n,) uint64, a fingerprint of each row."""
+        """Returns (n,) uint64, one hash per row."""
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Returns the number of rows."""
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """Some of the rows."""
+        """Selects rows."""
 
 
 @outlined
@@ -97,21 +96,20 @@ class Truth(Immutable):
 
     Parameters
     ----------
-    images, categories : what `image` and `label` point into
+    images, categories : what `image` and `label` refer to
     image, label : (G,) int32, positions in `images` and `categories`
     boxes : (G, 4) float64 in `box_format`, pixels
     roles : (G,) bool each, by name: "crowd" (COCO), "difficult" (VOC), "ignore" or any other that a
-        protocol gives a meaning; nobody has a role that is not there
-    attributes : (G,) float64 each, by name; "area" is always there: square pixels, the annotation's
-        own where it gives one
+        protocol uses; a missing role is False for all objects
+    attributes : (G,) float64 each, by name; "area" (square pixels) is required
     box_format : see `BoxFormat`
-    family : "coco" or "voc", the kind of files it came from
-    year : of a VOC tree, 0 where unknown
-    split : of a VOC tree, "" elsewhere
-    source : the path it was read from, for messages
-    notes : what the reader of the numbers should know about this truth
-    scope : which pairs of image and class are annotated; None where all are
-    shapes : G masks or keypoints; None where there are boxes alone
+    family : "coco" or "voc", the kind of source files
+    year : of a VOC folder, 0 if unknown
+    split : of a VOC folder, else ""
+    source : path, for messages
+    notes : warnings about this ground truth
+    scope : which pairs of image and class are annotated; None if all are
+    shapes : G masks or keypoints; None if there are only boxes
     """
 
     images: Images
@@ -135,23 +133,23 @@ class Truth(Immutable):
         roles = _named("Truth.roles", self.roles, np.bool_, n_rows)
         attributes = _named("Truth.attributes", self.attributes, np.float64, n_rows)
         if "area" not in attributes:
-            checks.refuse("Truth.attributes", "without area")
-        checks.no_nan("Truth.attributes['area']", attributes["area"])
+            column_checks.refuse("Truth.attributes", "area is missing")
+        column_checks.no_nan("Truth.attributes['area']", attributes["area"])
         scope = self.scope
         if not isinstance(scope, Scope | None):
-            checks.refuse("Truth.scope", f"a {type(scope).__name__}")
+            column_checks.refuse("Truth.scope", f"a {type(scope).__name__}")
         if scope is not None and (
             len(scope.off) != len(self.images) + 1
             or scope.label.max(initial=-1) >= len(self.categories)
         ):
-            checks.refuse("Truth.scope", "is of other images or classes")
+            column_checks.refuse("Truth.scope", "refers to other images or classes")
         keep(self, roles=roles, attributes=attributes)
 
     def __len__(self) -> int:
         return len(self.label)
 
     def role(self, name: str) -> NDArray[np.bool_]:
-        """(G,) bool, which objects have a role."""
+        """Returns (G,) bool, which objects have a role."""
         return self.roles[name] if name in self.roles else np.zeros(len(self), dtype=bool)
 
     @property
@@ -161,16 +159,16 @@ class Truth(Immutable):
 
     @property
     def crowd(self) -> NDArray[np.bool_]:
-        """(G,) bool, the flag of COCO for an area of many objects."""
+        """(G,) bool, COCO's iscrowd flag."""
         return self.role("crowd")
 
     @property
     def difficult(self) -> NDArray[np.bool_]:
-        """(G,) bool, the flag of VOC for what need not be found."""
+        """(G,) bool, VOC's difficult flag."""
         return self.role("difficult")
 
     def take(self, rows: NDArray[Any]) -> Truth:
-        """Some of the objects, on the same images."""
+        """Selects objects, on the same images."""
         return replace(
             self,
             image=self.image[rows],
@@ -182,12 +180,12 @@ class Truth(Immutable):
         )
 
     def select_images(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Truth:
-        """The truth of some of the images.
+        """Selects images.
 
         Parameters
         ----------
         images : (n,) positions of images, ascending
-        rows : the objects on them, where they are known already
+        rows : the objects on them, if already known
         """
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
@@ -201,19 +199,18 @@ class Truth(Immutable):
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections(Immutable):
-    """A detector's output on the images of a `Truth`: D rows in file order.
+    """Detections on the images of a `Truth`: D rows in file order.
 
     Parameters
     ----------
-    images, categories : of the truth that they were read against, what `image` and `label` point
-        into
+    images, categories : of the ground truth; what `image` and `label` refer to
     image, label : (D,) int32, positions in `images` and `categories`
     boxes : (D, 4) float64 in `box_format`, pixels
-    score : (D,) float64, never NaN; higher is surer
+    score : (D,) float64, never NaN; higher is more confident
     box_format : see `BoxFormat`
-    source : the path it was read from, for messages
-    notes : what was dropped and why, what is odd
-    shapes : D masks or keypoints; None where there are boxes alone
+    source : path, for messages
+    notes : warnings, for example about dropped detections
+    shapes : D masks or keypoints; None if there are only boxes
     """
 
     images: Images
@@ -229,15 +226,15 @@ class Detections(Immutable):
 
     def __post_init__(self) -> None:
         n_rows = _check_rows(self)
-        score = checks.column("Detections.score", self.score, np.float64, n_rows)
-        checks.no_nan("Detections.score", score)
+        score = column_checks.column("Detections.score", self.score, np.float64, n_rows)
+        column_checks.no_nan("Detections.score", score)
         keep(self, score=score)
 
     def __len__(self) -> int:
         return len(self.score)
 
     def take(self, rows: NDArray[Any]) -> Detections:
-        """Some of the detections, on the same images."""
+        """Selects detections, on the same images."""
         return replace(
             self,
             image=self.image[rows],
@@ -248,7 +245,7 @@ class Detections(Immutable):
         )
 
     def select_images(self, images: NDArray[Any], rows: NDArray[Any] | None = None) -> Detections:
-        """The detections on some of the images; as `Truth.on`."""
+        """Selects images; see `Truth.select_images`."""
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
             taken,
@@ -258,7 +255,7 @@ class Detections(Immutable):
 
 
 def require_truth_of(detections: Detections, truth: Truth) -> None:
-    """A `DataError` where detections were read against a truth of other images or classes."""
+    """Raises `DataError` if detections refer to other images or classes than the truth."""
     ours, theirs = truth.images.ids, detections.images.ids
     if ours is not theirs and not np.array_equal(ours, theirs):
         _refuse_other(detections, truth, "images", ours.tolist(), theirs.tolist())
@@ -270,25 +267,23 @@ def require_truth_of(detections: Detections, truth: Truth) -> None:
 def _refuse_other(
     detections: Detections, truth: Truth, name: str, ours: list[Any], theirs: list[Any]
 ) -> NoReturn:
-    """The error that says which of the truth's images or classes are not those of the
-    detections.
-    """
+    """Raises the error that lists the differing images or classes."""
     only = []
     for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
         there = set(others)
         alone = [each for each in ids if each not in there]
         if alone:
-            only.append(f"{len(alone)} of {len(ids)} {where} alone ({few(map(repr, alone))})")
+            only.append(f"{len(alone)} of {len(ids)} only {where} ({few(map(repr, alone))})")
     raise DataError(
         detections.source,
         f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",
-        "read the detections against the truth that they are evaluated on",
+        "read the detections with the truth that they are evaluated on",
     )
 
 
 def truth_key(table: Truth | Detections) -> str:
-    """Twelve hexadecimal digits over the image ids and the classes that a table points into: two
-    tables with the same key belong together.
+    """Returns twelve hexadecimal digits over image ids and classes. Tables with the same key are
+    compatible.
     """
     hashed = sha256(repr(table.images.ids.tolist()).encode())
     hashed.update(repr(_spelled(table.categories)).encode())
@@ -302,27 +297,29 @@ def _spelled(categories: Categories) -> list[str]:
 
 
 def _check_rows(table: Truth | Detections) -> int:
-    """What rows of objects and of detections have in common; how many there are."""
+    """Checks the columns that truth and detections share. Returns the number of rows."""
     where = type(table).__name__
     for name, kind in (("images", Images), ("categories", Categories)):
         if not isinstance(getattr(table, name), kind):
-            checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
-    n_rows = checks.n_rows(table.boxes)
+            column_checks.refuse(f"{where}.{name}", f"a {type(getattr(table, name)).__name__}")
+    n_rows = column_checks.n_rows(table.boxes)
     if n_rows > MAX_ROWS:
-        checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
-    boxes = checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
-    checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
+        column_checks.refuse(where, f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    boxes = column_checks.column(f"{where}.boxes", table.boxes, np.float64, n_rows, 4)
+    column_checks.finite(f"{where}.boxes", boxes, MAX_PIXEL)
     if table.box_format not in get_args(BoxFormat):
         fix = f"the formats are {', '.join(get_args(BoxFormat))}"
-        checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
+        column_checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
     strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
     if strange:
-        checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
+        column_checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
     if table.shapes is not None and len(table.shapes) != n_rows:
-        checks.refuse(f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed")
-    checks.notes(f"{where}.notes", table.notes, Note)
-    image = checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
-    label = checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
+        column_checks.refuse(
+            f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed"
+        )
+    column_checks.notes(f"{where}.notes", table.notes, Note)
+    image = column_checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
+    label = column_checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
     keep(table, image=image, label=label, boxes=boxes)
     return n_rows
 
@@ -330,12 +327,11 @@ def _check_rows(table: Truth | Detections) -> int:
 def _named(
     where: str, columns: Mapping[str, NDArray[Kind]], dtype: type[Kind], n_rows: int
 ) -> Columns[Kind]:
-    """Named columns, each of a type and a length."""
     if not isinstance(columns, Mapping) or not all(isinstance(name, str) for name in columns):
-        checks.refuse(where, "not columns by their name", 'give a dict such as {"crowd": ...}')
+        column_checks.refuse(where, "not a dict of columns", 'give a dict such as {"crowd": ...}')
     return Columns(
         {
-            name: checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
+            name: column_checks.column(f"{where}[{name!r}]", columns[name], dtype, n_rows)
             for name in columns
         }
     )
@@ -346,12 +342,11 @@ def _taken(columns: Mapping[str, NDArray[Kind]], rows: NDArray[Any]) -> Columns[
 
 
 def _rows_on(image: NDArray[np.int32], images: NDArray[Any]) -> NDArray[np.int64]:
-    """The rows that are on some of the images."""
     return np.flatnonzero(np.isin(image, images))
 
 
 def reversed_boxes(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray[np.bool_]:
-    """(n,) boxes with a negative width or height; the last pixel of a VOC box is inside."""
+    """Returns (n,) bool, boxes with a negative side; VOC boxes include the last pixel."""
     first, last = boxes[:, :2], boxes[:, 2:]
     sides = last if box_format == "xywh" else last - first + 1
     return np.asarray((sides < 0).any(axis=1))
@@ -360,11 +355,10 @@ def reversed_boxes(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray
 def boxes_as(
     boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat
 ) -> NDArray[np.float64]:
-    """Boxes in another convention; the same array where the convention is the same.
+    """Converts boxes to another convention; returns the same array if it is the same.
 
-    A VOC box ``x1 y1 x2 y2`` is ``x1-1, y1-1, x2-x1+1, y2-y1+1`` in COCO terms: VOC counts
-    pixels from 1 and its last pixel belongs to the box. Whole and half pixels convert exactly;
-    other fractions may move by one rounding.
+    A VOC box ``x1 y1 x2 y2`` is ``x1-1, y1-1, x2-x1+1, y2-y1+1`` in COCO terms. Whole and half
+    pixels convert exactly; other fractions may change by one rounding.
     """
     if given == wanted:
         return boxes

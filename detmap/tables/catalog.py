@@ -1,4 +1,4 @@
-"""What the rows of tables point into: images, classes, and which pairs of both are annotated."""
+"""Images, classes, and the annotated pairs of both, which table rows refer to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.printable import shown
 from detmap.base.reprs import outlined
@@ -22,14 +22,14 @@ FIXED = "fixed-"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """Something a careful reader of the result wants to know.
+    """A warning about the input or the result.
 
     Parameters
     ----------
-    code : stable name of the kind of remark (``area-missing``)
+    code : stable name of the kind of note (``area-missing``)
     text : what follows the count in a sentence
-    count : how many records it is about
-    source : the input that it was noticed in; "" for the evaluation as a whole
+    count : number of records concerned
+    source : the input; "" for the whole evaluation
     """
 
     code: str
@@ -47,14 +47,12 @@ DROPPED = ("class-unknown", "image-unknown")
 
 
 def n_dropped(notes: Iterable[Note]) -> int:
-    """How many detections such notes count."""
+    """Returns the number of detections that such notes count."""
     return sum(note.count for note in notes if note.code in DROPPED)
 
 
 def summed(notes: Iterable[Note]) -> list[Note]:
-    """The notes, those about dropped detections added up where they differ in their source alone:
-    those of an evaluator name the batch.
-    """
+    """Adds up notes about dropped detections that differ only in their source (a batch)."""
     sums: dict[Any, Note] = {}
     for note in notes:
         key = (note.code, note.text) if note.code in DROPPED else note
@@ -65,7 +63,7 @@ def summed(notes: Iterable[Note]) -> list[Note]:
 
 
 def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Names of the repairs that notes tell of, in their order."""
+    """Returns the names of the fixes in notes, in order."""
     codes = (note.code for note in notes)
     return tuple(code.removeprefix(FIXED) for code in codes if code.startswith(FIXED))
 
@@ -79,8 +77,7 @@ class Categories(Immutable):
     ----------
     ids : (K,) int64, ascending and unique
     names : K class names
-    groups : K labels of the groups that the classes are in ("r", "c", "f" of LVIS); () where there
-        are none
+    groups : K group labels ("r", "c", "f" in LVIS); () if there are none
     """
 
     ids: NDArray[np.int64]
@@ -88,10 +85,12 @@ class Categories(Immutable):
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checks.texts("Categories.names", self.names)
-        ids = checks.column("Categories.ids", self.ids, np.int64, len(self.names))
-        checks.ascending("Categories.ids", ids)
-        checks.texts("Categories.groups", self.groups, len(self.names) if self.groups != () else 0)
+        column_checks.texts("Categories.names", self.names)
+        ids = column_checks.column("Categories.ids", self.ids, np.int64, len(self.names))
+        column_checks.ascending("Categories.ids", ids)
+        column_checks.texts(
+            "Categories.groups", self.groups, len(self.names) if self.groups != () else 0
+        )
         keep(self, ids=ids)
 
     def __len__(self) -> int:
@@ -107,15 +106,13 @@ class Categories(Immutable):
         )
 
     def take(self, classes: NDArray[Any]) -> Categories:
-        """Some of the classes, given by their positions, which ascend."""
+        """Selects classes by ascending positions."""
         chosen = classes.tolist()
         groups = tuple(self.groups[k] for k in chosen) if self.groups else ()
         return Categories(self.ids[classes], tuple(self.names[k] for k in chosen), groups)
 
     def index(self, name_or_id: str | int) -> int:
-        """Position of a class by its unique name or its id; any other is a `DataError` that
-        lists the known.
-        """
+        """Returns the position of a class by unique name or id. Raises `DataError` if unknown."""
         if isinstance(name_or_id, str):
             if self.names.count(name_or_id) == 1:
                 return self.names.index(name_or_id)
@@ -133,10 +130,10 @@ class Images(Immutable):
 
     Parameters
     ----------
-    ids : (I,) int64 or str, ascending and unique; a VOC image's id is its file stem
-    stems : I file stems, by which text detections name an image ("" where the truth names no file)
-    width, height : (I,) float64, pixels; NaN where the truth does not say
-    files : I file names with their folders, as the truth gives them; () where it gives none
+    ids : (I,) int64 or str, ascending and unique; the file stem for VOC
+    stems : I file stems, by which text files name images; "" if unknown
+    width, height : (I,) float64, pixels; NaN if unknown
+    files : I file names with folders; () if unknown
     """
 
     ids: NDArray[Any]
@@ -146,21 +143,21 @@ class Images(Immutable):
     files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        ids = checks.image_ids("Images.ids", self.ids)
-        checks.texts("Images.stems", self.stems, len(ids))
-        checks.texts("Images.files", self.files, len(ids) if self.files else 0)
+        ids = column_checks.image_ids("Images.ids", self.ids)
+        column_checks.texts("Images.stems", self.stems, len(ids))
+        column_checks.texts("Images.files", self.files, len(ids) if self.files else 0)
         keep(
             self,
             ids=ids,
-            width=checks.column("Images.width", self.width, np.float64, len(ids)),
-            height=checks.column("Images.height", self.height, np.float64, len(ids)),
+            width=column_checks.column("Images.width", self.width, np.float64, len(ids)),
+            height=column_checks.column("Images.height", self.height, np.float64, len(ids)),
         )
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, images: NDArray[Any]) -> Images:
-        """Some of the images, given by their positions, which ascend."""
+        """Selects images by ascending positions."""
         stems = tuple(self.stems[i] for i in images.tolist())
         files = tuple(self.files[i] for i in images.tolist()) if self.files else ()
         return Images(self.ids[images], stems, self.width[images], self.height[images], files)
@@ -174,13 +171,13 @@ every object of the class on the image is in the truth."""
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope(Immutable):
-    """What a truth that is not annotated everywhere says of pairs of image and class, by image.
+    """Annotated pairs of image and class, by image, of a partly annotated truth.
 
     Parameters
     ----------
     off : (I + 1,) int64, where each image's pairs begin
     label : (P,) int32, position of the class, ascending within an image
-    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`, ascending where a class is both
+    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`, ascending if a class has both
     """
 
     off: NDArray[np.int64]
@@ -188,30 +185,32 @@ class Scope(Immutable):
     kind: NDArray[np.uint8]
 
     def __post_init__(self) -> None:
-        n_pairs, n_images = checks.n_rows(self.label), checks.n_rows(self.off) - 1
-        off = checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
-        label = checks.positions_in("Scope.label", self.label, n_pairs, checks.MAX_ROWS)
-        kind = checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
+        n_pairs, n_images = column_checks.n_rows(self.label), column_checks.n_rows(self.off) - 1
+        off = column_checks.offsets_of("Scope.off", self.off, max(n_images, 0), n_pairs)
+        label = column_checks.positions_in(
+            "Scope.label", self.label, n_pairs, column_checks.MAX_ROWS
+        )
+        kind = column_checks.column("Scope.kind", self.kind, np.uint8, n_pairs)
         pair = label.astype(np.int64) * 4 + kind  # a class may be of both kinds
         new = pair[1:] <= pair[:-1]
         new[off[1:-1][(off[1:-1] > 0) & (off[1:-1] < n_pairs)] - 1] = False
         if new.any():
             row = int(np.argmax(new)) + 1
-            checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
+            column_checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
         if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
             row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
-            checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is no kind of pair")
+            column_checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is not a kind of pair")
         keep(self, off=off, label=label, kind=kind)
 
     def __len__(self) -> int:
         return len(self.label)
 
     def select_images(self, images: NDArray[Any]) -> Scope:
-        """The pairs of some images, given by their positions."""
+        """Selects images by position."""
         rows, off = rows_of(self.off, images)
         return Scope(off, self.label[rows], self.kind[rows])
 
 
 def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
-    """The notes of several sources, each once, in an order of their own."""
+    """Returns the notes of several sources, sorted and unique."""
     return tuple(sorted({note for source in notes for note in source}))

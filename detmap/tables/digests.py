@@ -1,4 +1,4 @@
-"""Digests of tables: one number per image, and one text for a data set."""
+"""Digests of tables: one number per image, and one text per data set."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ CHUNK = 1 << 13  # rows whose columns are laid out as words at a time: what a ca
 def fold_table(
     n_images: int, image: NDArray[np.int32], *columns: NDArray[Any]
 ) -> NDArray[np.uint64]:
-    """One digest an image over the rows of a table, in row order.
+    """Returns (I,) uint64, one digest per image over the rows of a table, in row order.
+
+    Digests of disjoint sets of images merge without the rows.
 
     Parameters
     ----------
     n_images : I
     image : (n,) int32 position of each row's image
-    columns : arrays of n rows, (n,) or (n, W); floats enter as their bit patterns with -0.0 as 0.0
-
-    Returns
-    -------
-    (I,) uint64. Digests of disjoint sets of images can be put together without the rows, so a
-    digest merges like the rest.
+    columns : arrays of n rows, (n,) or (n, W); floats enter as bit patterns with -0.0 as 0.0
     """
     from detmap.kernels.digest import fold_rows
 
@@ -47,7 +44,6 @@ def fold_table(
 
 
 def _lay(column: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Write the words of some rows."""
     if column.dtype.kind == "f":
         np.add(column, 0.0, out=words.view(np.float64))
     elif column.dtype == np.uint64:
@@ -64,10 +60,10 @@ def _words(column: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
-    """(I, 2) digests of each image's truth and of its detections.
+    """Returns (I, 2) digests of each image's ground truth and detections.
 
-    A role that nobody has on an image, and an attribute that is unknown there (NaN), enter like
-    columns that are not there at all: what other images have does not show.
+    A role without objects and an attribute that is NaN enter like missing columns, so an image's
+    digest does not depend on other images.
     """
     n_images, n_objects = len(truth.images), len(truth)
     roles, attributes = (np.zeros(n_objects, dtype=np.uint64) for _ in range(2))
@@ -93,8 +89,8 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
 
 
 def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
-    """Twelve hexadecimal digits over the content of the truth, and of the detections; the files'
-    format does not enter.
+    """Returns twelve hexadecimal digits each for truth and detections, independent of the file
+    format.
     """
     digests = image_digests(truth, detections)
     head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
@@ -108,7 +104,7 @@ def _word_of(name: str) -> np.uint64:
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Words with their bits spread. Source: splitmix64, Steele, Lea and Flood 2014."""
+    """Mixes the bits of words. Source: splitmix64, Steele, Lea and Flood 2014."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
@@ -121,8 +117,8 @@ def data_digest(
     order: NDArray[np.uint64],
     dropped: int = 0,
 ) -> str:
-    """Twelve hexadecimal digits over classes, image ids, the digests of their rows, the order of
-    rows where it counts, and how many detections were dropped, if any.
+    """Returns twelve hexadecimal digits over classes, image ids, row digests, row order and dropped
+    detections.
     """
     classes = [categories.ids.tolist(), categories.names]
     if categories.groups:
@@ -137,5 +133,5 @@ def data_digest(
 
 
 def digest_of(numbers: NDArray[np.float64]) -> str:
-    """Twelve hexadecimal digits over an array."""
+    """Returns twelve hexadecimal digits over an array."""
     return hashlib.sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Rows of tables in the order that matching and merging need: grouped, ranked, by offsets."""
+"""Groups and ranks table rows for matching and merging."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def group(
     n_classes: int,
     some: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, then (unless None) by image, then
-    in input order; and where each class begins.
+    """Returns rows by class, then by image (unless None), then in input order, and each class's
+    begin.
 
-    some : (n,) rows, ascending, where not all are wanted
+    some : (n,) ascending rows to use, None for all
     """
     start = np.arange(len(label), dtype=np.int32) if some is None else some
     if image is not None:
@@ -32,7 +32,7 @@ def group(
 def by_image(
     image: NDArray[np.int32], n_images: int, some: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by image, then in input order; and where each image begins."""
+    """Returns rows by image, then in input order, and each image's begin."""
     return _group_by_key(
         image, np.arange(len(image), dtype=np.int32) if some is None else some, n_images
     )
@@ -55,10 +55,10 @@ def ranked(
     first: Sequence[NDArray[Any]],
     sizes: tuple[int, int],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Rows by class, best score first, of equal scores by the columns `first` (the most important
-    one first), then image, then as given.
+    """Returns rows by class and descending score, and each class's begin.
 
-    sizes: I images and K classes. Also where each class begins.
+    Ties are ordered by the columns `first` (most important first), then image, then input order.
+    sizes: I images and K classes.
     """
     from detmap.kernels import grouping
     from detmap.kernels.ranked import rank_lists
@@ -75,26 +75,26 @@ def ranked(
 
 
 def first(true: NDArray[np.bool_]) -> int | None:
-    """The first place that is true; None where none is."""
+    """Returns the first true position, None if there is none."""
     return int(np.argmax(true)) if true.any() else None
 
 
 def last(true: NDArray[np.bool_]) -> int | None:
-    """The last place that is true; None where none is."""
+    """Returns the last true position, None if there is none."""
     return int(np.flatnonzero(true)[-1]) if true.any() else None
 
 
 def rows_of(
     off: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of some classes, one class after the other, and where each begins among them."""
+    """Returns the rows of some classes, class after class, and where each begins."""
     sizes = off[classes + 1] - off[classes]
     begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
 
 
 def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Where runs of equal keys begin, and the end."""
+    """Returns where runs of equal keys begin, and the end."""
     new = np.ones(len(keys[0]), dtype=bool)
     if len(new):
         new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
@@ -102,21 +102,19 @@ def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
-    """(n,) the class of each row, from where each class begins."""
+    """Returns (n,) the class of each row, from offsets."""
     return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
 
 
 def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
-    """(K + 1,) where each class begins, from the class of each row, ascending."""
+    """Returns (K + 1,) offsets, from the ascending class of each row."""
     return np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_classes))]).astype(
         np.int64
     )
 
 
 def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(n,) the place of each row among those of its
-    class and image, for rows by class, then by image.
-    """
+    """Returns (n,) the place of each row within its class and image, for rows sorted by both."""
     if not len(image):
         return np.zeros(0, dtype=np.int32)
     begins = np.ones(len(image), dtype=bool)
@@ -129,7 +127,7 @@ def places_in_cells(off: NDArray[np.int64], image: NDArray[np.int32]) -> NDArray
 def places_of(
     image: NDArray[np.int32], label: NDArray[np.int32], n_images: int, n_classes: int
 ) -> NDArray[np.int32]:
-    """(n,) the place of each row among those of its image and class, as they came."""
+    """Returns (n,) the place of each row within its image and class, in input order."""
     rows, off = group(image, label, n_images, n_classes)
     places = np.empty(len(rows), dtype=np.int32)
     places[rows] = places_in_cells(off, image[rows])
@@ -137,7 +135,7 @@ def places_of(
 
 
 class Positions:
-    """Where wanted ids stand in an ascending array of known ids; -1 where they do not.
+    """Looks up ids in an ascending array of known ids; -1 if unknown.
 
     Parameters
     ----------
@@ -157,7 +155,7 @@ class Positions:
             self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
 
     def __call__(self, wanted: NDArray[Any]) -> NDArray[np.int32]:
-        """(m,) int32 positions of (m,) ids."""
+        """Returns (m,) int32 positions of (m,) ids."""
         if not len(self.known) or not len(wanted):
             return np.full(len(wanted), -1, dtype=np.int32)
         if self.table is not None and wanted.dtype == np.int64:
@@ -171,5 +169,5 @@ class Positions:
 
 
 def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int32]:
-    """`Positions` for a single use."""
+    """Looks up positions once; see `Positions`."""
     return Positions(known)(wanted)

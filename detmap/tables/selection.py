@@ -1,4 +1,4 @@
-"""Some of the images and classes of both tables."""
+"""Selects images and classes in both tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
+from detmap.base import arguments
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Scope, Truth
 from detmap.tables.grouping import positions
@@ -21,9 +21,7 @@ def part(
     images: ArrayLike | None,
     classes: Sequence[str | int] | None,
 ) -> tuple[Truth, Detections]:
-    """Both tables restricted to some images, by their ids, and classes, by name or id; to all
-    where there is None.
-    """
+    """Restricts both tables to images (ids) and classes (names or ids); None selects all."""
     if classes is not None:
         places = places_of(truth.categories, classes)
         truth, detections = select_classes(truth, detections, places)
@@ -33,13 +31,8 @@ def part(
 def select_images(
     truth: Truth, detections: Detections, image_ids: ArrayLike
 ) -> tuple[Truth, Detections]:
-    """Both tables on some of the images, given by their ids.
-
-    Raises
-    ------
-    DataError : an id that the truth lacks
-    """
-    wanted = np.unique(given.ids("images", image_ids))
+    """Selects images by id. Raises `DataError` for unknown ids."""
+    wanted = np.unique(arguments.ids("images", image_ids))
     known = truth.images.ids
     if len(wanted) and wanted.dtype.kind != known.dtype.kind:
         what = f"{wanted[0].item()!r}, where the truth has {known[0].item()!r}"
@@ -52,11 +45,9 @@ def select_images(
 
 
 def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[np.int64]:
-    """Positions of classes, ascending; a text that is no name but a whole number is an id.
+    """Returns ascending positions of classes, by name or id. Digits that are not a name are an id.
 
-    Raises
-    ------
-    DataError : no such class, or not a list
+    Raises `DataError` for unknown classes and for anything but a list.
     """
     if (
         isinstance(classes, str | bytes)
@@ -64,7 +55,7 @@ def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[n
         or (isinstance(classes, np.ndarray) and classes.ndim != 1)
     ):
         raise DataError(
-            "classes", f"{classes!r} is no list", 'give names or ids: ["person", "dog"]'
+            "classes", f"{classes!r} is not a list", 'give names or ids: ["person", "dog"]'
         )
     known = set(categories.names)
     places = [
@@ -81,9 +72,7 @@ def _is_id(text: Any) -> bool:
 def select_classes(
     truth: Truth, detections: Detections, classes: NDArray[np.int64]
 ) -> tuple[Truth, Detections]:
-    """Both tables with some of the classes alone, given by their positions, ascending; as if the
-    others had never been annotated or predicted.
-    """
+    """Selects classes by ascending positions, as if the others did not exist."""
     place = np.full(len(truth.categories), -1, dtype=np.int32)
     place[classes] = np.arange(len(classes), dtype=np.int32)
     categories, scope = truth.categories.take(classes), truth.scope

@@ -47,9 +47,9 @@ def test_rafaelpadilla_gives_the_numbers_of_the_files_it_was_made_of(
 
 def test_what_rafaelpadillas_numbers_mean_is_never_guessed(tmp_path: Path) -> None:
     make.write(tmp_path / "groundtruths" / "a.txt", "cat 1 2 3 4\n")
-    with pytest.raises(DataError, match=r"nobody has said so.*--truth-box-format.*voc xywh"):
+    with pytest.raises(DataError, match=r"is missing here.*--truth-box-format.*voc xywh"):
         read_truth(tmp_path / "groundtruths")
-    with pytest.raises(DataError, match=r"no box format 'xyhw' here \(choose one of: xyxy,"):
+    with pytest.raises(DataError, match=r"unknown box format 'xyhw' \(choose one of: xyxy,"):
         read_truth(tmp_path / "groundtruths", box_format="xyhw")
     truth = read_truth(tmp_path / "groundtruths", box_format="voc xywh")
     assert (truth.box_format, truth.boxes.tolist()) == ("voc", [[1, 2, 4, 6]])
@@ -57,7 +57,7 @@ def test_what_rafaelpadillas_numbers_mean_is_never_guessed(tmp_path: Path) -> No
 
 def test_fractions_need_the_size_of_their_image(tmp_path: Path) -> None:
     make.write(tmp_path / "groundtruths" / "a.txt", "cat .5 .5 .2 .4\n")
-    with pytest.raises(DataError, match=r"a.txt: line 1: a box in fractions.*--image-sizes FILE"):
+    with pytest.raises(DataError, match=r"a.txt: line 1: a normalized box.*--image-sizes FILE"):
         read_truth(tmp_path / "groundtruths", box_format="normalized cxcywh")
 
 
@@ -65,10 +65,12 @@ def test_which_tool_wrote_a_folder(tmp_path: Path) -> None:
     gt, dt = tmp_path / "gt", tmp_path / "dt"
     make.write(gt / "a.txt", "cat 1 2 3 4\n")
     make.write(dt / "a.txt", "cat .5 1 2 3 4\n")
-    with pytest.raises(DataError, match=r"looks like cartucho and rafaelpadilla alike \(name the"):
+    with pytest.raises(
+        DataError, match=r"the format is ambiguous: cartucho and rafaelpadilla \(choose the"
+    ):
         read_truth(gt)
     truth = read_truth(gt, format="cartucho")
-    with pytest.raises(DataError, match="looks like cartucho and rafaelpadilla alike"):
+    with pytest.raises(DataError, match="the format is ambiguous: cartucho and rafaelpadilla"):
         read_detections(dt, truth)
     make.write(gt / "b.txt", "cat 1 2 3 4 difficult\n")
     assert read_truth(gt).difficult.tolist() == [False, True]

@@ -386,7 +386,7 @@ def test_a_key_that_is_there_twice_is_refused_by_both_lanes(
         make.write(tmp_path / f"{name}.json", text)
     with pytest.raises(DataError, match=place) as refused:
         detmap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json")
-    assert refused.value.what == "there twice"
+    assert refused.value.what == "occurs twice"
 
 
 @pytest.mark.parametrize("key", ["license", "tags"])

@@ -110,7 +110,7 @@ def test_images_keep_their_numbers_when_the_numbers_are_in_another_order_than_th
 def test_numbers_do_not_name_images_whose_stems_are_not_all_different_numbers(
     tmp_path: Path, stems: tuple[str, ...]
 ) -> None:
-    with pytest.raises(DataError, match=r"image ids are integers here .* but strings in"):
+    with pytest.raises(DataError, match=r"image ids are integers .* but strings in"):
         read_results(tmp_path, voc_truth(tmp_path, stems), make.detection())
 
 

@@ -297,7 +297,7 @@ def test_an_element_that_is_there_twice(
     truth = voc_truth(tmp_path, same, n=n)
     assert codes(truth).get("element-repeated") == n
     assert len(truth) == n
-    with pytest.raises(DataError, match="there twice") as refused:
+    with pytest.raises(DataError, match="occurs twice") as refused:
         voc_truth(tmp_path, f"<object>{rest}{first}{spelled.format(other)}</object>", n=n)
     assert refused.value.where.endswith(f"object[0].{tag}")
 
@@ -306,7 +306,7 @@ def test_sides_that_are_there_twice(tmp_path: Path) -> None:
     box = GOOD["bndbox"].replace("<xmax>", "<xmin>1.0</xmin><xmax>")
     truth = voc_truth(tmp_path, f"<object>{GOOD['name']}{box}</object>")
     assert codes(truth)["element-repeated"] == 1
-    with pytest.raises(DataError, match="there twice: 1 and 2"):
+    with pytest.raises(DataError, match="occurs twice: 1 and 2"):
         voc_truth(tmp_path, f"<object>{GOOD['name']}{box.replace('1.0', '2')}</object>")
 
 

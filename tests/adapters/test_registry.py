@@ -41,7 +41,7 @@ def test_a_row_is_all_that_a_format_takes(tmp_path: Path, monkeypatch: Any) -> N
     assert read_truth(path, format="lines").source == "x.lines in pixels"
     row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks)
     assert registry.told(row.name, row.options, path, unit="feet", split=None) == {"unit": "feet"}
-    with pytest.raises(DataError, match="split 'val' given for a LINES file"):
+    with pytest.raises(DataError, match="split 'val' is not an option of LINES files"):
         read_truth(path, split="val")
 
 
@@ -49,9 +49,9 @@ def test_what_looks_like_two_formats_has_to_be_named(tmp_path: Path, monkeypatch
     other = dataclasses.replace(LINES, name="other")
     monkeypatch.setattr(registry, "FORMATS", (LINES, other))
     path = make.write(tmp_path / "x.lines", "")
-    with pytest.raises(DataError, match=r"looks like lines and other alike .*lines, other"):
+    with pytest.raises(DataError, match=r"the format is ambiguous: lines and other .*lines, other"):
         read_truth(path)
-    with pytest.raises(DataError, match="looks like no known format"):
+    with pytest.raises(DataError, match="the format is unknown"):
         read_truth(make.write(tmp_path / "gt.json", make.instances()))
 
 

@@ -196,17 +196,17 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         "'101' may be image 100 (101.jpg) or 101 (x.jpg)",
     ),
     "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
-    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? it differs in case alone"),
+    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? only the case differs"),
     "Unicode normalisation": (
         (f"{E}.jpg",),
         [{"image_id": unicodedata.normalize("NFD", E)}],
-        "it differs in Unicode normalisation alone",
+        "only the Unicode normalization differs",
     ),
     "a suffix that is no image's": (("a.jpg",), [{"image_id": "a.v2"}], "no image 'a.v2'"),
     "file_name in some records": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg"}, {"image_id": 101}],
-        "in one way",
+        "have a file_name, some",
     ),
     "file_name that the truth lacks": (
         ("a.jpg", "b.jpg"),
@@ -226,7 +226,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a class of other case": (
         ("a.jpg",),
         [{"image_id": 100, "category_id": "CAT"}],
-        "did you mean cat? it differs in case alone",
+        "did you mean cat? only the case differs",
     ),
     "own categories that the truth lacks": (
         ("a.jpg",),
@@ -244,7 +244,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
             "categories": [{"id": 1, "name": "cat"}, {"id": 1, "name": "dog"}],
             "predictions": [make.detection(image_id=100)],
         },
-        "is there twice",
+        "occurs twice",
     ),
     "a line that is cut": (
         ("a.jpg",),
@@ -255,7 +255,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         ("a.jpg",),
         '{"predictions": [{"image_id": 100, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2],'
         ' "score": 1}]}',
-        "image_id: there twice",
+        "image_id: occurs twice",
     ),
     "a truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
     "no number": (("a.jpg",), [{"file_name": "a.jpg", "score": float("nan")}], "finite number"),

@@ -95,11 +95,11 @@ def test_names_that_are_near_are_asked_for(tmp_path: Path) -> None:
         coco(tmp_path, ("cat", "dog", "r\N{LATIN SMALL LETTER E WITH ACUTE}"))
     )
     for given, near in (
-        ("Cat", "did you mean cat? it differs in case alone"),
+        ("Cat", "did you mean cat? only the case differs"),
         ("dogs", "did you mean dog?"),
         (
             unicodedata.normalize("NFD", truth.categories.names[2]),
-            "it differs in Unicode normalisation alone",
+            "only the Unicode normalization differs",
         ),
         ("zebra", "lacks: 'zebra' (the truth has 3 classes such as 'cat'"),
     ):
@@ -171,11 +171,11 @@ def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "content, what",
     [
-        ("", "names no class"),
+        ("", "lists no class"),
         ("cat\n\ndog\n", "line 2: is empty"),
-        ('{"a": "cat"}', "'a' is no class id"),
-        ("[1, 2]", "class 0: 1 is no name"),
-        ('{"1": "cat", "01": "dog"}', "class 1 is there twice"),
+        ('{"a": "cat"}', "'a' is not a class id"),
+        ("[1, 2]", "class 0: 1 is not a name"),
+        ('{"1": "cat", "01": "dog"}', "class 1 occurs twice"),
         ("{", "not JSON"),
         (b"\xff", "not UTF-8"),
         ("cat\ncat\n", "'cat' is class 0 and class 1"),
@@ -191,7 +191,7 @@ def test_bad_class_names_are_refused(tmp_path: Path, content: Any, what: str) ->
 def test_class_names_where_classes_have_names(tmp_path: Path) -> None:
     truth = detmap.read_truth(coco(tmp_path))
     for path in (results(tmp_path, {"category_id": "cat"}), make.write_voc_text(tmp_path / "dt")):
-        with pytest.raises(DataError, match="leave --class-names out"):
+        with pytest.raises(DataError, match="remove --class-names"):
             detmap.read_detections(path, truth, class_names=["cat"])
 
 
@@ -339,7 +339,7 @@ def test_a_mapping_from_image_id_to_output(tmp_path: Path) -> None:
     for images in ({1: boxes(image_id=2)}, {1.5: boxes()}, {None: boxes()}, boxes()):
         with pytest.raises(DataError):
             Evaluator(truth=truth).update(images)
-    with pytest.raises(DataError, match="alone: 3"):
+    with pytest.raises(DataError, match="only in targets: 3"):
         Evaluator(classes=[1, 2]).update({1: boxes(), 2: boxes(), 3: boxes()}, targets)
 
 

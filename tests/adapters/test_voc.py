@@ -337,7 +337,7 @@ def test_a_number_or_name_holds_no_element(
     )
     assert good in text
     folder = make.write_voc(tmp_path, {"000001": text.replace(good, bad)})
-    with pytest.raises(DataError, match="holds an element 'b'"):
+    with pytest.raises(DataError, match="contains an element 'b'"):
         detmap.read_truth(folder)
 
 

@@ -167,7 +167,7 @@ def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no XML file"):
         detmap.read_truth(tmp_path / "empty", format="voc")
     two = make.write_voc(tmp_path / "two", lists={"a": "000001\n", "b": "000001\n"})
-    with pytest.raises(DataError, match="name the split; there are a, b"):
+    with pytest.raises(DataError, match="choose a split: a, b"):
         detmap.read_truth(two)
     dt = tmp_path / "dt"
     make.write(dt / "circle.txt", "")

@@ -94,7 +94,7 @@ def test_predictions_that_may_count_from_0_or_from_1(data: Path, tmp_path: Path)
     truth = read_truth(data / "data.yaml")
     row = make.detection(image_id=1, category_id=3)
     file = make.write(tmp_path / "predictions.json", [row])
-    with pytest.raises(DataError, match="may be the class counted from 1 or the class counted fr"):
+    with pytest.raises(DataError, match="classes: the class counted from 1 or the class counted"):
         read_detections(file, truth)
     last = make.write(file, [row, make.detection(image_id=1, category_id=6)])
     assert read_detections(last, truth).label.tolist() == [2, 5]
@@ -180,7 +180,7 @@ def test_what_another_file_holds_is_not_shown(tmp_path: Path) -> None:
 def test_a_split_that_is_asked_for(tmp_path: Path) -> None:
     yaml = "val: images/val\ntest: images/test\nnames: [cat]\n"
     file = small(tmp_path, yaml)
-    with pytest.raises(DataError, match=r"no split 'train' \(name the split; there are val, test"):
+    with pytest.raises(DataError, match=r"no split 'train' \(choose a split: val, test"):
         read_truth(file, split="train")
     with pytest.raises(DataError, match="images/test: no folder or list of images at"):
         read_truth(file, split="test")
@@ -199,7 +199,7 @@ def test_images_of_one_stem(tmp_path: Path) -> None:
     PILImage.new("L", (40, 20)).save(tmp_path / "images" / "val" / "x" / "a.png")
     assert [Path(each).name for each in read_truth(file).images.ids.tolist()] == ["a", "b", "a"]
     PILImage.new("L", (40, 20)).save(tmp_path / "images" / "val" / "a.jpg")
-    with pytest.raises(DataError, match=r"two images are called '.*a': .*a.jpg and .*a.png"):
+    with pytest.raises(DataError, match=r"two images have the name '.*a': .*a.jpg and .*a.png"):
         read_truth(file)
 
 
@@ -207,8 +207,8 @@ BAD_YAML = {
     "code": ("val: !!python/object/apply:os.system ['touch hacked']\nnames: [a]", "line 1: not pl"),
     "nested": ("[" * 20000, "not plain YAML"),
     "binary": (b"\x00\xff\x12", "not plain YAML"),
-    "list": ("- a\n- b\n", "not keys"),
-    "empty": ("", "not keys"),
+    "list": ("- a\n- b\n", "instead of keys"),
+    "empty": ("", "instead of keys"),
     "no names": ("val: images/val\n", "names: missing"),
     "a gap": ("val: images/val\nnames: {0: a, 2: b}\n", "number the classes 0, 1, 2"),
     "nc": ("val: images/val\nnc: 3\nnames: [a]\n", "1 names, nc is 3"),
@@ -236,7 +236,7 @@ BAD_YAML = {
     "a list as key": ("? [a]\n: b\n", "a key that is a list"),
     "two documents": ("val: images/val\n---\nnames: [a]\n", "line 2: .*a second document"),
     "tag": ("val: images/val\nnames: !!set {a, b}\n", "line 2: .*the tag"),
-    "nameless": ("val: images/val\nnames:\n- a\n-\n", "a name that is no text"),
+    "nameless": ("val: images/val\nnames:\n- a\n-\n", "a name that is not text"),
 }
 
 
@@ -279,14 +279,14 @@ def test_labels_that_are_no_files_are_not_taken_for_images_without_objects(
 
 BAD_ROWS = {
     "0 .5 .5 .1": "a.txt: line 2: 4 columns",
-    "0 .5 .5 .1 .1 .9": "6 columns.*the last would be a confidence",
-    "0 .5 .5 .1 .1 .9 .9 2": "8 columns would be keypoints, but there is no kpt_shape",
+    "0 .5 .5 .1 .1 .9": "6 columns.*a ground truth has no confidence",
+    "0 .5 .5 .1 .1 .9 .9 2": "8 columns are read as keypoints, but there is no kpt_shape",
     "0 .5 .5 .1 nan": "line 2, height: 'nan' is not a finite number",
     "0 .5 .5 .1 1e999": "line 2, height: '1e999' is not a finite number",
     "0 .5 .5 .1 x": "line 2, height: 'x' is not a finite number",
     "0 .5 .5 .1 -.005": "line 2: box 0.5 0.5 0.1 -0.005 has a negative width or height",
-    "0 120 80 30 40": "line 2, x: 120 is no fraction of the image",
-    "2 .5 .5 .1 .1": "line 2, class: no class 2 .the names are of 0 to 1",
+    "0 120 80 30 40": "line 2, x: 120 is not a fraction of the image",
+    "2 .5 .5 .1 .1": "line 2, class: no class 2 .classes are 0 to 1",
     "0.5 .5 .5 .1 .1": "line 2, class: no class 0.5",
     "-1 .5 .5 .1 .1": "line 2, class: no class -1",
     "cat .5 .5 .1 .1": "line 2, class: 'cat' is not a finite number",
@@ -391,7 +391,9 @@ def test_a_jpeg_is_turned_as_its_exif_says(tmp_path: Path, orientation: int) -> 
 def test_an_image_that_is_none(tmp_path: Path, content: bytes) -> None:
     file = small(tmp_path)
     make.write(tmp_path / "images" / "val" / "a.png", content)
-    with pytest.raises(DataError, match=r"a.png: no image that Pillow knows.*--image-sizes FILE"):
+    with pytest.raises(
+        DataError, match=r"a.png: not an image that Pillow can read.*--image-sizes FILE"
+    ):
         read_truth(file)
 
 
@@ -430,8 +432,8 @@ BAD_SIZES = {
     "image,width,height\na,1,x\n": "line 2, column height: 'x' is not a number",
     "image,width,height\na,0,5\n": "line 2, column width: 0 pixels",
     "image,width,height\na,nan,5\n": "line 2, column width: nan pixels",
-    "image,width,height\na,4,5\na,5,5\n": "line 3: a second size of 'a'",
-    "image,width,height\na,4,5\n": "gives no single size of 1 image: 'b.png'",
+    "image,width,height\na,4,5\na,5,5\n": "line 3: a second size for 'a'",
+    "image,width,height\na,4,5\n": "has no unique size for 1 image: 'b.png'",
     "": "line 1: the file is empty",
 }
 

@@ -601,7 +601,7 @@ def test_parity_explains_an_annotation_id_of_0(tmp_path: Path) -> None:
     assert re.search(r"^pycocotools +AP +1\.0000 +0\.0000 +1$", table, re.MULTILINE)
     *notes, verdict = outcome.err.splitlines()
     assert notes == [
-        "note: 1 annotation has the id 0: pycocotools takes one for no match, detmap for an object",
+        "note: 1 annotation has the id 0, which pycocotools reads as unmatched; detmap does not",
         "note: explained: with annotation ids counted from 1 pycocotools gives the same bits as"
         " detmap",
     ]

@@ -192,7 +192,7 @@ def test_damaged_absent_and_future_files(
     "lines, message",
     [
         ("12345\n", "line 1: no image '12345' in"),
-        ("\n\n", "names no image"),
+        ("\n\n", "lists no images"),
         (b"\xff\xfe", "line 1: not UTF-8"),
         (None, "no such file|cannot be read"),
     ],
@@ -214,7 +214,7 @@ def test_an_image_twice_in_a_list(data: tuple[Path, Path], tmp_path: Path) -> No
     images = builders.write(tmp_path / "images.txt", f"{name}\n\n{name}\n")
     outcome = run("match", *data, "--images", images, "-o", tmp_path / "part.npz")
     assert outcome.code == 2
-    assert f"line 3: image '{name}' is there twice" in outcome.err
+    assert f"line 3: image '{name}' occurs twice" in outcome.err
 
 
 def test_percent_and_json_do_not_go_together(data: tuple[Path, Path]) -> None:

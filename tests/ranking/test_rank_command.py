@@ -517,7 +517,7 @@ def test_broken_paths_are_refused(files: tuple[Path, Path], tmp_path: Path) -> N
         ((tmp_path / "no.csv", files[1]), "no such file"),
         ((tmp_path, files[1]), "not a folder, while"),
         ((files[0], tmp_path), "not a file, while"),
-        ((*files, "--split", "test"), "a CSV file has no choice of split"),
+        ((*files, "--split", "test"), "remove split"),
         ((tmp_path / "latin.csv", files[1]), "not UTF-8"),
         ((tmp_path, tmp_path), "no folder ImageSets/Main"),
         ((*files, "--percent", "--format", "json"), "JSON holds fractions"),

@@ -164,9 +164,9 @@ def test_more_slices_than_anybody_looks_at(tmp_path: Path) -> None:
 
 BAD = {
     "an unknown image": ("s.json", '{"a": [999999]}', "no image 999999"),
-    "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 is there twice"),
-    "a slice twice": ("s.json", '{"a": [1], "a": [2]}', "came before"),
-    "no list": ("s.json", '{"a": 1}', "is no list"),
+    "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 occurs twice"),
+    "a slice twice": ("s.json", '{"a": [1], "a": [2]}', "already exists"),
+    "no list": ("s.json", '{"a": 1}', "is not a list"),
     "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
     "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
     "broken": ("s.json", '{"a": [1', "not JSON"),
@@ -176,7 +176,7 @@ BAD = {
     "no attribute": ("a.csv", "image\n1\n", "names no attribute"),
     "empty": ("a.csv", "", "names no attribute"),
     "a row too short": ("a.csv", "image,x\n000001\n", "1 columns"),
-    "a row twice": ("a.csv", "image,x\n000001,a\n000001,b\n", "came before"),
+    "a row twice": ("a.csv", "image,x\n000001,a\n000001,b\n", "is repeated"),
     "a column twice": ("a.csv", "image,x,x\n000001,a,b\n", "a column twice"),
     "an unknown row": ("a.csv", "image,x\nnope,a\n", "no image 'nope'"),
     "a quote": ("a.csv", 'image,x\n"000001"y,a\n', "not CSV"),
@@ -203,7 +203,7 @@ def test_slices_that_cannot_be(tmp_path: Path, name: str, text: str, what: str) 
         ({"images": [999]}, "no images 999"),
         ({"images": ["000001"]}, "the truth has 1"),
         ({"classes": ["unicorn"]}, "no class 'unicorn'"),
-        ({"classes": "circle"}, "is no list"),
+        ({"classes": "circle"}, "is not a list"),
         ({"classes": [77]}, "no class 77"),
     ],
 )

@@ -94,7 +94,7 @@ def test_scores_that_are_none(column: str, value: np.ndarray) -> None:
         ("roles", {"crowd": np.zeros(3, dtype=bool)}, r"roles\['crowd'\]"),
         ("roles", {1: np.zeros(4, dtype=bool)}, "roles"),
         ("roles", [np.zeros(4, dtype=bool)], "roles"),
-        ("attributes", {}, "attributes: without area"),
+        ("attributes", {}, "attributes: area is missing"),
         ("attributes", {"area": changed(np.zeros(4), np.nan)}, r"attributes\['area'\]\[3\]"),
         (
             "attributes",
@@ -254,7 +254,7 @@ def test_detections_that_were_read_against_another_truth() -> None:
             [0.5] * len(read_with),
         )
         assert truth_key(known) != truth_key(found)
-        with pytest.raises(DataError, match=r"truth of other images .* alone"):
+        with pytest.raises(DataError, match=r"truth of other images .* only"):
             detmap.evaluate(known, found)
     found = detmap.detections_from_arrays(small, [1], [1], BOX, [0.5])
     with pytest.raises(DataError, match=r"truth of other classes .*'2 2'"):

@@ -1,9 +1,8 @@
-r"""The reference lane of COCO JSON: every legal file, and every error.
+r"""The reference reader of COCO JSON: reads all valid files and reports all errors.
 
-msgspec decodes a file into typed records; a file that it refuses is read once more with the
-standard library, record by record, to say precisely what is wrong. Text is UTF-8 throughout, and
-so are the fields that nothing reads: a file with other bytes, or with half of a surrogate pair
-(``\ud800``), is refused, and the error names the record.
+msgspec decodes a file into typed records. A rejected file is read again with the standard library
+to find the exact error. Invalid UTF-8 and unpaired surrogates (``\ud800``) are errors, also in
+unused fields.
 
 Source: RFC 8259, sections 8.1 and 8.2, and the COCO data format (cocodataset.org).
 """
@@ -21,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco import ids as coco_ids
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
 from detmap.adapters.coco.tool_results import DECODED as DECODED
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.errors import DataError
 from detmap.tables import MAX_ROWS, Categories, Images
 from detmap.tables.grouping import positions
@@ -38,7 +36,7 @@ REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Image(msgspec.Struct, gc=False):
-    """A record of ``images``; the two lists are LVIS's."""
+    """A record of ``images``; the two lists are for LVIS."""
 
     id: Id
     file_name: str | None = None
@@ -49,7 +47,7 @@ class Image(msgspec.Struct, gc=False):
 
 
 class Category(msgspec.Struct, gc=False):
-    """A record of ``categories``; the frequency is LVIS's."""
+    """A record of ``categories``; the frequency is for LVIS."""
 
     id: int | float
     name: str | None = None
@@ -93,18 +91,18 @@ class _Results(msgspec.Struct, gc=False):
 
 
 class Annotations(NamedTuple):
-    """The annotations of an instances file as columns, whichever lane read them.
+    """The annotations of an instances file as columns.
 
     Parameters
     ----------
-    image, label : (n,) int32 positions; -1 for an id that the file does not list
-    boxes : (n, 4) float64, zeros where missing
-    area : (n,) float64, NaN where missing
-    iscrowd : (n,) int8, -1 where missing
+    image, label : (n,) int32 positions; -1 for unknown ids
+    boxes : (n, 4) float64, zeros if missing
+    area : (n,) float64, NaN if missing
+    iscrowd : (n,) int8, -1 if missing
     ids : the ids of the annotations that have one
-    odd_flags : how many flags are neither 0 nor 1, and were read as 1
-    ignore : (n,) bool, LVIS's flag of a neutral object; None where nobody has it
-    n_boxless : how many give no box
+    odd_flags : number of flags other than 0 and 1, read as 1
+    ignore : (n,) bool, LVIS's ignore flag; None if no object has it
+    n_boxless : number of annotations without a box
     """
 
     image: NDArray[np.int32]
@@ -119,7 +117,7 @@ class Annotations(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """An instances file, whichever lane read it: its tables, and the records of two of them."""
+    """The tables and records of an instances file."""
 
     images: Images
     categories: Categories
@@ -134,7 +132,7 @@ class Scored(NamedTuple):
     Parameters
     ----------
     image_ids, category_ids : n each; boxes : (n, 4) float64; score : (n,) float64
-    group : "annotations" where the list is a field of an object, else ""
+    group : "annotations" if the list is a field of an object, else ""
     """
 
     image_ids: Ids
@@ -149,21 +147,21 @@ Boxes = Literal["required", "optional"]
 
 
 def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
-    """An instances file."""
-    data = coco_tools.read_bytes(path)
+    """Reads an instances file."""
+    data = tool_results.read_bytes(path)
     kind = _Instances if boxes_are == "required" else _BoxlessInstances
-    expected = coco_errors.INSTANCES if boxes_are == "required" else coco_errors.BOXLESS
+    expected = record_errors.INSTANCES if boxes_are == "required" else record_errors.BOXLESS
     try:
         file = msgspec.json.decode(data, type=kind)
     except REFUSALS as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+        raise record_errors.explain(path, data, expected, error) from None
     _require_utf8(path, data, expected)
     lists: dict[str, Any] = {
         "images": file.images,
         "annotations": file.annotations,
         "categories": file.categories,
     }
-    coco_errors.require_once(path, data, expected, least(lists, bytes(file.licenses)))
+    record_errors.require_once(path, data, expected, least(lists, bytes(file.licenses)))
     file.licenses = msgspec.Raw(b"")  # it keeps all data
     del data
     images = image_table(path, file.images)
@@ -189,7 +187,7 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
             "write integers or strings in both",
         )
     annotations = Annotations(
-        joining.places(images.ids, image_ids),
+        join.places(images.ids, image_ids),
         positions(categories.ids, category_ids),
         boxes,
         area,
@@ -203,16 +201,16 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
 
 
 def results(path: Path, data: bytes) -> Scored:
-    """A results file whose plain form is this JSON."""
+    """Reads results from plain JSON."""
     try:
         file: list[_Detection] | _Results = msgspec.json.decode(
             data, type=list[_Detection] | _Results
         )
     except REFUSALS as error:
-        raise coco_errors.explain(path, data, coco_errors.RESULTS, error) from None
-    _require_utf8(path, data, coco_errors.RESULTS)
+        raise record_errors.explain(path, data, record_errors.RESULTS, error) from None
+    _require_utf8(path, data, record_errors.RESULTS)
     rows = file.annotations if isinstance(file, _Results) else file
-    coco_errors.require_once(path, data, coco_errors.RESULTS, least({"annotations": rows}))
+    record_errors.require_once(path, data, record_errors.RESULTS, least({"annotations": rows}))
     del data
     _check_count(path, rows)
     group = "annotations" if isinstance(file, _Results) else ""
@@ -221,13 +219,13 @@ def results(path: Path, data: bytes) -> Scored:
     score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
     boxes = _boxes([row.bbox for row in rows])
     _raise_first_bad(
-        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, coco_errors.DETECTION
+        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, record_errors.DETECTION
     )
     return Scored(image_ids, category_ids, boxes, score, group)
 
 
 def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, int]:
-    """How often each key is for sure in a file with these lists of records, and another part."""
+    """Returns lower bounds of how often each key occurs in a file."""
     counts = dict.fromkeys(lists, 1)
     for rows in lists.values():
         for name in rows[0].__struct_fields__ if rows else ():
@@ -237,7 +235,7 @@ def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, 
 
 
 def field(rows: Iterable[Any], name: str) -> list[Any]:
-    """One field of all records; faster than a look at each record for itself."""
+    """Returns one field of all records."""
     return list(map(attrgetter(name), rows))
 
 
@@ -245,7 +243,7 @@ def field(rows: Iterable[Any], name: str) -> list[Any]:
 
 
 def image_table(path: Path, rows: Sequence[Image]) -> Images:
-    """The images by ascending id; a side that is not above 0 is as good as none."""
+    """Returns images by ascending id; sides that are not above 0 are unknown."""
     given = coco_ids.read(path, "images", "id", field(rows, "id"))
     if isinstance(given, list):
         coco_ids.check_stored(path, given)
@@ -263,7 +261,7 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
 
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:
-    """The categories by ascending id; one without a name is called by its id."""
+    """Returns categories by ascending id; a missing name is the id."""
     ids = coco_ids.integers(path, "categories", "id", [row.id for row in rows])
     coco_ids.refuse_twice(path, "categories", ids)
     order = np.argsort(ids, kind="stable")
@@ -272,7 +270,7 @@ def category_table(path: Path, rows: Sequence[Category]) -> Categories:
 
 
 def _stem(file_name: str) -> str:
-    """The name without folders and without what follows its last dot."""
+    """Returns a file name without folders and suffix."""
     name = file_name
     if "/" in name or "\\" in name:
         name = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -286,10 +284,10 @@ def _ignored(rows: Sequence[_Annotation]) -> NDArray[np.bool_] | None:
 
 
 def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], int]:
-    """Each iscrowd as 0 or 1, -1 where missing, and how many are another number.
+    """Returns each iscrowd as 0 or 1, -1 if missing, and the number of other values.
 
-    pycocotools asks such a number twice: whether it is true, and what its integer part is as a
-    byte. Where the answers differ, or a byte cannot hold it, it is refused; else it is read as 1.
+    pycocotools evaluates such a value as a truth value and as a byte. It is an error if the two
+    differ, else it is read as 1.
     """
     given = [row.iscrowd for row in rows]
     flags = np.array([-1 if flag is None else bool(flag) for flag in given], dtype=np.int8)
@@ -297,8 +295,8 @@ def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], i
     for i in odd:
         if not 1 <= given[i] < 256:  # type: ignore[operator]
             raise DataError(
-                f"{coco_errors.place(path, 'annotations', i)}.iscrowd",
-                f"{coco_errors.short(given[i])} is neither 0 nor 1",
+                f"{record_errors.place(path, 'annotations', i)}.iscrowd",
+                f"{record_errors.short(given[i])} is neither 0 nor 1",
                 "0 or 1, or leave it out",
             )
     return flags, len(odd)
@@ -312,7 +310,7 @@ def _boxes(rows: list[Box]) -> NDArray[np.float64]:
 
 def _good_boxes(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.logical_and(
-        (np.abs(boxes) <= joining.MAX_PIXEL).all(axis=1), (boxes[:, 2:] >= 0).all(axis=1)
+        (np.abs(boxes) <= join.MAX_PIXEL).all(axis=1), (boxes[:, 2:] >= 0).all(axis=1)
     )
 
 
@@ -322,20 +320,24 @@ def _check_count(path: Path, rows: Sequence[Any]) -> None:
 
 
 def _raise_first_bad(
-    path: Path, group: str, bad: NDArray[np.bool_], rows: Sequence[Any], fields: coco_errors.Fields
+    path: Path,
+    group: str,
+    bad: NDArray[np.bool_],
+    rows: Sequence[Any],
+    fields: record_errors.Fields,
 ) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise coco_errors.record_error(
-            coco_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
+        raise record_errors.record_error(
+            record_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
         )
 
 
-def _require_utf8(path: Path, data: bytes, expected: coco_errors.Expected) -> None:
-    """Refuse bytes that are no text, also in the fields that the decoder passes over."""
+def _require_utf8(path: Path, data: bytes, expected: record_errors.Expected) -> None:
+    """Rejects invalid UTF-8, also in unused fields."""
     if data.isascii():
         return
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+        raise record_errors.explain(path, data, expected, error) from None

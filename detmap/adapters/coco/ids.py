@@ -1,4 +1,4 @@
-"""Ids in COCO JSON: whole numbers of 64 bits, or strings."""
+"""Ids in COCO JSON: 64-bit integers or strings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import record_errors
 from detmap.base.column_checks import MAX_ID
 from detmap.errors import DataError
 
@@ -17,9 +17,9 @@ Ids = NDArray[np.int64] | list[str]
 
 
 def read(path: Path, group: str, field: str, values: list[Any]) -> Ids:
-    """Ids as int64, integral floats read as integers; or as a list of strings.
+    """Returns ids as int64 (including integral floats) or as a list of strings.
 
-    An array of strings would be as wide as the longest of them.
+    An array of strings would be as wide as the longest.
     """
     kinds = set(map(type, values))
     if kinds == {str}:
@@ -27,7 +27,7 @@ def read(path: Path, group: str, field: str, values: list[Any]) -> Ids:
     if str in kinds:
         first = next(i for i, value in enumerate(values) if type(value) is not type(values[0]))
         raise DataError(
-            f"{coco_errors.place(path, group, first)}.{field}",
+            f"{record_errors.place(path, group, first)}.{field}",
             f"{_short(values[first])}, while record 0 has {_short(values[0])}",
             "use either integers or strings for all",
         )
@@ -40,19 +40,19 @@ def _short(value: object) -> str:
 
 
 def integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[np.int64]:
-    """Whole numbers as int64."""
+    """Returns whole numbers as int64."""
     for i, value in enumerate(values) if float in set(map(type, values)) else ():
         if isinstance(value, float):
             if not value.is_integer():
                 raise DataError(
-                    f"{coco_errors.place(path, group, i)}.{field}",
+                    f"{record_errors.place(path, group, i)}.{field}",
                     f"{value!r} is not a whole number",
                     "ids are integers",
                 )
             if abs(value) > 2**53:  # it may have been another number in the file
                 what = "does not fit 64 bits" if abs(value) >= 2**63 else "is too large to be exact"
                 raise DataError(
-                    f"{coco_errors.place(path, group, i)}.{field}",
+                    f"{record_errors.place(path, group, i)}.{field}",
                     f"{value!r} {what}",
                     "use smaller ids, or write whole numbers",
                 )
@@ -62,32 +62,32 @@ def integers(path: Path, group: str, field: str, values: list[Any]) -> NDArray[n
     except OverflowError:
         first = next(i for i, value in enumerate(values) if not -(2**63) <= value < 2**63)
         raise DataError(
-            f"{coco_errors.place(path, group, first)}.{field}",
-            f"{coco_errors.short(values[first])} does not fit 64 bits",
+            f"{record_errors.place(path, group, first)}.{field}",
+            f"{record_errors.short(values[first])} does not fit 64 bits",
             "use smaller ids",
         ) from None
 
 
 def check_stored(path: Path, ids: list[str]) -> None:
-    """Ids that an array of strings can hold, and hold apart."""
+    """Rejects ids that an array of strings cannot hold."""
     for i, each in enumerate(ids):
-        where = f"{coco_errors.place(path, 'images', i)}.id"
+        where = f"{record_errors.place(path, 'images', i)}.id"
         if len(each) > MAX_ID:
             raise DataError(where, f"a string of {len(each)} characters", f"use at most {MAX_ID}")
         if "\0" in each:
             raise DataError(
-                where, f"{coco_errors.short(each)} holds a NUL", "use visible characters"
+                where, f"{record_errors.short(each)} holds a NUL", "use visible characters"
             )
 
 
 def refuse_twice(path: Path, group: str, ids: NDArray[Any]) -> None:
-    """An error where two records have one id."""
+    """Raises `DataError` if two records have the same id."""
     unique, count = np.unique(ids, return_counts=True)
     if (count > 1).any():
         twice = unique[count > 1]
         first, second = np.flatnonzero(ids == twice[0])[:2].tolist()
         raise DataError(
-            f"{coco_errors.place(path, group, second)}.id",
+            f"{record_errors.place(path, group, second)}.id",
             f"{twice[0].item()!r} is the id of {group}[{first}] already",
             f"every id must be unique; {len(twice)} of {len(unique)} are not",
         )

@@ -1,8 +1,7 @@
-"""COCO JSON: instances files (truth) and results lists (detections).
+"""Reads COCO JSON: instances files (truth) and results lists (detections).
 
-Two lanes read them: `detmap.adapters.coco.decode`, the authority on every legal file and every
-error, and for large simple files `detmap.adapters.coco.scan_json`, which hands back whatever it
-does not understand.
+The fast reader (`detmap.adapters.coco.scan_json`) reads large simple files. All others fall back to
+the reference reader (`detmap.adapters.coco.decode`).
 """
 
 from __future__ import annotations
@@ -15,13 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import lvis
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, lvis, record_errors, scan_json, tool_results
 from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -30,16 +25,11 @@ from detmap.tables.grouping import Positions
 
 
 def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
-    """An instances JSON file.
+    """Reads an instances JSON file.
 
     Source: the COCO data format (cocodataset.org, "Data format", object detection) as pycocotools
-    reads it. A missing iscrowd is 0 and a missing area is width times height; both are counted in
-    the notes. An LVIS file has a scope and groups of classes besides (`detmap.adapters.coco.lvis`).
-
-    Raises
-    ------
-    DataError : not JSON, a record or field that is missing or of the wrong kind, ids that occur
-        twice
+    reads it. A missing iscrowd is 0 and a missing area is width times height; notes count both.
+    LVIS files also have a scope and class groups (`detmap.adapters.coco.lvis`).
     """
     file = scan_instances(path) or decode_instances(path, boxes_are)
     rows = file.annotations
@@ -71,55 +61,48 @@ def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A results JSON file: a list of records, or the same list as ``annotations`` of an object.
+    """Reads a results JSON file: a list of records, or an object with ``annotations``.
 
-    Source: the COCO results format as pycocotools' loadRes reads it. An empty list is legal.
-
-    Raises
-    ------
-    DataError : not JSON, a record or field that is missing or of the wrong kind, what the truth
-        lacks
+    Source: the COCO results format as pycocotools' loadRes reads it. An empty list is valid.
     """
     scanned = scan_results(path, truth, policy)
     return decode_results(path, truth, policy) if scanned is None else scanned
 
 
-# --- two lanes ------------------------------------------------------------------------------------
+# --- readers -------------------------------------------------------------------------------------
 
 
 def scan_instances(path: Path) -> Instances | None:
-    """The fast lane of `read_truth`: None where the other lane shall read the file."""
+    """Fast reader of `read_truth`: returns None if the reference reader must read the file."""
     scanned: dict[str, Any] = {}
 
-    def read_images(text: bytes) -> coco_scan.Locate:
+    def read_images(text: bytes) -> scan_json.Locate:
         scanned["images"] = rows = msgspec.json.decode(text, type=list[Image])
-        least = coco_decode.least({"images": rows})
-        coco_errors.require_once(path, text, coco_errors.IMAGES, least)
-        images = scanned["image table"] = coco_decode.image_table(path, scanned["images"])
+        least = decode.least({"images": rows})
+        record_errors.require_once(path, text, record_errors.IMAGES, least)
+        images = scanned["image table"] = decode.image_table(path, scanned["images"])
         if images.ids.dtype.kind != "i":
-            raise coco_scan.HandBack
+            raise scan_json.HandBack
         return Positions(images.ids)
 
-    def read_categories(text: bytes) -> coco_scan.Locate:
+    def read_categories(text: bytes) -> scan_json.Locate:
         scanned["categories"] = rows = msgspec.json.decode(text, type=list[Category])
-        least = coco_decode.least({"categories": rows})
-        coco_errors.require_once(path, text, coco_errors.CATEGORIES, least)
-        categories = scanned["category table"] = coco_decode.category_table(
-            path, scanned["categories"]
-        )
+        least = decode.least({"categories": rows})
+        record_errors.require_once(path, text, record_errors.CATEGORIES, least)
+        categories = scanned["category table"] = decode.category_table(path, scanned["categories"])
         return Positions(categories.ids)
 
     try:
-        rows = coco_scan.scan_instances(
+        rows = scan_json.scan_instances(
             path, {"images": read_images, "categories": read_categories}
         )
-    except (*coco_decode.REFUSALS, DataError):
+    except (*decode.REFUSALS, DataError):
         return None
     if rows is None:
         return None
-    missing = (rows.seen & coco_scan.key("area")) == 0
+    missing = (rows.seen & scan_json.key("area")) == 0
     crowd = np.where(
-        rows.seen & coco_scan.key("iscrowd"), (rows.seen & coco_scan.key("crowd")) != 0, -1
+        rows.seen & scan_json.key("iscrowd"), (rows.seen & scan_json.key("crowd")) != 0, -1
     ).astype(np.int8)
     columns = Annotations(
         rows.image,
@@ -127,7 +110,7 @@ def scan_instances(path: Path) -> Instances | None:
         rows.boxes,
         np.where(missing, np.nan, rows.value),
         crowd,
-        rows.number[(rows.seen & coco_scan.key("id")) != 0],
+        rows.number[(rows.seen & scan_json.key("id")) != 0],
     )
     if (columns.area < 0).any():
         return None
@@ -141,50 +124,50 @@ def scan_instances(path: Path) -> Instances | None:
 
 
 def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
-    """The reference lane of `read_truth`."""
-    return coco_decode.instances(path, boxes_are)
+    """Reference reader of `read_truth`."""
+    return decode.instances(path, boxes_are)
 
 
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
-    """The fast lane of `read_detections`: None where the other lane shall read the file."""
-    if truth.images.ids.dtype.kind != "i" or not coco_tools.is_plain(
-        coco_errors.first_record(path)
+    """Fast reader of `read_detections`: returns None if the reference reader must read the file."""
+    if truth.images.ids.dtype.kind != "i" or not tool_results.is_plain(
+        record_errors.first_record(path)
     ):
         return None
     ids, labels = policy.class_ids(truth, str(path))
-    rows = coco_scan.scan_detections(path, Positions(truth.images.ids), Positions(ids))
+    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids))
     if rows is None:
         return None
-    return joining.joined(
+    return join.joined(
         truth,
         rows.image,
         rows.category if labels is None else labels[rows.category],
         rows.boxes,
         rows.value,
         box_format="xywh",
-        origin=joining.Origin(shown(path), str),
+        origin=join.Origin(shown(path), str),
         policy=policy,
     )
 
 
 def decode_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """The reference lane of `read_detections`."""
-    return decode_text(path, coco_tools.results(path, truth, policy), truth, policy)
+    """Reference reader of `read_detections`."""
+    return decode_text(path, tool_results.results(path, truth, policy), truth, policy)
 
 
-def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy) -> Detections:
-    """The reference lane, of a file in plain form."""
-    rows = coco_decode.results(path, text.data)
+def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Policy) -> Detections:
+    """Reference reader of plain JSON text."""
+    rows = decode.results(path, text.data)
 
     def place(field: str) -> Callable[[int], str]:
-        return lambda i: f"{coco_errors.place(path, rows.group, i)}.{field}"
+        return lambda i: f"{record_errors.place(path, rows.group, i)}.{field}"
 
-    origin = joining.Origin(
+    origin = join.Origin(
         shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
     )
-    image, notes = joining.images_named(truth, rows.image_ids, origin.place, origin.source)
-    label = joining.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
-    return joining.joined(
+    image, notes = join.images_named(truth, rows.image_ids, origin.place, origin.source)
+    label = join.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
+    return join.joined(
         truth,
         image,
         label,
@@ -203,62 +186,58 @@ def decode_text(path: Path, text: coco_tools.Text, truth: Truth, policy: Policy)
 def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note, ...]:
     rows = file.annotations
     sides = np.array(
-        [coco_decode.field(file.image_records, name) for name in ("width", "height")], np.float64
+        [decode.field(file.image_records, name) for name in ("width", "height")], np.float64
     )
     notes = [
         (
             "area-missing",
-            "annotations give no area: width times height is used",
+            "annotations have no area: width times height is used",
             int(np.isnan(rows.area).sum()),
         ),
         (
             "bbox-missing",
-            "annotations give no bbox: that around their mask or keypoints is used",
+            "annotations have no bbox: the box around the mask or keypoints is used",
             rows.n_boxless,
         ),
         (
             "iscrowd-missing",
-            "annotations give no iscrowd: read as 0",
+            "annotations have no iscrowd: read as 0",
             0 if scope else int((rows.iscrowd < 0).sum()),  # LVIS has no crowds
         ),
         (
             "iscrowd-odd",
-            "annotations give an iscrowd that is neither 0 nor 1: read as 1",
+            "annotations have an iscrowd other than 0 and 1: read as 1",
             rows.odd_flags,
         ),
         (
             "image-size-odd",
-            "images give a width or height that is not above 0: taken as not given",
+            "images have a width or height that is not above 0: read as unknown",
             int((sides <= 0).any(axis=0).sum()),
         ),
         (
             "image-unlisted",
-            "annotations are on images that the file does not list: left out",
+            "annotations are on images that are not in the file: dropped",
             int((rows.image < 0).sum()),
         ),
         (
             "category-unlisted",
-            "annotations have a category that the file does not list: left out",
+            "annotations have a category that is not in the file: dropped",
             int(((rows.label < 0) & (rows.image >= 0)).sum()),
         ),
         (
             "id-zero",
-            "annotations have the id 0: pycocotools takes one for no match, detmap for an object",
+            "annotations have the id 0, which pycocotools reads as unmatched; detmap does not",
             sum(i == 0 for i in rows.ids)
             if isinstance(rows.ids, list)
             else int(np.count_nonzero(rows.ids == 0)),
         ),
-        (
-            "id-twice",
-            "annotations share their id with another: each is an object",
-            _repeats(rows.ids),
-        ),
+        ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
     ]
     return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
 
 
 def _repeats(ids: Any) -> int:
-    """How many ids have occurred before."""
+    """Returns the number of repeated ids."""
     if isinstance(ids, np.ndarray):
         return int((np.diff(np.sort(ids)) == 0).sum())
     return len(ids) - len(set(ids))

@@ -1,9 +1,9 @@
-"""What an LVIS truth says beside a COCO one: on which images a class was looked for.
+"""Scope and class groups of an LVIS ground truth.
 
-LVIS is annotated in part. An image names the classes that are known not to be on it
-(``neg_category_ids``) and those of which not every object is annotated
-(``not_exhaustive_category_ids``); of any other class without an object there nothing is known. A
-category has a frequency: r(are), c(ommon) or f(requent).
+LVIS is partly annotated. An image lists the classes that are known to be absent
+(``neg_category_ids``) and those that are not exhaustively annotated
+(``not_exhaustive_category_ids``). Other classes without objects there are unknown. A category has a
+frequency: r(are), c(ommon) or f(requent).
 
 Source: Gupta, Dollár and Girshick, "LVIS: A Dataset for Large Vocabulary Instance Segmentation"
 (2019), section 3, and the files that lvis-api 0.5.3 reads.
@@ -22,10 +22,10 @@ from detmap.tables.grouping import positions
 
 
 def scope(records: Sequence[Image], images: Images, categories: Categories) -> Scope | None:
-    """The pairs of image and class that the images name; None where none names any, as in COCO.
+    """Returns the pairs of image and class that images list; None if there are none, as in COCO.
 
-    A class that is named twice is one pair, and one in both lists two, as lvis-api reads them; one
-    that the file does not list is left out.
+    As in lvis-api, repeated classes are one pair, a class in both lists is two, and unknown classes
+    are dropped.
     """
     lists = {
         ABSENT: field(records, "neg_category_ids"),
@@ -49,7 +49,7 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
 
 
 def groups(records: Sequence[Category], categories: Categories) -> tuple[str, ...]:
-    """The frequency of each class, "" where it has none; () where none has one, as in COCO."""
+    """Returns the frequency of each class, "" if missing; () if no class has one."""
     if all(record.frequency is None for record in records):
         return ()
     of = {int(record.id): record.frequency or "" for record in records}
@@ -59,7 +59,7 @@ def groups(records: Sequence[Category], categories: Categories) -> tuple[str, ..
 def _pairs(
     at: NDArray[np.int64], lists: Sequence[list[int]], kind: int, categories: Categories
 ) -> NDArray[np.int64]:
-    """(P, 3) position of the image, position of the class, kind."""
+    """Returns (P, 3) image position, class position, kind."""
     image = np.repeat(at, [len(each) for each in lists])
     label = positions(categories.ids, np.array([i for each in lists for i in each], dtype=np.int64))
     known = label >= 0

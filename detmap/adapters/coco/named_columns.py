@@ -1,4 +1,4 @@
-"""Roles and attributes by name, from the annotations of COCO JSON."""
+"""Reads roles and attributes by name from the annotations of COCO JSON."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ from detmap.tables import Columns, Note, Truth
 def with_columns(
     truth: Truth, records: Records, roles: Sequence[str], attributes: Sequence[str]
 ) -> Truth:
-    """The truth with further roles and attributes, as far as some annotation has them.
+    """Adds roles and attributes to the truth, as far as annotations have them.
 
-    An annotation without the key has no such role, and its attribute is unknown; both are counted
-    in the notes.
-
-    Raises
-    ------
-    DataError : a role that is neither true nor false, an attribute that is no number
+    A missing role is False and a missing attribute is NaN; notes count both. Raises `DataError` for
+    invalid values.
     """
     columns: dict[str, Any] = {}
     notes = []
@@ -41,12 +37,12 @@ def with_columns(
             row = column.index(None)
             kind = "flag" if name in roles else "number"
             fix = "a role is true or false" if name in roles else "an attribute is a number"
-            what = f"{short(values[row])} is no {kind}"
+            what = f"{short(values[row])} is not a {kind}"
             raise DataError(records.place(name)(row), what, fix)
         columns[name] = np.array(column, dtype=bool if name in roles else np.float64)
         if missing:
-            reading = "false" if name in roles else "unknown, outside of every range"
-            text = f"annotations give no {name}: read as {reading}"
+            reading = "false" if name in roles else "NaN, outside every range"
+            text = f"annotations have no {name}: read as {reading}"
             notes.append(Note("column-missing", text, missing, shown(records.path)))
     return replace(
         truth,
@@ -59,12 +55,12 @@ def with_columns(
 
 
 def _flag(value: Any) -> bool | None:
-    """A flag; None for what is none."""
+    """Returns a flag, None if invalid."""
     return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
 
 
 def _number(value: Any) -> float | None:
-    """A number; None for what is none."""
+    """Returns a number, None if invalid."""
     try:
         number = float(value) if isinstance(value, bool | int | float) else math.inf
     except OverflowError:

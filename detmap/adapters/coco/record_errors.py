@@ -1,6 +1,4 @@
-"""What is wrong with a COCO file: it is read again with the standard library, record by record,
-for a precise error.
-"""
+"""Finds the exact error in a COCO file with the standard library, record by record."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
@@ -85,7 +83,7 @@ def _is_text(value: Any) -> str:
 
 
 def short(value: Any) -> str:
-    """The value as JSON, as much of it as a message can hold."""
+    """Returns a value as JSON, shortened for messages."""
     try:
         text = json.dumps(value)
     except RecursionError:
@@ -94,9 +92,7 @@ def short(value: Any) -> str:
 
 
 def place(path: Path, group: str, row: int) -> str:
-    """The place of a record: ``truth.json: annotations[7]``, and ``results.json[7]`` where the
-    file itself is the list.
-    """
+    """Returns the place of a record: ``truth.json: annotations[7]``, or ``results.json[7]``."""
     return f"{path}: {group}[{row}]" if group else f"{path}[{row}]"
 
 
@@ -160,7 +156,7 @@ SHAPED: Expected = (
 
 
 def record_error(where: str, record: Any, fields: Fields) -> DataError:
-    """The first thing that is wrong with one record."""
+    """Returns the first error in a record."""
     for error in _record_errors(where, record, fields):
         return error
     return DataError(where, "not readable", "write it as plain JSON")
@@ -181,7 +177,7 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
 
 
 def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
-    """What to do about a record without a box that has something else to compare; "" for none."""
+    """Returns the fix for a record without a box that has masks or keypoints, else ""."""
     for key, what, protocol in (
         ("segmentation", "masks", "coco-segm"),
         ("keypoints", "keypoints", "coco-keypoints"),
@@ -199,13 +195,12 @@ ESCAPED = (b"\\u005", b"\\u006", b"\\u007")
 
 
 def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str, int]) -> None:
-    """Refuse a file where a record has a key twice that is read: which of them counts, JSON leaves
-    to its reader.
+    """Rejects files in which a record has a used key twice: JSON does not define which one counts.
 
     Parameters
     ----------
-    least : how often each key that is read is in the file for sure; where it is there no more
-        often, and no letter is spelled as an escape, the file is not read again
+    least : lower bounds of how often each key occurs; if they are exact and no key is escaped, the
+        file is not read again
     """
     seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
     if seldom and not any(escape in data for escape in ESCAPED):
@@ -240,9 +235,9 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
 
 
 def first_record(path: Path) -> Mapping[str, Any]:
-    """The first record of a results file that is a list, empty where it is not to be seen soon."""
+    """Returns the first record of a results list, {} if it cannot be found quickly."""
     for size in (1 << 12, 1 << 18, 1 << 22):
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             record = first_of_list(file.read(0, size))
         if record is not None:
             return record
@@ -250,8 +245,8 @@ def first_record(path: Path) -> Mapping[str, Any]:
 
 
 def first_of_list(data: bytes) -> Mapping[str, Any] | None:
-    """The first record of a list; empty where it begins with something else, None where it does not
-    end within these bytes.
+    """Returns the first record of a list; {} if it starts with something else, None if it is cut
+    off.
     """
     text = data[: 1 << 22].decode(errors="replace").lstrip().lstrip("\ufeff")
     begin = text.find("{")
@@ -265,19 +260,19 @@ def first_of_list(data: bytes) -> Mapping[str, Any] | None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all that it has, as often as it has it."""
+    """An object with all its pairs, including repeated keys."""
 
 
 def _refuse_twice(record: list[tuple[str, Any]], names: Collection[str], where: str) -> None:
     seen = set()
     for name, _ in record:
         if name in seen and name in names:
-            raise DataError(f"{where}{name}", "there twice", "keep the one that is right")
+            raise DataError(f"{where}{name}", "occurs twice", "keep the right one")
         seen.add(name)
 
 
 def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> DataError:
-    """What is wrong with a file that the decoder refused."""
+    """Returns the error of a file that the decoder rejected."""
     shape, groups = expected
     if not data.strip():
         return DataError(str(path), "the file is empty", shape)
@@ -292,7 +287,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
             return _not_utf8(f"{path}: line {1 + data.count(LF, 0, not_utf8.start)}", not_utf8)
         end = not error.doc[error.pos :].strip()
         fix = (
-            "the file ends in the middle; write or copy it again"
+            "the file is truncated; write or copy it again"
             if end
             else "write it with a JSON library"
         )
@@ -328,14 +323,14 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
                     return DataError(
                         wrong.where,
                         wrong.what,
-                        f"this looks like an instances file, which is truth; {shape}",
+                        f"this looks like an instances file (ground truth); {shape}",
                     )
                 return wrong
     for where, value in _leaves(tree):
         if isinstance(value, float) and not math.isfinite(value):
             return DataError(
                 _path_in(path, tree, where),
-                f"{short(value)} is not JSON, though Python writes it",
+                f"{short(value)} is not valid JSON, though Python writes it",
                 "leave the field out or write a number",
             )
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
@@ -346,12 +341,12 @@ def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:
 
 
 def _is_broken(text: str) -> bool:
-    """Whether it holds a surrogate: no UTF-8 can."""
+    """Checks for surrogates, which UTF-8 cannot encode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:
-    """The place of a value in a file, printable and of moderate length."""
+    """Returns the printable, shortened path of a value in a file."""
     where = (
         (where if len(where) <= 100 else f"{where[:97]}...")
         .encode("ascii", "backslashreplace")
@@ -361,7 +356,7 @@ def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:
 
 
 def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value that is no list and no object, and every key, with its place."""
+    """Yields every scalar and key with its path."""
     open_ends: list[tuple[str, Any]] = [("", tree)]
     while open_ends:
         where, value = open_ends.pop()

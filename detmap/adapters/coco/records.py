@@ -1,4 +1,4 @@
-"""The records of COCO JSON once more, with the keys that were asked for beside the boxes."""
+"""Reads further keys of COCO JSON records besides the boxes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import ids as coco_ids
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, ids, record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.errors import DataError
 from detmap.overlaps.shape_records import Place
 from detmap.tables import Truth
@@ -31,7 +28,7 @@ class Records(NamedTuple):
     Parameters
     ----------
     rows : n, the place of each in its list
-    values : of each key that was asked for n values; None where missing
+    values : n values per requested key; None if missing
     """
 
     path: Path
@@ -40,17 +37,17 @@ class Records(NamedTuple):
     values: Mapping[str, list[Any]]
 
     def place(self, field: str) -> Place:
-        """Where the field of row i is, for messages."""
-        return lambda i: f"{coco_errors.place(self.path, self.group, self.rows[i])}.{field}"
+        """Returns a function from row i to the place of a field."""
+        return lambda i: f"{record_errors.place(self.path, self.group, self.rows[i])}.{field}"
 
     def take(self, rows: Sequence[int]) -> Records:
-        """Some of the records."""
+        """Selects records."""
         values = {name: [of[i] for i in rows] for name, of in self.values.items()}
         return self._replace(rows=[self.rows[i] for i in rows], values=values)
 
 
 class Results(NamedTuple):
-    """The records of a results file; ids and scores as `coco_decode.Scored` has them."""
+    """The records of a results file; ids and scores as in `decode.Scored`."""
 
     records: Records
     image_ids: Ids
@@ -59,12 +56,9 @@ class Results(NamedTuple):
 
 
 def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
-    """Of each object of a truth that was read from the file, the values of some keys, also where
-    they stand in its ``attributes``.
+    """Returns values of some keys, also of those in ``attributes``, for each object of a truth.
 
-    Raises
-    ------
-    DataError : a key that is there twice; the name of a key that has a meaning of its own
+    Raises `DataError` for repeated keys and for reserved names.
     """
     fixed: list[Any] = [("image_id", Id), ("category_id", int | float)]
     row = _row_of(fixed, (*names, NESTED))
@@ -77,8 +71,8 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
         ],
         gc=False,
     )
-    data = coco_tools.read_bytes(path)
-    file: Any = _decoded(path, data, kind, coco_errors.INSTANCES)
+    data = tool_results.read_bytes(path)
+    file: Any = _decoded(path, data, kind, record_errors.INSTANCES)
     annotations = file.annotations
     values = _values(annotations, (*names, NESTED))
     inner = [each if isinstance(each, dict) else {} for each in values.pop(NESTED)]
@@ -92,11 +86,9 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
                 each.get(name) if own is None else own
                 for own, each in zip(values[name], inner, strict=True)
             ]
-    coco_errors.require_once(path, data, coco_errors.INSTANCES, least)
-    image_ids = coco_ids.read(
-        path, "annotations", "image_id", [row.image_id for row in annotations]
-    )
-    image = joining.places(truth.images.ids, image_ids)
+    record_errors.require_once(path, data, record_errors.INSTANCES, least)
+    image_ids = ids.read(path, "annotations", "image_id", [row.image_id for row in annotations])
+    image = join.places(truth.images.ids, image_ids)
     category_ids = np.array([row.category_id for row in annotations]).astype(np.int64)
     known = (image >= 0) & (positions(truth.categories.ids, category_ids) >= 0)
     records = Records(path, "annotations", range(len(annotations)), values)
@@ -104,16 +96,11 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
 
 
 def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
-    """The records of a results file whose plain form is this JSON, with the values of some keys.
-
-    Raises
-    ------
-    DataError : as for boxes
-    """
+    """Returns the records of plain JSON results with the values of some keys."""
     fixed: list[Any] = [("image_id", Id), ("category_id", Id), ("score", float)]
     row = _row_of(fixed, names)
     kind = msgspec.defstruct("Results", [("annotations", list[row])], gc=False)  # type: ignore[valid-type]
-    file: Any = _decoded(path, data, list[row] | kind, coco_errors.SHAPED)  # type: ignore[valid-type]
+    file: Any = _decoded(path, data, list[row] | kind, record_errors.SHAPED)  # type: ignore[valid-type]
     annotations, group = (file, "") if isinstance(file, list) else (file.annotations, "annotations")
     values = _values(annotations, names)
     least = {
@@ -121,12 +108,10 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
         **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
     }
     least |= {name: sum(x is not None for x in of) for name, of in values.items()}
-    coco_errors.require_once(path, data, coco_errors.SHAPED, least)
+    record_errors.require_once(path, data, record_errors.SHAPED, least)
     records = Records(path, group, range(len(annotations)), values)
-    image_ids = coco_ids.read(path, group, "image_id", [each.image_id for each in annotations])
-    category_ids = coco_ids.read(
-        path, group, "category_id", [each.category_id for each in annotations]
-    )
+    image_ids = ids.read(path, group, "image_id", [each.image_id for each in annotations])
+    category_ids = ids.read(path, group, "category_id", [each.category_id for each in annotations])
     score = np.array([each.score for each in annotations], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(score)).tolist()
     if bad:
@@ -136,10 +121,10 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
 
 
 def _row_of(fixed: Sequence[Any], names: Sequence[str]) -> Any:
-    """The type of a record with some keys that may be missing, of whatever kind."""
+    """Returns a record type with optional keys of any type."""
     taken = [name for name in names if name in {key for key, _ in fixed}]
     if taken:
-        raise DataError(taken[0], "is no role and no attribute", "name another key")
+        raise DataError(taken[0], "is a reserved key", "name another key")
     keys = {f"value{i}": name for i, name in enumerate(names)}
     more = [(field, Any, None) for field in keys]
     return msgspec.defstruct("Record", [*fixed, *more], rename=keys, gc=False)
@@ -149,8 +134,8 @@ def _values(records: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]
     return {name: [getattr(row, f"value{i}") for row in records] for i, name in enumerate(names)}
 
 
-def _decoded(path: Path, data: bytes, kind: Any, expected: coco_errors.Expected) -> Any:
+def _decoded(path: Path, data: bytes, kind: Any, expected: record_errors.Expected) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
-    except coco_decode.REFUSALS as error:
-        raise coco_errors.explain(path, data, expected, error) from None
+    except decode.REFUSALS as error:
+        raise record_errors.explain(path, data, expected, error) from None

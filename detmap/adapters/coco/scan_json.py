@@ -1,10 +1,8 @@
-"""The fast lane for large simple COCO files: a compiled scanner, in parallel over byte ranges.
+"""The fast reader of large simple COCO files: a compiled parallel scanner.
 
-It either returns exactly what the decoder in `detmap.adapters.coco.instances` would, or None for a
-file that it does not understand; then that decoder reads it, the authority on every legal file and
-every error. A range is cut where a record probably begins; the guess is verified, because the scan
-of each range must end exactly where the next one began. The file is read piece by piece and not
-mapped, so that nothing happens to a reader whose file is cut short behind its back.
+It returns exactly what the reference reader (`detmap.adapters.coco.decode`) would, or None. Ranges
+are cut at guessed record starts, which are verified: each range must end where the next begins. The
+file is not memory-mapped, so truncation by others is safe.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import memory, open_files
 from detmap.base.immutable import blank
 from detmap.base.parallel import map_ordered
 
@@ -34,14 +31,14 @@ SHORTEST_RECORD = 40  # of those that have an image, a category and a box
 
 
 def key(name: str) -> int:
-    """The bit of a key in `Columns.seen`; ``crowd`` is that of an iscrowd which is 1."""
+    """Returns the bit of a key in `Columns.seen`; ``crowd`` is the bit of iscrowd 1."""
     from detmap.kernels.scanning import json_scan
 
     return int(getattr(json_scan, name.upper()))
 
 
 class HandBack(Exception):  # noqa: N818
-    """The scanner does not understand the file."""
+    """The scanner does not support the file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,13 +47,12 @@ class Columns:
 
     Parameters
     ----------
-    image, category : (n,) int32 positions among the ids that were looked for
-    number : (n,) int64, the records' own ids, where wanted
-    boxes : (n, 4) float64, no side negative, no number above 1e80
+    image, category : (n,) int32 positions of the ids
+    number : (n,) int64, the records' own ids, if requested
+    boxes : (n, 4) float64, no negative side, no number above 1e80
     value : (n,) float64, score or area
     seen : (n,) uint8, bits of the keys that each record has
-    whole : whether the text says no more than the columns: no further keys, and no integer where
-        they have float64
+    whole : whether the text has no other keys, and floats wherever columns are float64
     """
 
     image: NDArray[np.int32]
@@ -73,23 +69,23 @@ Locate = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class JsonFile:
-    """A file of JSON that is read at given places.
+    """A JSON file that is read at given positions.
 
     Parameters
     ----------
     file : to read from
     """
 
-    def __init__(self, file: opening.InputFile) -> None:
+    def __init__(self, file: open_files.InputFile) -> None:
         self.file, self.path, self.size = file, file.path, file.size
 
     def read(self, at: int, size: int) -> NDArray[np.uint8]:
-        """Up to `size` bytes from `at` on, (n,) uint8."""
+        """Reads up to `size` bytes from `at` on, (n,) uint8."""
         return np.frombuffer(self.file.read(at, size), dtype=np.uint8)
 
     def byte(self, at: int) -> tuple[int, int]:
-        """The position from `at` on that is not white space, and the byte there; -1 behind the
-        end of the file.
+        """Returns position and value of the first byte from `at` on that is not white space; value
+        -1 at the end.
         """
         from detmap.kernels.scanning.json_skip import skip_space
 
@@ -102,7 +98,7 @@ class JsonFile:
         return at, -1
 
     def value_end(self, at: int) -> int:
-        """The position after the value that begins at `at`."""
+        """Returns the position after the value that begins at `at`."""
         from detmap.kernels.scanning.json_skip import skip_value
 
         size = SMALL_PIECE
@@ -118,30 +114,28 @@ class JsonFile:
 
 @contextmanager
 def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
-    """The file, if it can be read and is of some size; else `HandBack`. One that is open is taken
-    as it is.
-    """
+    """Opens a file of suitable size, else raises `HandBack`. Accepts an open file."""
     if isinstance(path, JsonFile):
         yield path
         return
     try:
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             if file.size < LEAST_SIZE:
                 raise HandBack
             yield JsonFile(file)
-    except opening.UnreadableError:  # the other lane says why
+    except open_files.UnreadableError:  # the other lane says why
         raise HandBack from None
 
 
 def scan_detections(
     path: Path | JsonFile, locate_image: Locate, locate_category: Locate
 ) -> Columns | None:
-    """The records of a results file, or None where the other lane shall read it.
+    """Returns the records of a results file, or None for the reference reader.
 
     Parameters
     ----------
-    path : a JSON file, or one that is open
-    locate_image, locate_category : ids to positions in the truth, -1 for an unknown one
+    path : a JSON file, or an open one
+    locate_image, locate_category : map ids to positions in the truth, -1 if unknown
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -166,13 +160,13 @@ def scan_detections(
 def scan_instances(
     path: Path | JsonFile, decode: dict[str, Callable[[bytes], Locate]]
 ) -> Columns | None:
-    """The annotations of an instances file, or None where the other lane shall read it.
+    """Returns the annotations of an instances file, or None for the reference reader.
 
     Parameters
     ----------
-    path : a JSON file, or one that is open
-    decode : for ``images`` and ``categories``, what to call with the text of the list; it
-        returns the look-up of its ids
+    path : a JSON file, or an open one
+    decode : for ``images`` and ``categories``, called with the text of the list; returns the
+        look-up of its ids
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -224,10 +218,9 @@ def scan_instances(
 def scan_list(
     file: JsonFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
 ) -> tuple[Columns, int]:
-    """The records of the list whose opening bracket is just before `at`, and the position after its
-    closing bracket.
+    """Returns the records of the list that opens just before `at`, and the position after it.
 
-    Images and categories are positions, or int64 ids where nothing says how to `locate` them.
+    Images and categories are positions, or int64 ids without `locate`.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -287,7 +280,7 @@ def scan_list(
 
 
 class _Piece:
-    """Columns for the records of one piece, ids not yet looked up."""
+    """Columns of one piece, with ids not yet looked up."""
 
     def __init__(self, n: int) -> None:
         self.image, self.category, self.number = np.empty((3, n), dtype=np.int64)
@@ -311,7 +304,7 @@ def _empty(n: int, ids: Any) -> Columns:
 
 
 def _grown(columns: Columns, n: int, capacity: int) -> Columns:
-    """The first n rows, and room for more."""
+    """Returns the first n rows with room for more."""
     grown = _empty(capacity, columns.image.dtype)
     for name in ARRAYS:
         getattr(grown, name)[:n] = getattr(columns, name)[:n]
@@ -323,12 +316,12 @@ def _cut(columns: Columns, n: int) -> Columns:
 
 
 def _all_known(columns: Columns) -> bool:
-    """Whether the truth has every image and class, so that there is nothing to report."""
+    """Checks that the truth has every image and class."""
     return bool(columns.image.min(initial=0) >= 0 and columns.category.min(initial=0) >= 0)
 
 
 def _key(file: JsonFile, at: int) -> tuple[str, int]:
-    """A key of the top level whose quotation mark is at `at`, and the position of its value."""
+    """Returns the top-level key that opens at `at`, and the position of its value."""
     from detmap.kernels.scanning.json_skip import skip_string
 
     piece = file.read(at, 4096)
@@ -342,9 +335,9 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
 
 
 def skip_nothing() -> None:
-    """Use every kernel of the fast lane once, on an empty text."""
+    """Calls every kernel of the fast reader once, on an empty text."""
     from detmap.kernels.scanning import json_scan as scan
-    from detmap.kernels.scanning import json_skip as skip
+    from detmap.kernels.scanning import json_skip
 
     text, buffer = np.empty(0, dtype=np.uint8), _Piece(0)
     buffer.state[:] = 0
@@ -361,5 +354,10 @@ def skip_nothing() -> None:
         buffer.seen,
         buffer.state,
     )
-    for kernel in (scan.find_record, skip.skip_space, skip.skip_string, skip.skip_value):
+    for kernel in (
+        scan.find_record,
+        json_skip.skip_space,
+        json_skip.skip_string,
+        json_skip.skip_value,
+    ):
         kernel(text, 0)

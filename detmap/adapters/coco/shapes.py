@@ -1,6 +1,4 @@
-"""What COCO JSON has beside its boxes, read where it is asked for: masks, keypoints, and roles and
-attributes by name.
-"""
+"""Reads masks, keypoints, roles and attributes of COCO JSON on request."""
 
 from __future__ import annotations
 
@@ -12,13 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import decode as coco_decode
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import named_columns as coco_columns
-from detmap.adapters.coco import record_errors as coco_errors
-from detmap.adapters.coco import tool_results as coco_tools
+from detmap.adapters.coco import decode, instances, named_columns, record_errors, tool_results
 from detmap.adapters.coco.records import Records, objects, results
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -30,30 +24,27 @@ from detmap.tables import Columns, Detections, Note, Truth
 def read_truth(
     path: Path, shapes: str = "boxes", roles: Sequence[str] = (), attributes: Sequence[str] = ()
 ) -> Truth:
-    """An instances file with its boxes, and what else is asked for.
+    """Reads an instances file with its boxes and the requested data.
 
-    Source: COCO.annToRLE in pycocotools' coco.py, COCOeval._prepare in cocoeval.py. A box that is
-    missing is the one around the mask or the labelled keypoints.
+    Source: COCO.annToRLE in pycocotools' coco.py, COCOeval._prepare in cocoeval.py. A missing box
+    is the one around the mask or the labeled keypoints.
 
     Parameters
     ----------
     shapes : a kind of overlap, whose shapes are read
-    roles, attributes : keys of annotations, or of the ``attributes`` of annotations
+    roles, attributes : keys of annotations, or of their ``attributes``
 
-    Raises
-    ------
-    DataError : as for boxes; shapes that are missing or not legal; a value that is no flag or no
-        number
+    Raises `DataError` for invalid boxes, shapes, roles or attributes.
     """
     reader = kind_of(shapes).reader
-    truth = coco.read_truth(path, "required" if reader is None else "optional")
+    truth = instances.read_truth(path, "required" if reader is None else "optional")
     roles = [name for name in dict.fromkeys(roles) if name not in truth.roles]
     attributes = [name for name in dict.fromkeys(attributes) if name not in truth.attributes]
     if reader is None and not roles and not attributes:
         return truth
     more = () if reader is None else (reader.field, *reader.more, "area", "bbox")
     records = objects(path, truth, (*more, *roles, *attributes))
-    truth = coco_columns.with_columns(truth, records, roles, attributes)
+    truth = named_columns.with_columns(truth, records, roles, attributes)
     return truth if reader is None else _with_shapes(truth, records, reader)
 
 
@@ -66,7 +57,7 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
         around = reader.around_objects(shapes)
         lost = np.flatnonzero(boxless & np.isnan(around).any(axis=1)).tolist()
         if lost:
-            what = f"missing, and nothing in {reader.field} to take it from"
+            what = f"missing, and {reader.field} does not define it"
             raise DataError(records.place("bbox")(lost[0]), what, "give the box")
         boxes = np.where(boxless[:, None], around, truth.boxes)
         arealess = np.array([area is None for area in records.values["area"]], dtype=bool)
@@ -76,37 +67,35 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A results file with the masks or keypoints that the truth has, if any.
+    """Reads a results file with masks or keypoints, if the truth has them.
 
-    Source: COCO.loadRes in pycocotools' coco.py. What the first record has decides for all: with a
-    box, areas are those of the boxes, and a mask that is missing is the box; without, the area is
-    that of the mask, or of the box around the keypoints.
+    Source: COCO.loadRes in pycocotools' coco.py. The first record decides for all. With a box,
+    areas are those of the boxes, and a missing mask is the box. Without, the area is that of the
+    mask, or of the box around the keypoints.
 
-    Raises
-    ------
-    DataError : as for boxes; shapes that are missing or not legal
+    Raises `DataError` for invalid boxes or shapes.
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
-    if reader is None and (scanned := coco.scan_results(path, truth, policy)) is not None:
-        return _with_boxes(path, coco_errors.first_record(path), scanned)
-    text = coco_tools.results(path, truth, policy)
+    if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
+        return _with_boxes(path, record_errors.first_record(path), scanned)
+    text = tool_results.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
-        return _with_boxes(path, text.first, coco.decode_text(path, text, truth, policy))
+        return _with_boxes(path, text.first, instances.decode_text(path, text, truth, policy))
     only_boxes, reader = reader is None, reader or given_shape
     assert reader is not None
     given = results(path, text.data, ("bbox", reader.field))
     records = given.records
     source = shown(path)
-    image, joins = joining.images_named(truth, given.image_ids, records.place("image_id"), source)
+    image, joins = join.images_named(truth, given.image_ids, records.place("image_id"), source)
     class_place = records.place("category_id")
-    first = f"{coco_errors.place(path, records.group, 0)}.category_id"
-    label = joining.classes_by_id(truth, given.category_ids, first, policy)
-    origin = joining.Origin(
+    first = f"{record_errors.place(path, records.group, 0)}.category_id"
+    label = join.classes_by_id(truth, given.category_ids, first, policy)
+    origin = join.Origin(
         source, records.place("image_id"), given.image_ids, given.category_ids, class_place
     )
-    known, dropped = joining.judged(truth, image, label, origin, policy)
-    nowhere = joining.joined(
+    known, dropped = join.judged(truth, image, label, origin, policy)
+    nowhere = join.joined(
         truth,
         image[known],
         label[known],
@@ -135,10 +124,10 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     elif reader.box_gives_area:
         shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
-    notes += joining.outside(truth.images, nowhere.image, boxes, origin.source)
+    notes += join.outside(truth.images, nowhere.image, boxes, origin.source)
     if with_boxes and with_shapes:
-        what = f"detections have a bbox and a {reader.field}: the {reader.field} was compared, "
-        what += f"the {'bbox' if reader.box_gives_area else reader.field} gave the area"
+        what = f"detections have a bbox and a {reader.field}: the {reader.field} is compared, "
+        what += f"the {'bbox' if reader.box_gives_area else reader.field} gives the area"
         notes += (Note("shape-and-box", what, len(values), origin.source),)
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
@@ -148,31 +137,31 @@ def _has(truth: Truth, reader: ShapeReader | None) -> bool:
 
 
 def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
-    """The kind of shape that results have without boxes, as their first record shows."""
+    """Returns the reader of results that have shapes but no boxes, judging by the first record."""
     readers = [row.reader for row in KINDS if row.reader is not None]
     alone = [each for each in readers if first.get(each.field) and not first.get("bbox")]
     return alone[0] if alone else None
 
 
 def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detections:
-    """Detections whose boxes are those around their shapes."""
+    """Replaces boxes by those around the shapes."""
     boxes = reader.around(shapes)
     name = next(row.name for row in KINDS if row.reader is reader)
     protocol = {"masks": "coco-segm", "keypoints": "coco-keypoints"}.get(name)
-    text = f"detections give no bbox: that around their {reader.field} is used"
-    text += f", which -p {protocol} would compare" if protocol else ""
+    text = f"detections have no bbox: the box around their {reader.field} is used"
+    text += f"; -p {protocol} compares it" if protocol else ""
     notes = [note for note in detections.notes if note.code != "box-outside"]
     if len(detections):
         notes.append(Note("bbox-missing", text, len(detections), detections.source))
-    notes += joining.outside(detections.images, detections.image, boxes, detections.source)
+    notes += join.outside(detections.images, detections.image, boxes, detections.source)
     return replace(detections, boxes=boxes, notes=tuple(notes))
 
 
 def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
-    """A note where results have shapes that nobody asked for, as their first record shows."""
+    """Adds a note if results have shapes that are not used."""
     for row in KINDS:
         if row.reader is not None and first.get(row.reader.field) and len(detections):
-            text = f"detections have a bbox and a {row.reader.field}: the bbox was compared"
+            text = f"detections have a bbox and a {row.reader.field}: the bbox is compared"
             note = Note("shape-and-box", text, len(detections), shown(path))
             return replace(detections, notes=(*detections.notes, note))
     return detections
@@ -188,8 +177,8 @@ def _boxes(records: Records) -> NDArray[np.float64]:
         boxes = np.array(records.values["bbox"], dtype=np.float64).reshape(-1, 4)
     except OverflowError:
         boxes = np.array([[float(str(x)) for x in box] for box in records.values["bbox"]])
-    bad = np.flatnonzero(~coco_decode._good_boxes(boxes)).tolist()
+    bad = np.flatnonzero(~decode._good_boxes(boxes)).tolist()
     if bad:
         where, box = records.place("bbox")(bad[0]), records.values["bbox"][bad[0]]
-        raise DataError(where, coco_errors.short(box), "boxes are x y width height")
+        raise DataError(where, record_errors.short(box), "boxes are x y width height")
     return boxes

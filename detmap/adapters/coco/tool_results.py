@@ -1,13 +1,11 @@
-"""COCO results as tools write them, made plain: the text of a list of records with ``image_id`` and
-``category_id``, which the readers of plain files take.
+"""Converts COCO results of tools to plain JSON: records with ``image_id`` and ``category_id``.
 
 - gzip, JSON lines; the list as ``annotations`` or ``predictions`` of an object
-- ``file_name`` in place of ``image_id``, or beside it; ``category_name`` in place of
-  ``category_id``
-- an object with its own ``images`` and ``categories``: names decide, for ids may count otherwise
-- pickles are refused: reading one runs what is in it
+- ``file_name`` instead of ``image_id``, or besides it; ``category_name`` instead of ``category_id``
+- an object with its own ``images`` and ``categories``: names decide, since ids may differ
+- pickles are rejected, since reading one runs its code
 
-What the first record has decides for all.
+The keys of the first record decide for all.
 
 Source: what mmdetection (``.bbox.json``), detectron2 (``coco_instances_results.json``), Ultralytics
 (``predictions.json``), FiftyOne and CVAT (instances with scores) write.
@@ -23,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.coco import record_errors as coco_errors
+from detmap.adapters.coco import record_errors
 from detmap.adapters.joining import image_lookup
 from detmap.adapters.joining.unknown_policy import Policy
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
@@ -39,13 +37,13 @@ PICKLED = (".pkl", ".pickle")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A results file in plain form.
+    """A results file as plain JSON.
 
     Parameters
     ----------
     data : JSON, a list of records or an object with ``annotations``
-    first : its first record; empty where that is not plain to see
-    notes : what was done to it
+    first : its first record; empty if not found quickly
+    notes : what was converted
     """
 
     data: bytes
@@ -61,36 +59,29 @@ class _Wrapper(msgspec.Struct, gc=False):
 
 
 def read_bytes(path: Path) -> bytes:
-    """The JSON of a file, unpacked, without a byte order mark.
-
-    Raises
-    ------
-    DataError : it cannot be read, or is a pickle
-    """
+    """Reads the JSON of a file, decompressed and without byte order mark. Rejects pickles."""
     if path.suffix.lower() in PICKLED:
         raise DataError(
             shown(path),
-            "a pickle: reading it would run what is in it",
-            "let its tool write JSON; mmdetection: python tools/analysis_tools/eval_metric.py "
+            "a pickle: reading it would run its code",
+            "export JSON from its tool; mmdetection: python tools/analysis_tools/eval_metric.py "
             f"CONFIG {shown(path)} --cfg-options val_evaluator.outfile_prefix=results, then give "
             "results.bbox.json",
         )
-    data = opening.unpacked(path, times=DECODED, what="decoding the file")
+    data = open_files.unpacked(path, times=DECODED, what="decoding the file")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def results(path: Path, truth: Truth, policy: Policy) -> Text:
-    """A results file in plain form; one that is no such file stays as it is, for its reader to
-    say what is wrong.
+    """Converts a results file to plain JSON. Invalid files are unchanged; their reader reports the
+    error.
 
-    Raises
-    ------
-    DataError : a key that is there twice, records without a name; names that may be two images
+    Raises `DataError` for repeated keys, missing or ambiguous image names.
     """
     data = read_bytes(path)
     begin = data[:64].lstrip()[:1]
     if begin == b"[":
-        first = coco_errors.first_of_list(data) or {}
+        first = record_errors.first_of_list(data) or {}
         if is_plain(first):
             return Text(data, first)
         return _made_plain(path, truth, policy, data, "", _loads(path, data), {})
@@ -106,7 +97,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
         rows = None if lists else _lines(path, data)
         return _made_plain(path, truth, policy, data, "", rows, {})
     records: msgspec.Raw = getattr(wrapper, lists[0])
-    first = coco_errors.first_of_list(bytes(records)) or {}
+    first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
     if lists == ["annotations"] and not own and is_plain(first):
         return Text(data, first)
@@ -117,12 +108,12 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
 
 
 def is_plain(first: Mapping[str, Any]) -> bool:
-    """Whether a file whose first record this is need not be looked at further."""
+    """Checks by the first record if a file needs no conversion."""
     return not first or ("file_name" not in first and {"image_id", "category_id"} <= first.keys())
 
 
 def _loads(path: Path, data: bytes) -> Any:
-    """The tree of a JSON file; None for one that is none. A key that is read may be there once."""
+    """Parses JSON, None if invalid. Rejects repeated keys that are used."""
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -130,7 +121,7 @@ def _loads(path: Path, data: bytes) -> Any:
             names = [name for name, _ in pairs]
             for name in (*READ, *LISTS, "images", "categories", "id", "name"):
                 if names.count(name) > 1:
-                    raise DataError(f"{shown(path)}: {name}", "there twice", "keep the right one")
+                    raise DataError(f"{shown(path)}: {name}", "occurs twice", "keep the right one")
         return record
 
     try:
@@ -140,12 +131,7 @@ def _loads(path: Path, data: bytes) -> Any:
 
 
 def _lines(path: Path, data: bytes) -> list[Any] | None:
-    """The records of JSON lines; None for another file.
-
-    Raises
-    ------
-    DataError : a line that is none, after a first that is one
-    """
+    """Returns the records of JSON lines, None for other files."""
     lines = data.splitlines()
     rows: list[Any] = []
     for number, line in enumerate(lines, start=1):
@@ -156,7 +142,7 @@ def _lines(path: Path, data: bytes) -> list[Any] | None:
             if not rows:
                 return None
             where = f"{shown(path)}: line {number}"
-            raise DataError(where, "not a JSON object", "JSON lines have one record a line")
+            raise DataError(where, "not a JSON object", "JSON lines have one record per line")
         if not rows and not row.keys() & {"image_id", "file_name"}:
             return None
         rows.append(row)
@@ -172,7 +158,7 @@ def _made_plain(
     rows: Any,
     tree: Mapping[str, Any],
 ) -> Text:
-    """The same records with ``image_id`` and ``category_id``."""
+    """Converts records to ``image_id`` and ``category_id``."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return Text(data, {})
     if tree.get("images") is not None and not any("score" in row for row in rows):
@@ -187,7 +173,7 @@ def _made_plain(
 def _name_images(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], own: Any
 ) -> tuple[Note, ...]:
-    """Give each record an image id: its own, or the file name where names decide."""
+    """Sets the image id of each record, by file name if necessary."""
     listed = _own(path, "images", own, "file_name")
     for row in rows:
         if "file_name" not in row and _key(row.get("image_id")) in listed:
@@ -199,9 +185,9 @@ def _name_images(
         if not named[i] and row.get("image_id") is None:
             return ()  # the reader says that it is missing
     if not all(named):
-        where = f"{coco_errors.place(path, group, named.index(True))}.file_name"
-        what = "some records name their image by file_name, some do not"
-        raise DataError(where, what, "name all images in one way")
+        where = f"{record_errors.place(path, group, named.index(True))}.file_name"
+        what = "some records have a file_name, some do not"
+        raise DataError(where, what, "give all records a file_name, or none")
     if not all("image_id" in row for row in rows):
         for row in rows:
             row["image_id"] = row["file_name"]
@@ -212,8 +198,8 @@ def _name_images(
 def _choose_image_key(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]]
 ) -> tuple[Note, ...]:
-    """Decide between the image id and the file name that each record has: where they do not say the
-    same, the names are right, for ids are often the number of a stem or a count of their own.
+    """Chooses between image id and file name. If they differ, the file name is used, since ids are
+    often counters.
     """
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
@@ -227,7 +213,7 @@ def _choose_image_key(
             meant.append(own)
             continue
         if len(places) > 1:
-            where = f"{coco_errors.place(path, group, i)}.file_name"
+            where = f"{record_errors.place(path, group, i)}.file_name"
             raise lookup.ambiguous(where, row["file_name"], places)
         meant.append(places[0] if places else -1)
         other += 1
@@ -237,14 +223,14 @@ def _choose_image_key(
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
-    text = "detections have an image_id that is not that of their file_name in the truth: the file "
-    return (Note("image-joined", f"{text}name was taken", other, shown(path)),)
+    text = "detections have an image_id that differs from their file_name in the truth: the file "
+    return (Note("image-joined", f"{text}name is used", other, shown(path)),)
 
 
 def _name_classes(
     path: Path, truth: Truth, policy: Policy, group: str, rows: list[dict[str, Any]], own: Any
 ) -> tuple[Note, ...]:
-    """Give each record a category id: its own, or its name where names decide."""
+    """Sets the category id of each record, by name if necessary."""
     if policy.class_names is not None:
         return ()
     listed = _own(path, "categories", own, "name")
@@ -261,7 +247,7 @@ def _name_classes(
         if row.get("category_id") is None or isinstance(row["category_id"], str):
             continue
         if _key(row["category_id"]) not in listed:
-            where = f"{coco_errors.place(path, group, i)}.category_id"
+            where = f"{record_errors.place(path, group, i)}.category_id"
             what = f"{row['category_id']!r:.60} is not in the file's own categories"
             raise DataError(where, what, "list it there, or leave categories out")
     count = 0
@@ -269,34 +255,29 @@ def _name_classes(
         if not isinstance(row.get("category_id"), str | None):
             row["category_id"] = listed[_key(row["category_id"])]
             count += 1
-    text = "detections name their class by the file's own categories, whose ids are not the truth's"
+    text = "detections use the file's own category ids: joined by class name"
     return (Note("class-joined", text, count, shown(path)),)
 
 
 def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
-    """Names by id, of a file's own images or categories.
-
-    Raises
-    ------
-    DataError : no list of records, an id that is there twice
-    """
+    """Returns names by id, of a file's own images or categories."""
     if given is None:
         return {}
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise DataError(f"{shown(path)}: {group}", "not a list of records", "leave it out")
+        raise DataError(f"{shown(path)}: {group}", "not a list of records", "remove it")
     names: dict[Any, str] = {}
     for i, each in enumerate(given):
         key = _key(each.get("id"))
         if key in names:
-            where = f"{coco_errors.place(path, group, i)}.id"
-            raise DataError(where, f"{each['id']!r:.60} is there twice", "give each id one name")
+            where = f"{record_errors.place(path, group, i)}.id"
+            raise DataError(where, f"{each['id']!r:.60} occurs twice", "give each id one name")
         if isinstance(each.get(field), str) and key is not None:
             names[key] = each[field]
     return names
 
 
 def _key(value: Any) -> Any:
-    """An id as a key: whole floats are whole numbers; None for what is no id."""
+    """Returns an id as a key, None if invalid. Integral floats are integers."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Boxes that are already in memory, as arrays."""
+"""Creates tables from arrays in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import ClassNames, policy
-from detmap.adapters.tabular import column_tables as tables
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.base import arguments as given
+from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.base import arguments
 from detmap.base.immutable import blank
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError
@@ -36,39 +35,37 @@ def truth_from_arrays(
     roles: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     attributes: Mapping[str, ArrayLike] | Sequence[str] | None = None,
 ) -> Truth:
-    """Ground truth from arrays, boxes as COCO's x, y, width, height; or from a table.
+    """Creates ground truth from arrays, with boxes as x, y, width, height (COCO), or from a table.
 
     Parameters
     ----------
-    image_id : (G,) integers or strings; or a frame of pandas or polars, an Arrow table, a dict,
-        whose columns are named as those of a CSV file (docs/formats.md), and then only
-        `box_format`, `images`, `categories`, and the names of columns in `roles` and `attributes`
-        may be given besides
-    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
+    image_id : (G,) integers or strings; or a table (pandas, polars, Arrow, dict) with the columns
+        of a CSV file (docs/formats.md); with a table only `box_format`, `images`, `categories`, and
+        column names in `roles` and `attributes` are allowed
+    box_format : box convention of a table, if its column names do not define it
     category_id : (G,) integers
     boxes : (G, 4) pixels: x, y, width, height
-    area : (G,) square pixels; width times height when left out
-    crowd : (G,) bool; none when left out
-    images : ids of all images of the split; those of `image_id` when left out, and then an image
-        without objects is unknown
-    categories : id to name; the ids of `category_id`, named by their number, when left out
-    roles : (G,) bool each, by the names that a protocol gives a meaning: ``{"occluded": ...}``
-    attributes : (G,) numbers each, by the names that subsets ask for: ``{"visibility": ...}``; NaN
-        where unknown, which is outside of every range
+    area : (G,) square pixels; default width times height
+    crowd : (G,) bool; default False
+    images : ids of all images of the split; default: the ids in `image_id`, without images that
+        have no objects
+    categories : id to name; default: the ids in `category_id`, named by number
+    roles : (G,) bool each, by role name: ``{"occluded": ...}``
+    attributes : (G,) numbers each, by attribute name: ``{"visibility": ...}``; NaN is unknown,
+        outside every range
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, ids that `images` or
-        `categories` lack
+    DataError : wrong shapes, negative or non-finite numbers, ids not in `images` or `categories`
     """
     where = "truth arrays"
-    if sheets.is_table(image_id):
+    if csv_parquet.is_table(image_id):
         columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
-        return tables.read_truth(
-            sheets.from_table(image_id, "truth table"),
+        return column_tables.read_truth(
+            csv_parquet.from_table(image_id, "truth table"),
             box_format,
-            images_too=list(map(str, given.ids(f"{where}: images", images).tolist()))
+            images_too=list(map(str, arguments.ids(f"{where}: images", images).tolist()))
             if images is not None
             else (),
             categories=_category_names(where, categories),
@@ -77,29 +74,31 @@ def truth_from_arrays(
         )
     category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
-        given.ids(f"{where}: image_id", image_id),
-        given.ids(f"{where}: category_id", category_id),
+        arguments.ids(f"{where}: image_id", image_id),
+        arguments.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    known = np.unique(image_ids if images is None else given.ids(f"{where}: images", images))
+    known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
     categories = _category_names(where, categories)
     if categories is None and category_ids.dtype.kind != "i":
         what = f"{category_ids[0].item()!r} is a string"
         raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
     names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
-    class_ids = np.sort(given.ids(f"{where}: categories", list(names)))
+    class_ids = np.sort(arguments.ids(f"{where}: categories", list(names)))
     if class_ids.dtype.kind != "i":
         raise DataError(
             f"{where}: categories", "keys are strings", "give a dict from category id to name"
         )
-    areas = xywh[:, 2] * xywh[:, 3] if area is None else given.numbers(f"{where}: area", area)
+    areas = xywh[:, 2] * xywh[:, 3] if area is None else arguments.numbers(f"{where}: area", area)
     crowds = (
-        np.zeros(len(xywh), dtype=bool) if crowd is None else given.flags(f"{where}: crowd", crowd)
+        np.zeros(len(xywh), dtype=bool)
+        if crowd is None
+        else arguments.flags(f"{where}: crowd", crowd)
     )
-    flags = {"crowd": crowds} | _named(f"{where}: roles", roles, given.flags)
-    numbers = {"area": areas} | _named(f"{where}: attributes", attributes, given.numbers)
+    flags = {"crowd": crowds} | _named(f"{where}: roles", roles, arguments.flags)
+    numbers = {"area": areas} | _named(f"{where}: attributes", attributes, arguments.numbers)
     _same_length(where, len(xywh), category_id=category_ids, **flags, **numbers)
-    given.refuse_first(
+    arguments.refuse_first(
         f"{where}: area",
         areas,
         ~(np.isfinite(areas) & (areas >= 0)),
@@ -116,15 +115,15 @@ def truth_from_arrays(
                 "give integers or strings in both",
             )
     image, label = positions(known, image_ids), positions(class_ids, category_ids)
-    given.refuse_first(
-        f"{where}: image_id", image_ids, image < 0, "is unknown", "list every id in images="
+    arguments.refuse_first(
+        f"{where}: image_id", image_ids, image < 0, "is unknown", "add every id to images="
     )
-    given.refuse_first(
+    arguments.refuse_first(
         f"{where}: category_id",
         category_ids,
         label < 0,
         "is unknown",
-        "list every id in categories=",
+        "add every id to categories=",
     )
     unknown = np.full(len(known), np.nan)
     return Truth(
@@ -152,55 +151,56 @@ def detections_from_arrays(
     unknown: str = "error",
     class_names: ClassNames | None = None,
 ) -> Detections:
-    """Detections from arrays, boxes as COCO's x, y, width, height; or from a table.
+    """Creates detections from arrays, with boxes as x, y, width, height (COCO), or from a table.
 
     Parameters
     ----------
-    truth : whose images and classes the ids refer to
-    image_id, category_id : (D,) ids as in the truth; or in place of all arrays a table, as in
+    truth : the ground truth that the ids refer to
+    image_id, category_id : (D,) ids as in the truth; or `image_id` is a table, as in
         `truth_from_arrays`
-    box_format : what the numbers of a table's boxes are, where the names of its columns do not say
+    box_format : box convention of a table, if its column names do not define it
     boxes : (D, 4) pixels: x, y, width, height
     score : (D,) finite numbers
-    unknown, class_names : what becomes of images and classes that the truth lacks, and what class
-        ids stand for; as in `read_detections`
+    unknown, class_names : as in `read_detections`
 
     Raises
     ------
-    DataError : shapes that differ, negative or non-finite numbers, what the truth lacks
+    DataError : wrong shapes, negative or non-finite numbers, unknown images or classes
     """
     where = "detection arrays"
     told = policy(unknown, class_names)
     if not isinstance(truth, Truth):
-        what = f"a {type(truth).__name__} where the truth is needed"
+        what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError(
-            f"{where}: truth", what, "give what `truth_from_arrays` or `read_truth` made"
+            f"{where}: truth", what, "give the result of `truth_from_arrays` or `read_truth`"
         )
-    if sheets.is_table(image_id):
+    if csv_parquet.is_table(image_id):
         _refuse_beside_table(where, (category_id, boxes, score))
-        sheet = sheets.from_table(image_id, "detection table")
-        return tables.read_detections(sheet, truth, box_format, told)
+        sheet = csv_parquet.from_table(image_id, "detection table")
+        return column_tables.read_detections(sheet, truth, box_format, told)
     category_id, boxes, score = _needed(
         where, box_format, category_id=category_id, boxes=boxes, score=score
     )
     image_ids, category_ids = (
-        given.ids(f"{where}: image_id", image_id),
-        given.ids(f"{where}: category_id", category_id),
+        arguments.ids(f"{where}: image_id", image_id),
+        arguments.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    scores = given.numbers(f"{where}: score", score)
+    scores = arguments.numbers(f"{where}: score", score)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
-    given.refuse_first(f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number")
-    label = joining.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
+    arguments.refuse_first(
+        f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number"
+    )
+    label = join.classes_by_id(truth, category_ids, f"{where}: category_id[0]", told)
 
     def place(i: int) -> str:
         return f"{where}: image_id[{i}]"
 
-    image, notes = joining.images_named(truth, image_ids, place, where)
-    origin = joining.Origin(
+    image, notes = join.images_named(truth, image_ids, place, where)
+    origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )
-    return joining.joined(
+    return join.joined(
         truth,
         image,
         label,
@@ -215,22 +215,22 @@ def detections_from_arrays(
 
 def _refuse_beside_table(where: str, more: Sequence[Any]) -> None:
     if any(each is not None for each in more):
-        raise DataError(where, "a table and further columns", "put all columns into the table")
+        raise DataError(where, "a table and separate columns", "add all columns to the table")
 
 
 def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> list[Any]:
-    """The arrays, which have all to be there."""
+    """Returns the arrays, all of which are required."""
     for name, array in arrays.items():
         if array is None:
             raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
     if box_format is not None:
-        fix = "boxes of arrays are x, y, width, height; give a table for others"
+        fix = "boxes of arrays are x, y, width, height; give a table for other formats"
         raise DataError(f"{where}: box_format", f"{box_format!r}", fix)
     return list(arrays.values())
 
 
 def _category_names(where: str, categories: Any) -> dict[int, str] | None:
-    """Names of classes by id, checked."""
+    """Returns checked class names by id."""
     if categories is not None and not (
         isinstance(categories, Mapping)
         and all(isinstance(name, str) for name in categories.values())
@@ -247,21 +247,21 @@ def _named(
     columns: Mapping[str, ArrayLike] | Sequence[str] | None,
     read: Callable[[str, ArrayLike], Any],
 ) -> dict[str, NDArray[Any]]:
-    """Further columns by their names."""
+    """Returns further columns by name."""
     if not isinstance(columns, Mapping | None) or not all(
         isinstance(name, str) for name in columns or ()
     ):
         raise DataError(where, f"{columns!r:.60}", "give a dict from name to array")
     taken = {"area", "crowd"}.intersection(columns or ())
     if taken:
-        raise DataError(f"{where}[{taken.pop()!r}]", "has an argument of its own", "use that")
+        raise DataError(f"{where}[{taken.pop()!r}]", "has its own argument", "use it")
     return {name: read(f"{where}[{name!r}]", column) for name, column in (columns or {}).items()}
 
 
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     from detmap.kernels.overlap import copy_boxes
 
-    array = given.numbers(f"{where}: boxes", boxes)
+    array = arguments.numbers(f"{where}: boxes", boxes)
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:
@@ -275,7 +275,7 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     xywh = blank(array.shape, np.float64)
 
     def copy(rows: slice) -> int:
-        row = copy_boxes(array[rows], joining.MAX_PIXEL, xywh[rows])
+        row = copy_boxes(array[rows], join.MAX_PIXEL, xywh[rows])
         return row if row < 0 else row + int(rows.start)
 
     row = next((row for row in map_chunks(copy, n_rows) if row >= 0), -1)
@@ -294,5 +294,5 @@ def _same_length(where: str, n_rows: int, **columns: NDArray[Any]) -> None:
             raise DataError(
                 f"{where}: {name}",
                 f"shape {column.shape} where ({n_rows},) is needed",
-                "one value a box",
+                "give one value per box",
             )

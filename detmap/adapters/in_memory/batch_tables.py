@@ -1,4 +1,4 @@
-"""A batch of predictions and targets as tables: which images, which objects, which detections."""
+"""Converts a batch of predictions and targets to tables."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from detmap.adapters.in_memory import batches
 from detmap.adapters.in_memory.batches import Fields
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.grouping import Positions, rows_of
 
 
 def read_classes(classes: Any) -> Categories:
-    """Classes by ascending id, from names, ids, or a dict of both."""
+    """Returns classes by ascending id, from names, ids, or a dict of both."""
     if isinstance(classes, Categories):
         return classes
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
@@ -34,7 +34,7 @@ def read_classes(classes: Any) -> Categories:
         names = {key: str(name) for key, name in classes.items()}
     elif given and all(isinstance(each, str) for each in given):
         if isinstance(classes, set | frozenset):
-            raise DataError("classes", "names in a set, which has no order", "give a list")
+            raise DataError("classes", "a set has no order", "give a list")
         names = dict(enumerate(given))
     else:
         names = {each: str(each) for each in given}
@@ -52,7 +52,7 @@ def read_classes(classes: Any) -> Categories:
 
 
 class Known:
-    """A truth, from which the objects on some images are taken."""
+    """A ground truth known in advance, from which the objects on some images are selected."""
 
     def __init__(self, table: Truth) -> None:
         self.table = table
@@ -61,17 +61,17 @@ class Known:
         self.off = np.searchsorted(table.image[self.rows], np.arange(len(table.images) + 1))
 
     def find(self, ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Positions of images by their ids, -1 for one that the truth lacks."""
+        """Returns positions of images by id, -1 if unknown."""
         known = ids.dtype.kind == self.table.images.ids.dtype.kind
         return self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
 
     def select_images(self, image: NDArray[np.int64]) -> Truth:
-        """The truth on images by their positions, which ascend."""
+        """Selects images by ascending positions."""
         places, _ = rows_of(self.off, image)
         return self.table.select_images(image, self.rows[places])
 
     def same(self, other: Known) -> bool:
-        """Whether both hold the same objects."""
+        """Checks if both hold the same objects."""
         one, two = self.table, other.table
         names = ("image", "label", "boxes", "area", "crowd", "difficult")
         return one is two or (
@@ -83,33 +83,30 @@ class Known:
 def pair(
     predictions: Any, targets: Any, known: bool, box_format: str
 ) -> tuple[list[Fields], list[Fields]]:
-    """The images of a batch, what was predicted and what is there; nothing where it is known.
+    """Returns the images of a batch, predicted and annotated; None for targets known in advance.
 
-    Raises
-    ------
-    DataError : not lists of images of one length; targets where there should be none, or none
+    Raises `DataError` unless both are lists of the same length, and for missing or unwanted
+    targets.
     """
     predicted = batches.batch("predictions", predictions)
     if known:
         if targets is not None:
             raise DataError(
-                "targets", "given, but the evaluator has its truth", "leave them out, or truth="
+                "targets", "given, but the evaluator has a truth", "remove them or truth="
             )
         return predicted, [{}] * len(predicted)
     if targets is None:
-        raise DataError(
-            "targets", "missing", "give the targets, or the evaluator its truth= up front"
-        )
+        raise DataError("targets", "missing", "give targets, or truth= to the evaluator")
     if isinstance(predictions, Mapping) and isinstance(targets, Mapping):
         if predictions.keys() != targets.keys():
             lone = sorted(map(repr, predictions.keys() ^ targets.keys()))
-            what = f"images in one of predictions and targets alone: {few(lone)}"
-            raise DataError("targets", what, "give one of each an image")
+            what = f"images only in predictions or only in targets: {few(lone)}"
+            raise DataError("targets", what, "give one of each per image")
         targets = {key: targets[key] for key in predictions}
     annotated = batches.batch("targets", targets)
     if len(annotated) != len(predicted):
         what = f"{len(annotated)} images, but {len(predicted)} in predictions"
-        raise DataError("targets", what, "give one of each an image")
+        raise DataError("targets", what, "give one of each per image")
     if box_format.startswith("normalized"):
         batches.require_same_sizes(predicted, annotated)
     return predicted, annotated
@@ -122,19 +119,17 @@ def identify(
     numbered_before: bool | None,
     known: bool,
 ) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
-    """(B,) ascending ids, where among them each image
-    stands, and whether they are numbers of arrival.
+    """Returns (B,) ascending ids, each image's place among them, and whether they are arrival
+    numbers.
 
     Parameters
     ----------
-    predicted, annotated : of each image what was predicted and what is there
-    seen : the ids of the images that came before
-    numbered_before : whether those are numbers of arrival; None where there were none
-    known : whether the truth is known up front, so that each image has to be named
+    predicted, annotated : predictions and targets of each image
+    seen : ids of earlier images
+    numbered_before : whether those are arrival numbers; None if there are none
+    known : whether the truth is known in advance, so that each image needs an id
 
-    Raises
-    ------
-    DataError : ids of two kinds, in some images only, of an image that came before
+    Raises `DataError` for mixed, missing or repeated ids.
     """
     place = np.arange(len(predicted), dtype=np.int32)
     ids = []
@@ -145,23 +140,27 @@ def identify(
             raise DataError(
                 f"predictions[{i}].image_id",
                 f"{own!r}, but {other!r} in targets[{i}]",
-                "give images in one order",
+                "give images in the same order",
             )
         ids.append(other if own is None else own)
     numbered = ids[0] is None
     if 0 < ids.count(None) < len(ids):
         i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
         raise DataError(
-            f"predictions[{i}].image_id", "in some images only", "give every image its id, or none"
+            f"predictions[{i}].image_id",
+            "only some images have one",
+            "give every image an id, or none",
         )
     if numbered_before not in (None, numbered):
         raise DataError(
-            "predictions[0].image_id", "in some batches only", "give every image its id, or none"
+            "predictions[0].image_id",
+            "only some batches have one",
+            "give every image an id, or none",
         )
     if numbered:
         if known:
             raise DataError(
-                "predictions[0].image_id", "missing", "name the image of the truth that it is of"
+                "predictions[0].image_id", "missing", "give the id of its image in the truth"
             )
         return np.arange(len(seen), len(seen) + len(ids)), place, True
     if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:
@@ -172,12 +171,12 @@ def identify(
         i = next(i for i, each in enumerate(ids) if each in seen or each in ids[:i])
         raise DataError(
             f"predictions[{i}].image_id",
-            f"{ids[i]!r} came before",
-            "update each image once; reset() to begin anew",
+            f"{ids[i]!r} was already added",
+            "update each image once; reset() starts again",
         )
     try:
         if isinstance(ids[0], str):
-            array = checks.id_array("image_id", [str(each) for each in ids])
+            array = column_checks.id_array("image_id", [str(each) for each in ids])
         else:
             array = np.array(ids).astype(np.int64, casting="safe")
     except (OverflowError, TypeError):
@@ -200,11 +199,11 @@ class Reader:
 
     Parameters
     ----------
-    categories : whose ids the labels of targets are, and of predictions where `truth` is None
-    box_format : one of `geometry.IN_MEMORY`
-    roles, attributes : keys that every target has to have, with flags and with numbers
-    policy : about predictions on images, and of classes, that the truth lacks
-    truth : known up front, or None
+    categories : classes of the targets' labels, and of predictions if `truth` is None
+    box_format : one of `box_conventions.IN_MEMORY`
+    roles, attributes : required keys of targets, with flags and numbers
+    policy : about images and classes that are not in the truth
+    truth : known in advance, or None
     """
 
     def __init__(
@@ -225,7 +224,7 @@ class Reader:
         self._predicted: tuple[Positions, NDArray[np.int32]] | None = None
 
     def _predicted_label(self, given: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Positions of the classes of predictions; -1 for one that is not there."""
+        """Returns positions of predicted classes, -1 if unknown."""
         if self.truth is None:
             return self._positions(given).astype(np.int32)
         if self._predicted is None:
@@ -239,12 +238,10 @@ class Reader:
     def known(
         self, truth: Known, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
     ) -> tuple[Truth, NDArray[np.int32], list[Fields], tuple[Note, ...]]:
-        """The truth on those of B images that it has, where among them each image stands, their
-        predictions, and a note of the predictions on others.
+        """Returns the truth on the known images of a batch, each image's place, their predictions,
+        and notes on dropped ones.
 
-        Raises
-        ------
-        DataError : images that the truth lacks, where these are not dropped
+        Raises `DataError` for unknown images, unless they are dropped.
         """
         position = truth.find(ids)
         has = position >= 0
@@ -259,8 +256,8 @@ class Reader:
             where = f"predictions[{lost[0]}].image_id"
             first = [ids[place[lost[0]]].item(), *strange]
             count = int(rows.count.sum())
-            raise unknown.refusal(where, "image", first, count, truth.table, "on")
-        text = "detections on images that the truth lacks were dropped"
+            raise unknown_policy.refusal(where, "image", first, count, truth.table, "on")
+        text = "detections on images that are not in the truth were dropped"
         note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
         left = [i for i, at in enumerate(place.tolist()) if has[at]]
         moved = (np.cumsum(has) - 1).astype(np.int32)[place[left]]
@@ -269,11 +266,9 @@ class Reader:
     def predictions(
         self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
     ) -> Detections:
-        """The detections on B images, the i-th of which is image ``place[i]`` of the truth.
+        """Returns the detections on B images; image i is image ``place[i]`` of the truth.
 
-        Raises
-        ------
-        DataError : what `batches.read_rows` refuses, scores that are not finite, an unknown class
+        Raises `DataError` for invalid rows, non-finite scores and unknown classes.
         """
         where = "predictions"
         rows = batches.read_rows(where, images, self.box_format, {"scores": None})
@@ -296,8 +291,10 @@ class Reader:
                 i, row = batches.place_of(rows.count, lost)
                 place_of_first = f"{where}[{i}].labels[{row}]"
                 named = [names.get(each, each) for each in strange]
-                raise unknown.refusal(place_of_first, "class", named, len(named), truth, "of")
-            text = "detections of classes that the truth lacks were dropped"
+                raise unknown_policy.refusal(
+                    place_of_first, "class", named, len(named), truth, "of"
+                )
+            text = "detections of classes that are not in the truth were dropped"
             notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
         return _group_rows(
             Detections(
@@ -315,11 +312,9 @@ class Reader:
     def targets(
         self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
     ) -> Truth:
-        """The objects on B images with these ascending ids; the i-th image has ``ids[place[i]]``.
+        """Returns the objects on B images with these ascending ids; image i has ``ids[place[i]]``.
 
-        Raises
-        ------
-        DataError : what `batches.read_rows` refuses, areas that are none, an unknown class
+        Raises `DataError` for invalid rows, invalid areas and unknown classes.
         """
         where = "targets"
         optional = {"area": np.nan, **dict.fromkeys(FLAG_KEYS, 0)}
@@ -334,7 +329,7 @@ class Reader:
             bad = (rows.more[key] != 0) & (rows.more[key] != 1)
             if bad.any():
                 i, row = batches.place_of(rows.count, bad)
-                what = f"{rows.more[key][bad][0]} is no flag"
+                what = f"{rows.more[key][bad][0]} is not a flag"
                 raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
         corners = self.box_format == "voc"
         sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
@@ -385,9 +380,7 @@ class Reader:
 
 
 def source_of(image: Any) -> str:
-    """What a note on a batch gives as its source: no two batches have an image in common, so that
-    notes of several batches add up.
-    """
+    """Returns the source for notes on a batch; it is unique, so that notes of batches add up."""
     return f"predictions on image {image}"
 
 
@@ -395,7 +388,7 @@ Table = TypeVar("Table", Detections, Truth)
 
 
 def _group_rows(table: Table) -> Table:
-    """A table with its rows by image, and those of an image in the order that they have."""
+    """Sorts the rows of a table by image (stable)."""
     if (table.image[1:] >= table.image[:-1]).all():
         return table
     return table.take(np.argsort(table.image, kind="stable"))

@@ -1,7 +1,7 @@
-"""Boxes as a training loop has them: a batch is a list of per-image dicts of small arrays.
+"""Reads batches of a training loop: lists of per-image dicts of small arrays.
 
-Arrays are those of numpy, or of whatever hands its numbers to numpy on the CPU (``__array__``,
-DLPack): torch, JAX, CuPy. None of those packages is imported.
+Arrays are numpy's, or convert to numpy on the CPU (``__array__``, DLPack): torch, JAX, CuPy. None
+of these packages is imported.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROCm."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The boxes of a batch of B images, one image after the other: n rows.
+    """The n boxes of a batch of B images, image by image.
 
     Parameters
     ----------
-    count : (B,) int64, boxes of each image
+    count : (B,) int64, boxes per image
     boxes : (n, 4) float64, pixels, in the format of `table_format`
     label : (n,) int64 class ids
-    more : further columns by their key, each (n,)
+    more : further columns by key, each (n,)
     """
 
     count: NDArray[np.int64]
@@ -44,18 +44,15 @@ class Rows:
 
 
 def table_format(box_format: str) -> BoxFormat:
-    """How tables hold boxes that are given in one of `FORMATS`."""
+    """Returns the table format for one of `FORMATS`."""
     return "voc" if box_format == "voc" else "xywh"
 
 
 def batch(where: str, images: Any) -> list[Fields]:
-    """The images of a batch as dicts; objects with ``xyxy``, ``confidence`` and ``class_id``
-    (supervision) are taken apart, and a dict from image id to dict is a list with ``image_id``
-    (``{target["image_id"]: output}`` of torchvision's references).
+    """Returns the images of a batch as dicts.
 
-    Raises
-    ------
-    DataError : not a list of these
+    Accepts objects with ``xyxy``, ``confidence`` and ``class_id`` (supervision), and a dict from
+    image id to dict (``{target["image_id"]: output}`` in torchvision's references).
     """
     if isinstance(images, Mapping) and all(isinstance(each, Mapping) for each in images.values()):
         images = [_with_id(where, key, image) for key, image in images.items()]
@@ -72,7 +69,7 @@ def batch(where: str, images: Any) -> list[Fields]:
 
 
 def _with_id(where: str, key: Any, image: Fields) -> Fields:
-    """An image under its id."""
+    """Adds the id to an image."""
     own = identifier(f"{where}[{key!r:.60}]", image)
     given = identifier(f"{where}[{key!r:.60}]", {"image_id": key})
     if own is not None and own != given:
@@ -100,12 +97,7 @@ def _fields(where: str, image: Any) -> Fields:
 
 
 def identifier(where: str, image: Fields) -> int | str | None:
-    """The image's own id; None where it gives none.
-
-    Raises
-    ------
-    DataError : neither a whole number nor a string
-    """
+    """Returns the image's own id, None if it has none."""
     value = image.get("image_id")
     if value is None or type(value) is int or type(value) is str:
         return value
@@ -126,21 +118,17 @@ def identifier(where: str, image: Fields) -> int | str | None:
 def read_rows(
     where: str, images: Sequence[Fields], box_format: str, keys: Mapping[str, Any]
 ) -> Rows:
-    """The columns of a batch.
+    """Returns the columns of a batch.
 
     Parameters
     ----------
     where : name of the batch, for messages
-    images : B dicts with ``boxes`` (n, 4), ``labels`` (n,), and ``orig_size`` (height, width) where
+    images : B dicts with ``boxes`` (n, 4), ``labels`` (n,), and ``orig_size`` (height, width) if
         boxes are normalized
     box_format : one of `FORMATS`
-    keys : further keys of each image with (n,) numbers, and what stands for a key that an image
-        lacks; a key with None has to be there
+    keys : further keys with (n,) numbers, and their defaults; a key with None is required
 
-    Raises
-    ------
-    DataError : a key is missing, lengths differ, a box has a negative side or is not finite,
-        labels are not whole numbers
+    Raises `DataError` for missing keys, different lengths, invalid boxes and labels.
     """
     boxes, count = _column(where, images, "boxes", None)
     columns = {}
@@ -151,7 +139,7 @@ def read_rows(
             raise DataError(
                 f"{where}[{i}].{key}",
                 f"{lengths[i]} values for {count[i]} boxes",
-                f"give one of the {key} a box",
+                f"give one of the {key} per box",
             )
     label = columns.pop("labels")
     if label.dtype.kind != "i":
@@ -166,13 +154,13 @@ def read_rows(
         raise DataError(
             f"{where}[{i}].boxes[{row}]",
             f"{value} has a negative size or a number that is not finite",
-            f"boxes are {box_format} here; set box_format= if they are not",
+            f"boxes are read as {box_format}; set box_format= for others",
         )
     return Rows(counts, xywh, label.astype(np.int64, copy=False), columns)
 
 
 def place_of(count: NDArray[np.int64], bad: ArrayLike) -> tuple[int, int]:
-    """Image, and row in the image, of the first bad row of a batch."""
+    """Returns image and row within it of the first bad row of a batch."""
     row = int(np.argmax(bad))
     ends = np.cumsum(count)
     image = int(np.searchsorted(ends, row, side="right"))
@@ -180,16 +168,11 @@ def place_of(count: NDArray[np.int64], bad: ArrayLike) -> tuple[int, int]:
 
 
 def to_array(where: str, value: Any) -> NDArray[Any]:
-    """A numpy array of the same numbers.
-
-    Raises
-    ------
-    DataError : the numbers are not on the CPU, or it is no array of numbers
-    """
+    """Returns a numpy array of the same numbers. Raises `DataError` if they are not on the CPU."""
     if type(value) is np.ndarray:
         return value
     if isinstance(value, np.ma.MaskedArray):
-        raise DataError(where, "is masked", "leave the masked rows out")
+        raise DataError(where, "is a masked array", "remove the masked rows")
     if hasattr(value, "detach"):  # torch: numbers without their history of gradients
         value = value.detach()
     try:
@@ -216,7 +199,7 @@ def to_array(where: str, value: Any) -> NDArray[Any]:
 def _column(
     where: str, images: Sequence[Fields], key: str, missing: Any, count: Sequence[int] = ()
 ) -> tuple[NDArray[Any], list[int]]:
-    """One key of all images, end to end, and the length of each."""
+    """Returns one key of all images, concatenated, and the length of each."""
     try:
         arrays = [image[key] for image in images]
     except KeyError:
@@ -250,9 +233,7 @@ def _column(
 
 
 def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
-    """An array as it should be: nothing at all may have any shape, and numpy need not know the
-    kind of float.
-    """
+    """Checks the shape of an array (empty: any). numpy need not know the float type."""
     if array.size == 0:
         array = np.zeros((0, 4) if columns == 4 else 0, dtype=array.dtype)
     if array.dtype.kind == "V":  # JAX's bfloat16 and smaller floats
@@ -263,13 +244,13 @@ def _shaped(where: str, array: NDArray[Any], columns: int) -> NDArray[Any]:
     wanted = "(n, 4)" if columns == 4 else "(n,)"
     if array.ndim != (2 if columns == 4 else 1) or array.size != len(array) * columns:
         raise DataError(
-            where, f"shape {array.shape} where {wanted} is needed", "give one row a box"
+            where, f"shape {array.shape} where {wanted} is needed", "give one row per box"
         )
     return array
 
 
 def _whole(where: str, images: Sequence[Fields], label: NDArray[Any]) -> NDArray[np.int64]:
-    """Labels that are whole numbers after all: those of images without boxes do not count."""
+    """Checks that labels are whole numbers, ignoring images without boxes."""
     kinds = [to_array(where, image["labels"]) for image in images]
     for i, each in enumerate(kinds):
         if each.size and each.dtype.kind not in "iu":
@@ -291,16 +272,14 @@ def _pixel_boxes(
     count: NDArray[np.int64],
     box_format: str,
 ) -> NDArray[np.float64]:
-    """(n, 4) boxes as tables hold them, each corner and side one rounding away from the given
-    numbers at most.
-    """
+    """Returns (n, 4) table boxes; each corner and side is at most one rounding away."""
     boxes = np.ascontiguousarray(given.reshape(-1, 4), dtype=np.float64)
     for i, image in enumerate(images):
         if image.get("box_format", box_format) != box_format:
             raise DataError(
                 f"{where}[{i}]",
                 f"boxes are {image['box_format']}, not {box_format}",
-                "leave box_format= out",
+                "remove box_format=",
             )
     kind, _, corners = box_format.rpartition(" ")
     with np.errstate(
@@ -316,7 +295,7 @@ def _pixel_boxes(
 
 
 def require_same_sizes(predicted: Sequence[Fields], annotated: Sequence[Fields]) -> None:
-    """An error where an image has one original size in predictions and another in targets."""
+    """Raises `DataError` if predictions and targets give an image different sizes."""
     sizes = [
         _sizes(where, each) for where, each in (("predictions", predicted), ("targets", annotated))
     ]
@@ -332,7 +311,7 @@ def require_same_sizes(predicted: Sequence[Fields], annotated: Sequence[Fields])
 
 
 def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
-    """(B, 4) width, height, width, height of each image."""
+    """Returns (B, 4) width, height, width, height of each image."""
     sizes = np.empty((len(images), 4))
     for i, image in enumerate(images):
         try:

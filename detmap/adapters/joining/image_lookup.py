@@ -1,8 +1,6 @@
-"""Images that detections name by something else than the truth's own id: by path, file name or file
-stem, by the number of a stem, by an id that is spelled as a string.
+"""Finds images by path, file name, file stem, number of a stem, or id as a string.
 
-One name that may be two images is an error that names both. Letters are compared as they are: case
-and Unicode normalisation count.
+An ambiguous name is an error that lists both images. Case and Unicode normalization count.
 """
 
 from __future__ import annotations
@@ -15,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_names
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import image_names, unknown_policy
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
 from detmap.tables.grouping import positions
@@ -43,11 +40,9 @@ class Lookup:
                 self.by_stem.setdefault(stem, []).append(i)
 
     def find(self, name: str, where: Callable[[], str]) -> tuple[int, str]:
-        """The position of an image, and what it was found by; -1 where there is none.
+        """Returns the position of an image (-1 if unknown) and how it was found.
 
-        Raises
-        ------
-        DataError : it may be two images
+        Raises `DataError` if it may be two images.
         """
         if name in self.by_id:
             return self.by_id[name], "id"
@@ -60,12 +55,12 @@ class Lookup:
         return (places[0], how) if places else (-1, "")
 
     def exact(self, name: str) -> list[int]:
-        """The images whose file is called just so, folders included."""
+        """Returns the images with exactly this file name, folders included."""
         path = _clean(name)
         return [i for i in self.by_last.get(_last(path), []) if self.files[i] == path]
 
     def named(self, name: str) -> tuple[list[int], str]:
-        """The images that may be meant by the path, name or stem of a file."""
+        """Returns the images that a path, name or stem may refer to."""
         path = _clean(name)
         last = _last(path)
         whole = self.by_last.get(last, [])
@@ -84,27 +79,25 @@ class Lookup:
         return [], ""
 
     def ambiguous(self, where: str, name: Any, places: Sequence[int]) -> DataError:
-        """The error on a name that may be two images."""
+        """Returns the error for an ambiguous name."""
         two = [
             f"{self.ids[i]!r}" + (f" ({self.files[i]})" if self.files[i] else "")
             for i in places[:2]
         ]
         return DataError(
             where,
-            f"{unknown.short(name)} may be image {two[0]} or {two[1]} of {self.truth.source}",
-            "name images by the ids or by the paths that the truth has",
+            f"{unknown_policy.short(name)} may be image {two[0]} or {two[1]} of "
+            f"{self.truth.source}",
+            "name images by the ids or paths of the truth",
         )
 
 
 def positions_by_name(
     truth: Truth, names: Sequence[str], place: Callable[[int], str]
 ) -> tuple[NDArray[np.int32], Counter[str]]:
-    """Positions of images that strings name, -1 where there is none; and how many rows were found
-    by what.
+    """Returns positions of images by name (-1 if unknown), and row counts per way of finding them.
 
-    Raises
-    ------
-    DataError : a name that may be two images
+    Raises `DataError` for ambiguous names.
     """
     lookup = Lookup(truth)
     known: dict[str, tuple[int, str]] = {}
@@ -118,12 +111,10 @@ def positions_by_name(
 def positions_by_number(
     truth: Truth, given: NDArray[np.int64], place: Callable[[int], str]
 ) -> NDArray[np.int32] | None:
-    """Positions of images whose file stems are these numbers, leading zeros apart; None where no
-    stem is one of them.
+    """Returns positions of images whose stems are these numbers, ignoring leading zeros; None if no
+    stem is.
 
-    Raises
-    ------
-    DataError : a number that may be two images
+    Raises `DataError` for ambiguous numbers.
     """
     lookup = Lookup(truth)
     places: dict[int, list[int]] = {}
@@ -143,8 +134,8 @@ def positions_by_number(
 
 
 def positions_by_stem_id(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """Positions of images whose ids are strings that read as these numbers; None where they are not
-    all different numbers.
+    """Returns positions of images whose string ids read as these numbers; None unless all are
+    different numbers.
     """
     numbers = stems_as_numbers(truth)
     if numbers is None:
@@ -155,8 +146,8 @@ def positions_by_stem_id(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.i
 
 
 def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
-    """(I,) the truth's image ids read as numbers: ``000012`` is 12, ``2008_000003`` is 2008000003;
-    None where they are not all different numbers.
+    """Returns (I,) image ids as numbers: ``000012`` is 12, ``2008_000003`` is 2008000003; None
+    unless all are different numbers.
     """
     stems = truth.images.ids.tolist()
     if not all(_WHOLE.fullmatch(stem) for stem in stems):
@@ -169,9 +160,9 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
 
 
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
-    """How images were found, where not by the truth's own ids."""
+    """Returns notes on images that were not found by the truth's own ids."""
     return tuple(
-        Note("image-joined", f"detections name their image by {how}", n, source)
+        Note("image-joined", f"detections identify their image by {how}", n, source)
         for how, n in sorted(counts.items())
         if how not in ("", "id")
     )
@@ -186,5 +177,5 @@ def _last(path: str) -> str:
 
 
 def _is_end(one: str, other: str) -> bool:
-    """Whether one of two paths is the end of the other, folder by folder."""
+    """Checks if one of two paths ends with the other, folder by folder."""
     return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")

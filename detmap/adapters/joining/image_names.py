@@ -1,4 +1,4 @@
-"""How images are called where a format names files: an id is the file stem, as in VOC."""
+"""Image ids for formats that name files: the file stem, as in VOC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks as checks
+from detmap.base import column_checks
 from detmap.errors import DataError
 from detmap.tables import Images
 
@@ -32,18 +32,18 @@ _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def is_image(name: str) -> bool:
-    """Whether a file name ends as that of an image does."""
+    """Checks if a file name has an image suffix."""
     return name.lower().endswith(SUFFIXES)
 
 
 def stem(name: str) -> str:
-    """The file stem of what may be a stem, a file name or a path of any system."""
+    """Returns the file stem of a stem, a file name or a path of any system."""
     last = re.split(r"[/\\]", name)[-1]
     return os.path.splitext(last)[0] if is_image(last) else last
 
 
 def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
-    """Names as whole numbers; None unless every one is spelled as its number is."""
+    """Returns names as whole numbers; None unless each is spelled like its number."""
     if names and all(map(_PLAIN.fullmatch, names)):
         return np.array(list(map(int, names)), dtype=np.int64)
     return None
@@ -52,14 +52,11 @@ def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
 def table(
     where: str, paths: Sequence[str], sizes: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> tuple[Images, NDArray[np.int32]]:
-    """Images by their paths, names or stems, and where each of them stands in the table.
+    """Returns the image table for paths, names or stems, and each image's place in it.
 
-    An id is the stem; a whole number where every stem is one without leading zeros; the path
-    without its suffix where two images in different folders have the same stem.
-
-    Raises
-    ------
-    DataError : the same image twice, a name that is too long
+    An id is the stem; a whole number if every stem is one without leading zeros; the path without
+    suffix if two images in different folders share a stem. Raises `DataError` for repeated images
+    and too long names.
     """
     stems = [stem(path) for path in paths]
     names = stems
@@ -68,12 +65,16 @@ def table(
         seen: dict[str, str] = {}
         for path, name in zip(paths, names, strict=True):
             if name in seen:
-                what = f"two images are called {name!r}: {seen[name]} and {path}"
-                raise DataError(where, what, "give each image a stem of its own")
+                what = f"two images have the name {name!r}: {seen[name]} and {path}"
+                raise DataError(where, what, "give each image a unique stem")
             seen[name] = path
     ids = plain_numbers(names)
     if ids is None:
-        ids = checks.id_array(f"{where}: images", names) if names else np.zeros(0, dtype=np.int64)
+        ids = (
+            column_checks.id_array(f"{where}: images", names)
+            if names
+            else np.zeros(0, dtype=np.int64)
+        )
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)

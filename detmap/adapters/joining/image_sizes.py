@@ -1,4 +1,4 @@
-"""Widths and heights of images: from a CSV file, or from the headers of the image files."""
+"""Reads widths and heights of images from a CSV file or from image headers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_names
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.base import open_files as opening
+from detmap.adapters.tabular import csv_parquet
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, counted, few, hint
@@ -26,25 +26,25 @@ MOST = 1e6  # pixels of a side
 
 
 def listed(path: Path) -> list[str]:
-    """The images that a file of sizes names, each once."""
-    sheet = sheets.read_csv(path)
-    return list(dict.fromkeys(sheet.texts(sheet.find(sheets.IMAGE, "image"))))
+    """Returns the images that a size file lists, each once."""
+    sheet = csv_parquet.read_csv(path)
+    return list(dict.fromkeys(sheet.texts(sheet.find(csv_parquet.IMAGE, "image"))))
 
 
 def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
-    """The size of each image from a file with columns image, width and height.
+    """Returns the size of each image, from a file with columns image, width and height.
 
     Parameters
     ----------
     path : the file
-    names : by which each image may be called there: its file name, its stem, its path
+    names : allowed names of each image: file name, stem, path
 
-    Raises
-    ------
-    DataError : no such columns, a size that is none, an image with two sizes, one without
+    Raises `DataError` for missing columns, and invalid, contradictory or missing sizes.
     """
-    sheet = sheets.read_csv(path)
-    columns = [sheet.find(each) for each in (sheets.IMAGE, sheets.WIDTH, sheets.HEIGHT)]
+    sheet = csv_parquet.read_csv(path)
+    columns = [
+        sheet.find(each) for each in (csv_parquet.IMAGE, csv_parquet.WIDTH, csv_parquet.HEIGHT)
+    ]
     given, width, height = (
         sheet.texts(columns[0]),
         sheet.numbers(columns[1]),
@@ -60,7 +60,7 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     size_of: dict[str, tuple[float, float]] = {}
     for row, (name, *each) in enumerate(zip(given, width.tolist(), height.tolist(), strict=True)):
         if size_of.setdefault(name, (each[0], each[1])) != (each[0], each[1]):
-            raise DataError(sheet.place(row), f"a second size of {name!r}", "give one")
+            raise DataError(sheet.place(row), f"a second size for {name!r}", "give one")
     by_stem: dict[str, set[tuple[float, float]]] = {}
     for name, size in size_of.items():
         by_stem.setdefault(image_names.stem(name), set()).add(size)
@@ -73,21 +73,18 @@ def from_csv(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     if missing:
         raise DataError(
             shown(path),
-            f"gives no single size of {counted(len(missing), 'image')}: {few(map(repr, missing))}",
-            "list every image of the truth, by file name or stem",
+            f"has no unique size for {counted(len(missing), 'image')}: {few(map(repr, missing))}",
+            "add every image of the truth, by file name or stem",
         )
     sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
 def from_headers(files: Sequence[Path]) -> Sizes:
-    """The size of each image file as its pixels are shown: turned where EXIF says so.
+    """Returns the size of each image file, after EXIF rotation.
 
-    Source: Ultralytics loads images by cv2.imread, which turns them by their EXIF orientation.
-
-    Raises
-    ------
-    DataError : a file that is no image, no Pillow
+    Source: Ultralytics loads images by cv2.imread, which applies the EXIF orientation. Raises
+    `DataError` for unreadable images or if Pillow is not installed.
     """
     try:
         from PIL import Image
@@ -99,14 +96,14 @@ def from_headers(files: Sequence[Path]) -> Sizes:
         ) from None
 
     def size(path: Path) -> tuple[int, int]:
-        with opening.opened(path) as file:
+        with open_files.opened(path) as file:
             try:
                 with Image.open(io.BufferedReader(_Stream(file), 1 << 14)) as image:
                     width, height = image.size
                     turned = image.format in ("JPEG", "MPO") and (
                         image.getexif().get(ORIENTATION) in LYING
                     )
-            except opening.UnreadableError:
+            except open_files.UnreadableError:
                 raise
             except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
                 most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
@@ -119,8 +116,8 @@ def from_headers(files: Sequence[Path]) -> Sizes:
             except Exception as error:  # whatever a library does with a broken image
                 raise DataError(
                     shown(path),
-                    f"no image that Pillow knows ({type(error).__name__})",
-                    "repair or remove the file, or give all sizes: --image-sizes FILE",
+                    f"not an image that Pillow can read ({type(error).__name__})",
+                    "fix or remove the file, or give all sizes: --image-sizes FILE",
                 ) from None
         return (height, width) if turned else (width, height)
 
@@ -132,9 +129,9 @@ def from_headers(files: Sequence[Path]) -> Sizes:
 
 
 class _Stream(io.RawIOBase):
-    """A file that was opened by `detmap.base.open_files`, as Pillow wants one."""
+    """Adapts a file of `detmap.base.open_files` for Pillow."""
 
-    def __init__(self, file: opening.InputFile) -> None:
+    def __init__(self, file: open_files.InputFile) -> None:
         super().__init__()
         self._file, self._at = file, 0
 

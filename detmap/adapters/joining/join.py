@@ -1,15 +1,14 @@
-"""How the images and classes that detections name are
-found in the truth, also across families of files.
+"""Joins the images and classes of detections to those of the truth, also across formats.
 
-Images are joined by id or by file stem, classes by id or by name:
+Images are joined by id or file stem, classes by id or name:
 
-- integers against a COCO truth are its ids; against a VOC truth they are stems read as numbers
-  (``000012`` is 12, ``2008_000003`` is 2008000003), and class ids are refused unless
-  `detmap.adapters.joining.unknown_policy` is told what they mean, or the classes are VOC's own
-- strings against a VOC truth are stems; in VOC text against a COCO truth they are stems of its file
-  names, or its ids; class names are class names everywhere
+- integers are ids of a COCO truth, or stems of a VOC truth as numbers (``000012`` is 12,
+  ``2008_000003`` is 2008000003); class ids of a VOC truth need class names
+  (`detmap.adapters.joining.unknown_policy`) or VOC's own classes
+- strings are stems of a VOC truth; VOC text names a COCO truth's file stems or ids; class names are
+  class names everywhere
 
-What the truth lacks is an error or is dropped, as the `Policy` says: here and nowhere else.
+Only the `Policy` decides whether unknown images and classes are an error or dropped.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_lookup
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import image_lookup, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import map_chunks
@@ -33,14 +31,14 @@ from detmap.tables.grouping import positions
 
 
 class Origin(NamedTuple):
-    """Where rows of detections come from, for the messages.
+    """The source of detection rows, for messages.
 
     Parameters
     ----------
     source : the path
     place : the image field of row i (``results.json[1042].image_id``)
-    images, classes : what row i names; may be left empty where the truth has them all
-    class_place : the class field of row i; the `place` where left out
+    images, classes : names in row i; may be empty if the truth has them all
+    class_place : the class field of row i; default `place`
     """
 
     source: str
@@ -66,17 +64,15 @@ def joined(
     policy: Policy = STRICT,
     notes: tuple[Note, ...] = (),
 ) -> Detections:
-    """Detections from positions in the truth, -1 where it has no such image or class.
+    """Creates detections from positions in the truth, -1 for unknown images and classes.
 
     Parameters
     ----------
-    policy : whether such rows are an error, or are dropped and counted
+    policy : whether unknown rows are an error, or dropped and counted
     notes : of the reader, how it found images and classes
 
-    Raises
-    ------
-    DataError : images or classes that the truth lacks, a negative width or height; corners the
-        wrong way round are counted in a note (`boxes.reversed`)
+    Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
+        corners.
     """
     if box_format == "xywh":
         _require_sides(boxes, origin)
@@ -87,9 +83,7 @@ def joined(
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
-        text = (
-            "boxes have their last pixel before the first: they overlap nothing, as in the devkit"
-        )
+        text = "boxes have reversed corners: they overlap nothing, as in the devkit"
         notes += (Note("box-reversed", text, count, origin.source),)
     return Detections(
         truth.images,
@@ -105,7 +99,7 @@ def joined(
 
 
 def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
-    """A note on scores that share a number that two whole numbers of a file may have become."""
+    """Returns a note on tied scores so large that doubles cannot distinguish them."""
     vast = np.sort(score[np.abs(score) >= EXACT])
     n_shared = int((vast[1:] == vast[:-1]).sum())
     if not n_shared:
@@ -118,7 +112,7 @@ def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
 
 
 def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
-    """An error on the first box with a negative width or height."""
+    """Raises `DataError` for the first box with a negative side."""
     if not boxes.size or boxes.min() >= 0:
         return
     bad = reversed_boxes(boxes, "xywh")
@@ -127,15 +121,16 @@ def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
         raise DataError(
             origin.place(row).removesuffix(".image_id"),
             f"box {boxes[row].tolist()} has a negative width or height",
-            "correct or remove the row",
+            "fix or remove the row",
         )
 
 
 def judged(
     truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], origin: Origin, policy: Policy
 ) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
-    """Which rows are on an image and of a class of the truth, (n,) bool, and a note for each kind
-    of the others; as `joined`. A row on no image is not counted by its class again.
+    """Returns (n,) bool, rows with a known image and class, and notes on the others; see `joined`.
+
+    A row on an unknown image is not counted by class too.
     """
     if not len(image) or (image.min() >= 0 and label.min() >= 0):  # as in most files
         return np.ones(len(image), dtype=bool), ()
@@ -153,9 +148,9 @@ def judged(
             strange = [policy.class_names.get(each, each) for each in strange]
         if policy.unknown == "error":
             where = (place or origin.place)(lost[0])
-            raise unknown.refusal(where, kind, strange, len(lost), truth, things)
-        named = few(map(unknown.short, dict.fromkeys(strange)))
-        text = f"detections {things} {plural} that the truth lacks were dropped: {named}"
+            raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
+        named = few(map(unknown_policy.short, dict.fromkeys(strange)))
+        text = f"detections {things} {plural} that are not in the truth were dropped: {named}"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
 
@@ -163,8 +158,9 @@ def judged(
 def outside(
     images: Images, image: NDArray[np.int32], boxes: NDArray[np.float64], source: str
 ) -> tuple[Note, ...]:
-    """A note of how many boxes x, y, width, height share no area with their image, if any do: a
-    sign of another scale or convention.
+    """Returns a note on the number of boxes x, y, width, height completely outside their image.
+
+    They indicate another scale or box convention.
     """
     from detmap.kernels.overlap import count_outside
 
@@ -172,12 +168,12 @@ def outside(
         return count_outside(image[rows], boxes[rows], images.width, images.height)
 
     count = sum(map_chunks(some, len(image)))
-    text = "detections lie wholly outside their image"
+    text = "detections lie completely outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 
 
 def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
-    """The values of some rows, as Python's own."""
+    """Returns the values of some rows as Python objects."""
     return [
         value.item() if isinstance(value, np.generic) else value
         for value in map(values.__getitem__, rows)
@@ -185,9 +181,9 @@ def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
 
 
 def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.int32]:
-    """Positions of ids among ascending known ones of the same kind; -1 where there is none.
+    """Returns positions of ids among ascending known ids of the same type; -1 if unknown.
 
-    A list of strings is looked up one by one: as an array it would be as wide as the longest.
+    A list of strings is looked up one by one: an array would be as wide as the longest.
     """
     if not isinstance(given, list):
         return positions(known, given)
@@ -198,17 +194,15 @@ def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.i
 def images_named(
     truth: Truth, given: NDArray[Any] | list[str], place: Callable[[int], str], source: str
 ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
-    """Positions of images that are named by id, or by something else that says which is meant, -1
-    where there is none; and a note on each other way than by id.
+    """Returns positions of images by id or another unambiguous name (-1 if unknown), and notes on
+    other ways than ids.
 
     Parameters
     ----------
     given : (n,) whole numbers, or n strings
-    place : where row i is, for messages
+    place : place of row i, for messages
 
-    Raises
-    ------
-    DataError : a name that may be two images; numbers where the truth has names
+    Raises `DataError` for ambiguous names and for numbers if the truth has names.
     """
     ids = truth.images.ids
     if not len(ids) or not len(given):
@@ -230,23 +224,21 @@ def images_named(
     if numbered is None:
         raise DataError(
             place(0),
-            f"image ids are integers here ({given[0]}) but strings in {truth.source} "
+            f"image ids are integers ({given[0]}) but strings in {truth.source} "
             f"({ids[0].item()!r})",
-            "write the ids as the truth has them",
+            "write the ids as in the truth",
         )
     count = {how: int((numbered >= 0).sum())}
     return numbered, image_lookup.notes_of(Counter(count), source)
 
 
 def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
-    """As `images_named`, without the notes; `first` stands for every place."""
+    """Does the same as `images_named` without notes; `first` is the place of all rows."""
     return images_named(truth, given, lambda _: first, "")[0]
 
 
 def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
-    """Positions of images that text names by file stem, or by the id of a COCO truth; -1 where
-    there is no such image.
-    """
+    """Returns positions of images by file stem, or by id for a COCO truth; -1 if unknown."""
     by_stem: dict[str, int] = {}
     twice: set[str] = set()
     for place, stem in enumerate(truth.images.stems):
@@ -274,18 +266,15 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
 def classes_by_id(
     truth: Truth, given: NDArray[Any] | list[str], source: str, policy: Policy = STRICT
 ) -> NDArray[np.int32]:
-    """Positions of classes that are named by id (integers) or by name (strings); -1 where there
-    is no such class.
+    """Returns positions of classes by id (integers) or name (strings); -1 if unknown.
 
-    Raises
-    ------
-    DataError : nothing says what the ids mean; class names that are not unique
+    Raises `DataError` if the ids have no defined meaning or class names are not unique.
     """
     if not isinstance(given, list) and given.dtype.kind == "i":
         ids, labels = policy.class_ids(truth, source)
         place = positions(ids, given)
         return place if labels is None else np.append(labels, np.int32(-1))[place]
     policy.refuse_class_names(source)
-    by_name = unknown.positions_by_unique_name(truth, source)
+    by_name = unknown_policy.positions_by_unique_name(truth, source)
     names = np.asarray(given, dtype=object).tolist()
     return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -1,5 +1,5 @@
-"""One policy for what detections name and the truth lacks: images, class ids, class names, class
-files. And what whole numbers mean where the truth's classes have names alone.
+"""Policy for images and classes of detections that are not in the truth, and for class ids if the
+truth has only names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
@@ -24,7 +24,7 @@ Unknown = Literal["error", "drop"]
 UNKNOWN: tuple[str, ...] = get_args(Unknown)
 ClassNames = str | os.PathLike[str] | Sequence[str] | Mapping[int, str] | Categories
 
-FLAG = '--unknown drop (in Python unknown="drop") leaves them out and counts them'
+FLAG = '--unknown drop (in Python unknown="drop") drops and counts them'
 MOST_COMPARED = 2000  # names that one is compared with; of more, the neighbours in order
 
 VOC_CLASSES = (
@@ -36,14 +36,14 @@ VOC_CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a reader of detections is told about what the truth lacks.
+    """What to do with unknown images and classes, and what class ids mean.
 
     Parameters
     ----------
-    unknown : "error" refuses detections on images and of classes that the truth lacks; "drop"
-        leaves them out, counted in the notes and in the digest of the data
-    class_names : what the class ids of the detections stand for; None where they are the truth's
-    source : where `class_names` come from, for messages
+    unknown : "error" rejects detections on unknown images or of unknown classes; "drop" drops them
+        and counts them in the notes and the digest
+    class_names : meaning of the detections' class ids; None if they are those of the truth
+    source : of `class_names`, for messages
     """
 
     unknown: Unknown = "error"
@@ -53,12 +53,10 @@ class Policy:
     def class_ids(
         self, truth: Truth, where: str
     ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """The class ids that detections may give, ascending, and the position of each in the
-        truth; None where that is the order of the truth's own ids.
+        """Returns the allowed class ids, ascending, and the position of each in the truth (None: in
+        order).
 
-        Raises
-        ------
-        DataError : nothing says what they mean
+        Raises `DataError` if their meaning is not defined.
         """
         if self.class_names is not None:
             by_name = positions_by_unique_name(truth, self.source)
@@ -71,34 +69,32 @@ class Policy:
                 where,
                 f"classes are whole numbers here, and those of {truth.source} have names alone: "
                 f"{few(truth.categories.names)}",
-                "say what they mean: --class-names FILE (in Python class_names=) with one name a "
+                "define them: --class-names FILE (in Python class_names=) with one name a "
                 'line, line 1 for class 0, or JSON such as {"1": "cat"}; in Python also '
                 "class_names=truth.categories, where they count its classes",
             )
         return truth.categories.ids, None
 
     def refuse_class_names(self, where: str) -> None:
-        """An error where names were given for classes that have names already."""
+        """Raises `DataError` if class names were given for named classes."""
         if self.class_names is not None:
-            raise DataError(where, "names its classes", "leave --class-names out")
+            raise DataError(where, "names its classes", "remove --class-names")
 
 
 STRICT = Policy()
 
 
 def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Policy:
-    """A policy from what a caller gave.
+    """Creates a policy from arguments.
 
     Parameters
     ----------
     unknown : "error" or "drop"
     class_names : a list of names, whose ids are 0, 1, 2 ...; a dict from id to name; or the path of
-        a file of either: one name a line, the first being class 0, or JSON. The ``categories`` of a
-        COCO file will do, and those of a truth, where the ids are its own.
+        a file of either: one name per line, the first being class 0, or JSON; COCO ``categories``
+        and those of a truth are accepted too
 
-    Raises
-    ------
-    DataError : neither of the two words, or no names of classes
+    Raises `DataError` for invalid arguments.
     """
     if unknown not in UNKNOWN:
         raise DataError("unknown", f"{unknown!r}", f"say {' or '.join(UNKNOWN)}")
@@ -114,26 +110,28 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
 
 
 def _read_names(file: Path) -> dict[int, str]:
-    """Names of classes from a file."""
-    content = text.decoded(file)
+    """Reads class names from a file."""
+    content = text_fields.decoded(file)
     if content.lstrip()[:1] in ("{", "["):
         try:
             return _names(shown(file), msgspec.json.decode(content))
         except msgspec.DecodeError as error:
             fix = "write one name a line, or a JSON object from id to name"
             raise DataError(shown(file), f"not JSON: {error}", fix) from None
-    names = [name.strip(text.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
+    names = [name.strip(text_fields.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
     while names and not names[-1]:
         names.pop()
     for line, name in enumerate(names, start=1):
         if not name:
-            fix = f"line k is class k - 1, so every class needs its line, also number {line - 1}"
+            fix = (
+                f"line k is class k - 1, so every class needs its line, including class {line - 1}"
+            )
             raise DataError(f"{shown(file)}: line {line}", "is empty", fix)
     return _names(shown(file), names)
 
 
 def _names(where: str, given: Any) -> dict[int, str]:
-    """Names of classes by id, from a list, a dict, or COCO's categories."""
+    """Returns class names by id, from a list, a dict, or COCO's categories."""
     if isinstance(given, Mapping) and isinstance(given.get("categories"), list):
         given = given["categories"]
     if isinstance(given, list | tuple) and given and all(isinstance(x, Mapping) for x in given):
@@ -151,35 +149,32 @@ def _names(where: str, given: Any) -> dict[int, str]:
         except ValueError:
             number = None
         if number is None or isinstance(key, bool) or not -(2**63) <= number < 2**63:
-            raise DataError(where, f"{key!r:.60} is no class id", "ids are whole numbers")
+            raise DataError(where, f"{key!r:.60} is not a class id", "ids are whole numbers")
         if not isinstance(name, str) or not name:
-            raise DataError(f"{where}: class {number}", f"{name!r:.60} is no name", "give a name")
+            raise DataError(
+                f"{where}: class {number}", f"{name!r:.60} is not a name", "give a name"
+            )
         if number in names:
-            raise DataError(where, f"class {number} is there twice", "give each id one name")
+            raise DataError(where, f"class {number} occurs twice", "give each id one name")
         names[number] = name
     if not names:
-        raise DataError(where, "names no class", "give one name a line")
+        raise DataError(where, "lists no class", "give one name per line")
     return names
 
 
 def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
-    """An error where two ids stand for one class of the truth."""
+    """Raises `DataError` if two ids mean one class of the truth."""
     first: dict[int, int] = {}
     for number, label in known.items():
         if label in first and given.class_names is not None:
             name = given.class_names[number]
             what = f"{name!r} is class {first[label]} and class {number}"
-            raise DataError(given.source, what, "every class has one id")
+            raise DataError(given.source, what, "give every class one id")
         first[label] = number
 
 
 def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
-    """Positions of the truth's classes by their names.
-
-    Raises
-    ------
-    DataError : two classes share a name
-    """
+    """Returns class positions by name. Raises `DataError` if two classes share a name."""
     places = {name: place for place, name in enumerate(truth.categories.names)}
     if len(places) < len(truth.categories):
         what = f"names classes, but the class names of {truth.source} are not unique"
@@ -193,14 +188,14 @@ def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
 def refusal(
     where: str, kind: str, strange: Iterable[Any], count: int, truth: Truth, things: str
 ) -> DataError:
-    """The error on detections of images or classes that the truth lacks.
+    """Returns the error for detections of unknown images or classes.
 
     Parameters
     ----------
     where : the first of them
     kind : "image" or "class"
-    strange : the names or ids, in the order of the file; each may be there often
-    count : how many detections are concerned
+    strange : the unknown names or ids, in file order, with repetitions
+    count : number of detections concerned
     things : "on" or "of"
     """
     names = list(dict.fromkeys(strange))
@@ -212,9 +207,9 @@ def refusal(
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
     has = f"the truth has {counted(len(table), kind)}"
     if kind == "image":
-        why = "probably they are of another split"
+        why = "they may be of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
-            why = "images without objects belong into the truth too, in CSV as a row without a box"
+            why = "the truth must list images without objects too, in CSV as a row without a box"
         has = f"{why}: {has}"
     example = f" such as {table[0]!r}" if len(table) else ""
     return DataError(
@@ -227,9 +222,7 @@ def refusal(
 
 
 def nearest(name: Any, known: Sequence[Any]) -> str:
-    """A question that names what was probably meant, with a space behind it; "" where nothing is
-    near.
-    """
+    """Returns "did you mean ...? " for a similar name, "" if there is none."""
     if not isinstance(name, str):
         return ""
     import difflib  # both for messages alone
@@ -237,12 +230,12 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
 
     names = sorted({each for each in known if isinstance(each, str) and each})
     for how, change in (
-        ("Unicode normalisation", lambda each: unicodedata.normalize("NFKC", each)),
+        ("Unicode normalization", lambda each: unicodedata.normalize("NFKC", each)),
         ("case", str.casefold),
     ):
         same = [each for each in names if change(each) == change(name)]
         if same:
-            return f"did you mean {same[0]}? it differs in {how} alone; "
+            return f"did you mean {same[0]}? only the {how} differs; "
     if len(names) > MOST_COMPARED:
         at = bisect(names, name)
         names = names[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2]
@@ -251,6 +244,6 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """A name or an id as a message can hold it."""
+    """Returns a name or id, shortened for messages."""
     spelled = repr(value)
     return spelled if len(spelled) <= 60 else f"{spelled[:57]}..."

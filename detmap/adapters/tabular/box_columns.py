@@ -1,4 +1,4 @@
-"""Which columns of a table are the four numbers of a box, and what their names say of them."""
+"""Finds the columns of a table that form a box, and their box convention."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters import box_conventions
+from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.errors import DataError, few
 
@@ -29,7 +29,7 @@ LAYOUTS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("cxcywh", (("xc",), ("yc",), WIDTHS, HEIGHTS)),
 )
 MEANINGS = {
-    "xyxy": geometry.CORNERS,
+    "xyxy": box_conventions.CORNERS,
     "xywh": ("xywh", "voc xywh", "normalized xywh"),
     "cxcywh": ("cxcywh", "normalized cxcywh"),
 }
@@ -37,7 +37,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """The boxes of a sheet: (n, 4) numbers, NaN where a cell is empty, and what they are."""
+    """The boxes of a sheet: (n, 4) numbers, NaN for empty cells, and their convention."""
 
     values: NDArray[np.float64]
     box_format: str
@@ -45,20 +45,18 @@ class Boxes:
 
 
 def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None = None) -> Boxes:
-    """The boxes of a sheet.
+    """Finds the boxes of a sheet.
 
     Parameters
     ----------
     sheet : with columns of one box
-    box_format : one of `geometry.FORMATS` that the columns allow; by their names when left out
-    blank : (n,) rows that may have no number at all; none when left out
+    box_format : one of `box_conventions.FORMATS` that the columns allow; default: from their names
+    blank : (n,) rows that may be empty; default none
 
-    Raises
-    ------
-    DataError : no box, several, a cell that is no finite number
+    Raises `DataError` if there is no box or more than one, or a cell is not a finite number.
     """
     if box_format is not None:
-        geometry.require(box_format)
+        box_conventions.require(box_format)
     layouts = _layouts(sheet)
     if box_format is not None and layouts:
         fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
@@ -66,13 +64,15 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
             kinds = few(sorted({each[0] for each in layouts}))
             raise DataError(
                 sheet.source,
-                f"box format {box_format!r}, but the columns are those of {kinds}",
+                f"box format {box_format!r}, but the columns define {kinds}",
                 f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in layouts), ()))}",
             )
         layouts = fitting
     if len(layouts) > 1:
         both = " and ".join("/".join(columns) for _, columns in layouts)
-        raise DataError(sheet.source, f"columns of several boxes: {both}", "leave the others out")
+        raise DataError(
+            sheet.source, f"the columns define several boxes: {both}", "remove the others"
+        )
     if layouts:
         layout, columns = layouts[0]
         values = np.column_stack(
@@ -96,7 +96,7 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
 
 
 def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
-    """The ways to read boxes that the columns allow."""
+    """Returns the possible ways to read boxes."""
     layouts: dict[tuple[str, ...], str] = {}
     for layout, sides in LAYOUTS:
         columns = [sheet.named(names) for names in sides]
@@ -110,13 +110,13 @@ def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
             for columns, layout in layouts.items()
             if layout != "xyxy"
             and not used & set(columns)
-            and sheets.spelled(columns[2]) != "width"
+            and csv_parquet.spelled(columns[2]) != "width"
         }
     return [(layout, columns) for columns, layout in layouts.items()]
 
 
 def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
-    """A column of four numbers a row."""
+    """Reads a column with four numbers per row."""
     column = sheet.named(WHOLE_BOX)
     values = None if column is None else sheet.columns[column]
     if column is None or not isinstance(values, np.ndarray):
@@ -128,13 +128,13 @@ def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
     if box_format is None:
         raise DataError(
             f"{sheet.source}: column {column}",
-            "holds whole boxes, and nothing says what their numbers are",
-            f"give the box format, one of: {', '.join(geometry.FORMATS)}",
+            "contains boxes of unknown format",
+            f"give the box format, one of: {', '.join(box_conventions.FORMATS)}",
         )
     try:
         stacked = np.array([np.asarray(each, dtype=np.float64) for each in values])
         return Boxes(stacked.reshape(len(values), 4), box_format, (column,))
     except (TypeError, ValueError):
         raise DataError(
-            f"{sheet.source}: column {column}", "not four numbers a row", "write four numbers"
+            f"{sheet.source}: column {column}", "not four numbers per row", "write four numbers"
         ) from None

@@ -1,8 +1,8 @@
-"""Truth and detections from tables with named columns: CSV, Parquet, frames in memory.
+"""Reads truth and detections from tables with named columns: CSV, Parquet, data frames.
 
-A row is a box: an image, a class, four numbers, of a detection a score. What the four numbers are
-is said by the names of their columns; whether they are fractions, or count pixels as VOC does, by
-``box_format``. A row of the truth without box and class is an image without objects.
+A row is a box: image, class, four numbers, and a score for detections. Column names define the four
+numbers; ``box_format`` defines fractions and VOC pixels. A truth row without box and class is an
+image without objects.
 """
 
 from __future__ import annotations
@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters.joining import image_names, image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions
+from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import box_columns
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters.tabular import box_columns, csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
-from detmap.base import arguments as given
-from detmap.base import column_checks as checks
+from detmap.base import arguments, column_checks
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
@@ -43,24 +40,21 @@ def read_truth(
     roles: Sequence[str] = (),
     attributes: Sequence[str] = (),
 ) -> Truth:
-    """The truth that a sheet holds.
+    """Reads ground truth from a sheet.
+
+    Class ids come from a column of whole numbers; else names are numbered from 1 in alphabetical
+    order.
 
     Parameters
     ----------
-    sheet : a row a box
+    sheet : one row per box
     box_format : see `box_columns.find`
-    sizes_file : CSV file of the images' sizes; it may list images without objects
+    sizes_file : CSV file of image sizes; it may list images without objects
     images_too : further images, without objects
-    categories : id to name; made of the columns when left out
-    roles, attributes : further columns of flags and of numbers, where the sheet has them
+    categories : id to name; default: from the columns
+    roles, attributes : further columns of flags and numbers, if present
 
-    Class ids are those of a column of whole numbers; names without ids are numbered from 1 in
-    alphabetical order.
-
-    Raises
-    ------
-    DataError : a column that is missing or may be read in two ways, a cell that is not what it
-        should be
+    Raises `DataError` for missing or ambiguous columns and invalid cells.
     """
     blank = _blank_class(sheet)
     boxes = box_columns.find(sheet, box_format, blank)
@@ -69,7 +63,7 @@ def read_truth(
     values = boxes.values[~empty]
     images, image = _images(sheet, sizes_file, boxes.columns, images_too)
     rows = image[~empty]
-    written, table_format = geometry.table_boxes(
+    written, table_format = box_conventions.table_boxes(
         values,
         boxes.box_format,
         sizes=(images.width[rows], images.height[rows]),
@@ -78,14 +72,14 @@ def read_truth(
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
     flags = {
-        role: given.flags(f"{objects.source}: column {column}", objects.numbers(column))
+        role: arguments.flags(f"{objects.source}: column {column}", objects.numbers(column))
         for role, column in _named(objects, ("difficult", "crowd", "ignore", *roles)).items()
     }
     numbers = {
         name: objects.numbers(column, blank=True)
         for name, column in _named(objects, attributes).items()
     }
-    areas = geometry.areas(written, table_format)
+    areas = box_conventions.areas(written, table_format)
     if area is not None:
         areas = objects.numbers(area)
         bad = ~(np.isfinite(areas) & (areas >= 0))
@@ -109,12 +103,9 @@ def read_truth(
 def read_detections(
     sheet: Sheet, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """The detections that a sheet holds.
+    """Reads detections from a sheet.
 
-    Raises
-    ------
-    DataError : a column that is missing or may be read in two ways, a cell that is not what it
-        should be, images that the truth lacks
+    Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
     boxes = box_columns.find(sheet, box_format)
     score_column = sheet.find(SCORE, "score")
@@ -127,31 +118,35 @@ def read_detections(
     image, named_images, notes = _found_images(sheet, truth)
     if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
-            "columns are read as corners of boxes; where they are first and last pixels, as in the "
-            "XML of VOC, read them with --detections-box-format voc"
+            "columns are read as box corners; if they are first and last pixels, as in "
+            "VOC XML, use --detections-box-format voc"
         )
         notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
     label, classes = _found_classes(sheet, truth, policy)
-    written, table_format = geometry.table_boxes(
-        boxes.values, boxes.box_format, sizes=geometry.sizes_of(truth, image), place=sheet.place
+    written, table_format = box_conventions.table_boxes(
+        boxes.values,
+        boxes.box_format,
+        sizes=box_conventions.sizes_of(truth, image),
+        place=sheet.place,
     )
-    return joining.joined(
+    return join.joined(
         truth,
         image,
         label,
         written,
         score,
         box_format=table_format,
-        origin=joining.Origin(sheet.source, sheet.place, named_images, classes),
+        origin=join.Origin(sheet.source, sheet.place, named_images, classes),
         policy=policy,
         notes=notes,
     )
 
 
 def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
-    """The columns of names, of those that have one: ``group_of`` is group_of or IsGroupOf."""
+    """Returns the named columns that exist: ``group_of`` is group_of or IsGroupOf."""
     columns = {
-        name: sheet.named((f"is{sheets.spelled(name)}", sheets.spelled(name))) for name in names
+        name: sheet.named((f"is{csv_parquet.spelled(name)}", csv_parquet.spelled(name)))
+        for name in names
     }
     return {name: column for name, column in columns.items() if column is not None}
 
@@ -162,15 +157,15 @@ def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
 def _images(
     sheet: Sheet, sizes_file: Path | None, box_columns: Sequence[str], more: Sequence[str]
 ) -> tuple[Images, NDArray[np.int32]]:
-    """The images of a truth, and that of each row.
+    """Returns the images of a truth, and the image of each row.
 
-    Beside a column of ids one of file names gives the stems; else an id is a stem itself, and a
-    file of sizes may list images without objects.
+    With a column of ids, file names give the stems. Else ids are stems, and a size file may list
+    images without objects.
     """
-    column = sheet.find(sheets.IMAGE, "image")
+    column = sheet.find(csv_parquet.IMAGE, "image")
     names = sheet.texts(column)
     if not names:
-        raise DataError(sheet.source, "holds no row", "write one row an object")
+        raise DataError(sheet.source, "holds no row", "write one row per object")
     listed = list(dict.fromkeys(names))
     place = {name: i for i, name in enumerate(listed)}
     row_of = np.array([place[name] for name in names], dtype=np.int32)
@@ -192,9 +187,9 @@ def _images(
         return images, order[row_of]
     ids: NDArray[Any] | None = image_names.plain_numbers(listed)
     if whole:
-        ids = given.ids(f"{sheet.source}: images", list(map(int, listed)))
+        ids = arguments.ids(f"{sheet.source}: images", list(map(int, listed)))
     if ids is None:
-        ids = checks.id_array(f"{sheet.source}: column {column}", listed)
+        ids = column_checks.id_array(f"{sheet.source}: column {column}", listed)
     back = np.argsort(ids, kind="stable")
     order = np.argsort(back).astype(np.int32)
     stems = tuple("" if paths is listed else image_names.stem(paths[i]) for i in back.tolist())
@@ -210,25 +205,25 @@ def _sizes(
     names: list[str],
     paths: list[str],
 ) -> image_sizes.Sizes:
-    """Width and height of each image: of the file, else of columns that are not the box's."""
+    """Returns width and height of each image, from the size file or from columns."""
     if sizes_file is not None:
         called = [
             (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
         ]
         return image_sizes.from_csv(sizes_file, called)
     sizes = []
-    for sides in (sheets.WIDTH[:-1], sheets.HEIGHT[:-1]):  # w and h are those of boxes
+    for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
         left = [name for name in sides if sheet.named([name]) not in (None, *box_columns)]
         column = sheet.named(left)
         if column is None:
-            return geometry.unknown_sizes(len(names))
+            return box_conventions.unknown_sizes(len(names))
         values = sheet.numbers(column)
         size = np.full(len(names), np.nan)
         size[row_of] = values
         bad = ~((values > 0) & (values <= image_sizes.MOST)) | (size[row_of] != values)
         if bad.any():
             row = int(np.argmax(bad))
-            what = f"{values[row]:g} pixels, where {size[row_of[row]]:g} are said of the same image"
+            what = f"{values[row]:g} pixels, but {size[row_of[row]]:g} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give one size above 0")
         sizes.append(size)
     return sizes[0], sizes[1]
@@ -237,16 +232,16 @@ def _sizes(
 def _found_images(
     sheet: Sheet, truth: Truth
 ) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
-    """The image of each row in the truth, how the sheet calls it, and how it was found."""
-    column = sheet.find(sheets.IMAGE, "image")
+    """Returns the image of each row in the truth, its name in the sheet, and notes."""
+    column = sheet.find(csv_parquet.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
-        image, notes = joining.images_named(truth, ids, sheet.place, sheet.source)
+        image, notes = join.images_named(truth, ids, sheet.place, sheet.source)
         return image, ids.tolist(), notes
     names = sheet.texts(column)
     known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)
     short = {name: name if name in known else image_names.stem(name) for name in set(names)}
-    image = joining.images_by_stem(truth, [short[name] for name in names], sheet.source)
+    image = join.images_by_stem(truth, [short[name] for name in names], sheet.source)
     return image, names, ()
 
 
@@ -254,7 +249,7 @@ def _found_images(
 
 
 def _class_column(sheet: Sheet) -> tuple[str, str | None]:
-    """The column that says the class, and a second one with ids beside names."""
+    """Returns the class column, and a second one with ids if there are names."""
     name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
     column = name or number
     if column is None:
@@ -263,7 +258,7 @@ def _class_column(sheet: Sheet) -> tuple[str, str | None]:
 
 
 def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
-    """(n,) which rows say no class."""
+    """Returns (n,) bool, rows without a class."""
     values = sheet.columns[_class_column(sheet)[0]]
     if not isinstance(values, np.ndarray):
         return np.array([not cell for cell in values], dtype=bool)
@@ -273,7 +268,7 @@ def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
 
 
 def _missing(cell: Any) -> bool:
-    """None, NaN, or pandas' NA."""
+    """Checks for None, NaN and pandas' NA."""
     return (
         cell is None
         or type(cell).__name__ == "NAType"
@@ -284,7 +279,7 @@ def _missing(cell: Any) -> bool:
 def _categories(
     sheet: Sheet, known: Mapping[int, str] | None
 ) -> tuple[Categories, NDArray[np.int32]]:
-    """The classes of a truth, and that of each row."""
+    """Returns the classes of a truth, and the class of each row."""
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
     if known is not None:
@@ -315,7 +310,7 @@ def _categories(
     name_of: dict[int, str] = {}
     for row, (number, name) in enumerate(zip(numbers.tolist(), sheet.texts(column), strict=True)):
         if name_of.setdefault(number, name) != name:
-            what = f"class {number} is {name!r} here and {name_of[number]!r} before"
+            what = f"class {number} is {name!r}, but {name_of[number]!r} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give each id one name")
     return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
 
@@ -323,16 +318,16 @@ def _categories(
 def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """The class of each row in the truth, by name where the cells are its names, else by id."""
+    """Returns the class of each row in the truth, by name if the cells are names, else by id."""
     column, _ = _class_column(sheet)
     numbers = sheet.whole(column)
     if numbers is not None:
         names = set(truth.categories.names)
         are_names = set(map(str, np.unique(numbers).tolist())) <= names
         if policy.class_names is not None or not are_names:
-            return joining.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
+            return join.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
     classes = sheet.texts(column)
-    return joining.classes_by_id(truth, classes, sheet.source, policy), classes
+    return join.classes_by_id(truth, classes, sheet.source, policy), classes
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -341,26 +336,26 @@ def _found_classes(
 def read_csv_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
-    """A CSV file of truth; see `read_truth`."""
-    return read_truth(sheets.read_csv(path), box_format, image_sizes, **named)
+    """Reads a CSV file of truth; see `read_truth`."""
+    return read_truth(csv_parquet.read_csv(path), box_format, image_sizes, **named)
 
 
 def read_csv_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """A CSV file of detections; see `read_detections`."""
-    return read_detections(sheets.read_csv(path), truth, box_format, policy)
+    """Reads a CSV file of detections; see `read_detections`."""
+    return read_detections(csv_parquet.read_csv(path), truth, box_format, policy)
 
 
 def read_parquet_truth(
     path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
 ) -> Truth:
-    """A Parquet file of truth; see `read_truth`."""
-    return read_truth(sheets.read_parquet(path), box_format, image_sizes, **named)
+    """Reads a Parquet file of truth; see `read_truth`."""
+    return read_truth(csv_parquet.read_parquet(path), box_format, image_sizes, **named)
 
 
 def read_parquet_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """A Parquet file of detections; see `read_detections`."""
-    return read_detections(sheets.read_parquet(path), truth, box_format, policy)
+    """Reads a Parquet file of detections; see `read_detections`."""
+    return read_detections(csv_parquet.read_parquet(path), truth, box_format, policy)

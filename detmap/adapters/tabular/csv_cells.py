@@ -1,7 +1,7 @@
-"""The cells of plain CSV text, found as a whole by the places of its delimiters.
+"""Splits plain CSV text into cells by the positions of its delimiters.
 
-Text with quotes, blank lines, line ends other than LF and CR LF, or rows of different lengths is
-left to Python's csv module, whose cells these are.
+Text with quotes, blank lines, other line ends than LF and CR LF, or rows of different lengths is
+left to Python's csv module.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Cells(Sequence[str]):
 
     @property
     def header(self) -> str:
-        """The first cell."""
+        """Returns the first cell."""
         return self.data[self.begin[0] : self.end[0]].tobytes().decode()
 
     @property
     def below(self) -> Cells:
-        """All cells but the first."""
+        """Returns all cells but the first."""
         return Cells(self.data, self.begin[1:], self.end[1:])
 
     @cached_property
     def strings(self) -> list[str]:
-        """The texts; equal ones are one object."""
+        """Returns the texts; equal ones share one object."""
         known: dict[bytes, str] = {}
         found: list[str] = []
         for cells in self._chunks():
@@ -69,12 +69,7 @@ class Cells(Sequence[str]):
         return found
 
     def numbers(self) -> NDArray[np.float64]:
-        """(n,) the numbers that the cells are.
-
-        Raises
-        ------
-        ValueError : a cell with other characters than those of finite decimals, or no number
-        """
+        """Returns (n,) numbers. Raises `ValueError` for cells that are not finite decimals."""
         found = [np.zeros(0)]
         for cells in self._chunks():
             if cells.dtype.kind != "S" or not _OF_NUMBERS[cells.view(np.uint8)].all():
@@ -83,7 +78,7 @@ class Cells(Sequence[str]):
         return np.concatenate(found)
 
     def _chunks(self) -> Iterator[NDArray[Any]]:
-        """Some cells after the other, as bytes of one width, or as objects."""
+        """Yields cells in chunks, as bytes of one width or as objects."""
         for at in range(0, len(self), CHUNK):
             begin, end = self.begin[at : at + CHUNK], self.end[at : at + CHUNK]
             size = (end - begin)[:, None]
@@ -98,7 +93,7 @@ class Cells(Sequence[str]):
 
 
 def split(content: str, delimiter: str) -> list[Cells] | None:
-    """The columns of a text, header included; None where the csv module has to read it."""
+    """Returns the columns of a text with headers; None if the csv module must read it."""
     if (
         not content
         or '"' in content

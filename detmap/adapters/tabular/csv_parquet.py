@@ -1,7 +1,6 @@
-"""Tables with named columns: CSV, Parquet, and frames of pandas, polars and Arrow.
+"""Reads sheets, tables with named columns: CSV, Parquet, and pandas, polars and Arrow tables.
 
-A column is found by its name whatever its spelling: case, spaces, ``_ - .`` and a leading ``bbox``
-or ``box`` do not count.
+Column names match regardless of case, spaces, ``_ - .`` and a leading ``bbox`` or ``box``.
 """
 
 from __future__ import annotations
@@ -18,12 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular.csv_cells import Cells
-from detmap.base import arguments as given
-from detmap.base import memory
-from detmap.base import open_files as opening
+from detmap.base import arguments, memory, open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 
@@ -48,7 +45,7 @@ class Sheet:
     Parameters
     ----------
     source : for messages
-    columns : by their names as written; texts of a CSV file, else arrays
+    columns : by their names as written; text for CSV files, else arrays
     lines : n line numbers of a CSV file; () for row numbers from 0
     """
 
@@ -60,30 +57,28 @@ class Sheet:
         return len(next(iter(self.columns.values()), ()))
 
     def place(self, row: int) -> str:
-        """Where a row is, for messages."""
+        """Returns the place of a row, for messages."""
         if len(self.lines):
             return f"{self.source}: line {self.lines[row]}"
         return f"{self.source}: row {row}"
 
     def named(self, names: Sequence[str]) -> str | None:
-        """The column that has the first of these names that any has; None for none.
+        """Returns the column with the first of these names that exists, or None.
 
-        Raises
-        ------
-        DataError : two columns have it
+        Raises `DataError` if two columns have it.
         """
         for name in names:
             same = [column for column in self.columns if spelled(column) == name]
             if len(same) > 1:
                 raise DataError(
-                    self.source, f"columns {' and '.join(same)} are the same", "leave one out"
+                    self.source, f"columns {' and '.join(same)} are the same", "remove one"
                 )
             if same:
                 return same[0]
         return None
 
     def find(self, names: Sequence[str], what: str = "") -> str:
-        """The column that has one of these names, which has to be there."""
+        """Returns the column with one of these names, which is required."""
         column = self.named(names)
         if column is None:
             raise DataError(
@@ -94,62 +89,65 @@ class Sheet:
         return column
 
     def texts(self, column: str) -> list[str]:
-        """The cells of a column as text, without space around it.
+        """Returns the cells of a column as stripped text.
 
-        Raises
-        ------
-        DataError : an empty cell, a number that is not whole
+        Raises `DataError` for empty cells and fractional numbers.
         """
         values = self.columns[column]
         if not isinstance(values, np.ndarray):
-            texts = [cell.strip(text.SPACE) for cell in values]
+            texts = [cell.strip(text_fields.SPACE) for cell in values]
         else:
-            texts = list(map(str, given.ids(f"{self.source}: column {column}", values).tolist()))
+            texts = list(
+                map(str, arguments.ids(f"{self.source}: column {column}", values).tolist())
+            )
         if "" in texts:
             row = texts.index("")
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
         return texts
 
     def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
-        """(n,) the cells of a column as numbers; an empty one is NaN where that is allowed."""
+        """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
-            array = given.numbers(f"{self.source}: column {column}", values)
+            array = arguments.numbers(f"{self.source}: column {column}", values)
             if array.shape != (len(self),):
-                raise DataError(f"{self.source}: column {column}", "not a number a row", "see docs")
+                raise DataError(
+                    f"{self.source}: column {column}", "not one number per row", "see docs"
+                )
             return array
         if isinstance(values, Cells):
             with suppress(ValueError):
                 return values.numbers()
         try:
             cells = [cell or "nan" for cell in values] if blank else values
-            return np.array(text.numbers(cells), dtype=np.float64)
+            return np.array(text_fields.numbers(cells), dtype=np.float64)
         except ValueError:
             row = next(
                 row
                 for row, cell in enumerate(values)
-                if text.number(cell.strip(text.SPACE)) is None and not (blank and not cell)
+                if text_fields.number(cell.strip(text_fields.SPACE)) is None
+                and not (blank and not cell)
             )
             raise DataError(
                 f"{self.place(row)}, column {column}",
-                f"{text.short(values[row])} is not a number",
+                f"{text_fields.short(values[row])} is not a number",
                 "write a plain number",
             ) from None
 
     def whole(self, column: str) -> NDArray[np.int64] | None:
-        """(n,) the cells of a column as whole numbers; None where one is none."""
+        """Returns (n,) cells as whole numbers; None if one is not."""
         values = self.columns[column]
         if isinstance(values, np.ndarray):
             if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
                 return None
-            array = given.ids(f"{self.source}: column {column}", values)
+            array = arguments.ids(f"{self.source}: column {column}", values)
             return array if array.dtype.kind == "i" else None
         if not values or not all(map(_WHOLE.fullmatch, set(values))):
             return None
         return np.array(list(map(int, values)), dtype=np.int64)
 
     def take(self, rows: NDArray[np.bool_]) -> Sheet:
-        """Some of the rows."""
+        """Selects rows."""
         chosen = np.flatnonzero(rows).tolist()
         columns = {
             name: values[chosen] if isinstance(values, np.ndarray) else [values[i] for i in chosen]
@@ -159,7 +157,7 @@ class Sheet:
 
 
 def spelled(column: str) -> str:
-    """A name of a column without what does not count."""
+    """Normalizes a column name."""
     bare = _IGNORED.sub("", column.strip("\ufeff")).lower()
     for prefix in ("bbox", "box"):
         if bare.startswith(prefix) and len(bare) > len(prefix) and bare != "boxes":
@@ -171,13 +169,8 @@ def spelled(column: str) -> str:
 
 
 def read_csv(path: Path) -> Sheet:
-    """A CSV file with a header; parted by commas, or by the semicolons or tabs of the header.
-
-    Raises
-    ------
-    DataError : not such a file, a row of another length
-    """
-    content = text.decoded(path)
+    """Reads a CSV file with a header, separated by commas, semicolons or tabs."""
+    content = text_fields.decoded(path)
     head = content.partition("\n")[0]
     delimiter = next((each for each in ",;\t" if each in head), ",")
     columns = csv_cells.split(content, delimiter)
@@ -189,7 +182,7 @@ def read_csv(path: Path) -> Sheet:
 
 
 def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
-    """As `read_csv`, of any CSV text."""
+    """Reads any CSV text with the csv module."""
     try:
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
         rows = list(reader)
@@ -208,15 +201,15 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
             raise DataError(
                 f"{shown(path)}: line {line}",
                 f"{len(row)} columns, the header has {len(names)}",
-                "write one cell a column",
+                "write one cell per column",
             )
     cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
     return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
 
 
 def _named(path: Path, header: Sequence[str]) -> list[str]:
-    """The names of the columns, which are there, each once."""
-    names = [name.strip(text.SPACE) for name in header]
+    """Returns the column names, which must be present and unique."""
+    names = [name.strip(text_fields.SPACE) for name in header]
     if names[1:] and not names[0]:
         names[0] = "Unnamed: 0"  # an index, as pandas writes it; and the name that it then reads
     if len(names) < 2 or len(set(names)) < len(names) or "" in names:
@@ -228,12 +221,7 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
 
 
 def read_parquet(path: Path) -> Sheet:
-    """A Parquet file.
-
-    Raises
-    ------
-    DataError : not Parquet, no pyarrow
-    """
+    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -243,7 +231,7 @@ def read_parquet(path: Path) -> Sheet:
             "Parquet is read by pyarrow, which is not installed",
             "pip install 'detmap-eval[parquet]'",
         ) from None
-    data = opening.read_bytes(path, times=IN_MEMORY)
+    data = open_files.read_bytes(path, times=IN_MEMORY)
     try:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
@@ -254,36 +242,31 @@ def read_parquet(path: Path) -> Sheet:
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
         what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DataError(
-            shown(path), f"not Parquet: {what}", "write the table anew, or as CSV"
+            shown(path), f"not Parquet: {what}", "write the file again, or as CSV"
         ) from None
     return from_table(table, shown(path))
 
 
 def _require(metadata: Any, size: int, where: str) -> None:
-    """Refuse a Parquet file that is far larger in memory than its size lets expect.
-
-    Raises
-    ------
-    DataError : too many columns or cells, more than the memory that is free
-    """
+    """Rejects Parquet files that are far larger in memory than on disk."""
     _refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     cells = metadata.num_rows * max(metadata.num_columns, 1)
     needed = CELL * cells + sum(group.total_byte_size for group in groups)
-    if needed > max(PLENTY, opening.MOST_TIMES * size):
+    if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
-        raise DataError(where, what, "check what it holds; write large tables as CSV")
+        raise DataError(where, what, "check its content; write large tables as CSV")
     memory.require(needed, where, f"{cells} cells")
 
 
 def _refuse_many(columns: int, where: str) -> None:
     if columns > MOST_COLUMNS:
-        what = f"{columns} columns, where {MOST_COLUMNS} are plenty"
-        raise DataError(where, what, "leave out columns that are no part of a box")
+        what = f"{columns} columns, the limit is {MOST_COLUMNS}"
+        raise DataError(where, what, "remove columns that are not needed")
 
 
 def is_table(value: Any) -> bool:
-    """Whether something has named columns: a frame of pandas or polars, an Arrow table, a dict."""
+    """Checks for named columns: a pandas or polars frame, an Arrow table, a dict."""
     if isinstance(value, np.ndarray | list | tuple):
         return False
     return isinstance(value, Mapping) or (
@@ -293,11 +276,9 @@ def is_table(value: Any) -> bool:
 
 
 def from_table(table: Any, source: str) -> Sheet:
-    """The columns of a table in memory.
+    """Returns the sheet of a table in memory.
 
-    Raises
-    ------
-    DataError : names that are no text or occur twice, columns that are no arrays
+    Raises `DataError` for invalid or repeated names and columns that are not arrays.
     """
     try:
         if isinstance(table, Mapping):
@@ -305,11 +286,13 @@ def from_table(table: Any, source: str) -> Sheet:
         else:
             names = list(table.column_names if hasattr(table, "column_names") else table.columns)
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise DataError(source, "columns without names of their own", "name every column once")
+            raise DataError(
+                source, "column names are missing or repeated", "name every column once"
+            )
         sheet = Sheet(source, {name: _array(table[name]) for name in names})
         lengths = {len(column) for column in sheet.columns.values()}
         if len(lengths) > 1:
-            raise DataError(source, "columns of different lengths", "give one cell a row")
+            raise DataError(source, "columns of different lengths", "give one cell per row")
         return sheet
     except DataError:
         raise

@@ -1,8 +1,8 @@
-"""Slices of a data set: named sets of its images.
+"""Reads slices of a data set: named sets of its images.
 
-A JSON file gives each slice a list of images, ``{"night": ["000012", "000047"]}``. A CSV file has
-a row an image, and after the image a column an attribute; every value of an attribute is a slice,
-``weather=rain``. Images are named by id or by file stem.
+A JSON file lists the images of each slice: ``{"night": ["000012", "000047"]}``. A CSV file has one
+row per image and one column per attribute; every attribute value is a slice, ``weather=rain``.
+Images are named by id or file stem.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import registry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
+from detmap.adapters import registry, text_fields
+from detmap.adapters.joining import join
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Truth
@@ -28,19 +27,17 @@ MOST_SLICES = 2000  # that anybody looks at
 
 
 def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
-    """The ids of the images of each slice, ascending.
+    """Returns the ascending image ids of each slice.
 
     Parameters
     ----------
     path : a JSON file of lists, or a CSV file of attributes
     truth : whose images are named
 
-    Raises
-    ------
-    DataError : no such file, neither of both, an image that the truth lacks or that is named twice
+    Raises `DataError` for invalid files and unknown or repeated images.
     """
     path = registry.checked_path(path)
-    content = text.decoded(path)
+    content = text_fields.decoded(path)
     read = _read_json_slices if content.lstrip().startswith("{") else _read_csv_slices
     named = read(path, content)
     if len(named) > MOST_SLICES:
@@ -57,11 +54,11 @@ Named = dict[str, tuple[str, list[Any]]]
 
 
 def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
-    """Positions of images, each named once."""
+    """Returns positions of images, each named once."""
     if all(isinstance(name, str) for name in names):
-        places = joining.images_by_stem(truth, names, where)
+        places = join.images_by_stem(truth, names, where)
     elif all(type(name) is int and abs(name) < 2**63 for name in names):
-        places = joining.images_by_id(truth, np.array(names, dtype=np.int64), where)
+        places = join.images_by_id(truth, np.array(names, dtype=np.int64), where)
     else:
         raise DataError(where, "not all images are strings, or all integers", "use one kind of ids")
     if (places < 0).any():
@@ -70,7 +67,7 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
         raise DataError(where, what, "name images by id or file stem")
     if len(np.unique(places)) < len(places):
         twice = next(name for i, name in enumerate(names) if places[i] in places[:i])
-        raise DataError(where, f"image {twice!r} is there twice", "name each image once")
+        raise DataError(where, f"image {twice!r} occurs twice", "list each image once")
     return places
 
 
@@ -85,9 +82,11 @@ def _read_json_slices(path: Path, content: str) -> Named:
     for name, images in pairs:
         where = f"{shown(path)}: {name}"
         if name in slices:
-            raise DataError(where, "a slice of this name came before", "name each slice once")
+            raise DataError(where, "a slice of this name already exists", "name each slice once")
         if not isinstance(images, list):
-            raise DataError(where, f"{text.short(str(images))} is no list", "list the images")
+            raise DataError(
+                where, f"{text_fields.short(str(images))} is not a list", "list the images"
+            )
         slices[name] = (where, images)
     return slices
 
@@ -103,7 +102,7 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         raise DataError(
             f"{shown(path)}: line 1",
             "the header names no attribute",
-            "the header is the name of the image column, then an attribute a column",
+            "the header is the name of the image column, then one attribute per column",
         )
     if len(set(header)) < len(header):
         raise DataError(f"{shown(path)}: line 1", "a column twice", "name every column once")
@@ -112,22 +111,22 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         where = f"{shown(path)}: line {line}"
         if len(row) != len(header):
             what = f"{len(row)} columns, the header has {len(header)}"
-            raise DataError(where, what, "an image and its attributes a line")
+            raise DataError(where, what, "write an image and its attributes per line")
         if row[0] in seen:
-            raise DataError(where, f"image {row[0]!r} came before", "write one line an image")
+            raise DataError(where, f"image {row[0]!r} is repeated", "write one line per image")
         seen.add(row[0])
     return _value_slices(path, header, [row for _, row in lines])
 
 
 def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named:
-    """A slice for each value of each attribute; an empty cell puts an image into none."""
+    """Returns a slice per value of each attribute; an empty cell belongs to none."""
     slices: Named = {}
     for c, attribute in list(enumerate(header))[1:]:
         where = f"{shown(path)}: column {attribute}"
         values = sorted({row[c] for row in rows if row[c]})
         if len(values) > MOST_VALUES:
-            what = f"{len(values)} values, where {MOST_VALUES} are plenty for slices"
-            raise DataError(where, what, "write ranges of them in place of numbers")
+            what = f"{len(values)} values, the limit for slices is {MOST_VALUES}"
+            raise DataError(where, what, "write ranges instead of numbers")
         for value in values:
             slices[f"{attribute}={value}"] = (where, [row[0] for row in rows if row[c] == value])
     return slices

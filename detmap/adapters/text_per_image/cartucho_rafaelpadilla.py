@@ -1,13 +1,12 @@
-"""Text of the old metric tools, a file an image: Cartucho's mAP and rafaelpadilla's.
+"""Reads text files of two metric tools, one file per image: Cartucho's mAP and rafaelpadilla's.
 
-A line of the truth is ``class a b c d``, of the detections ``class score a b c d``. Cartucho's
-numbers are left, top, right and bottom, the last pixel inside the box, and a truth's line may end
-with the word ``difficult``. What rafaelpadilla's mean is said when its tool is called
-(``-gtformat``, ``-detformat``, ``-gtcoords``, ``-detcoords``), and has to be said here too.
+A truth line is ``class a b c d``, a detection line ``class score a b c d``. Cartucho's numbers are
+left, top, right and bottom, last pixel included; a truth line may end with ``difficult``.
+rafaelpadilla's convention is a command-line option there (``-gtformat``, ``-detformat``,
+``-gtcoords``, ``-detcoords``) and here.
 
-Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics
-pascalvoc.py and lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; here
-they stay as they are.
+Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics pascalvoc.py and
+lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; detmap does not.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
@@ -33,13 +30,13 @@ DIFFICULT = "difficult"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What distinguishes the tools.
+    """The differences between the tools.
 
     Parameters
     ----------
     name : of the format
-    folders : what it calls the folders of truth and of detections
-    box_format : of its lines; None where the caller has to say
+    folders : its names for the folders of truth and of detections
+    box_format : of its lines; None if the caller must specify it
     """
 
     name: str
@@ -55,7 +52,7 @@ class Tool:
         return self._looks(path, 1)
 
     def _looks(self, path: Path, kind: int) -> int:
-        """Shown by its lines; which of the tools, only by what it calls its folders."""
+        """Scores a folder by its lines; its name distinguishes the tools."""
         if not path.is_dir() or any(path.glob("*_det_*.txt")):
             return 0
         rows = label_files.look(path)
@@ -72,12 +69,7 @@ class Tool:
     def read_truth(
         self, path: Path, box_format: str | None = None, image_sizes: Path | None = None
     ) -> Truth:
-        """A folder of truth.
-
-        Raises
-        ------
-        DataError : no such files, a line that is none, no box format where one is needed
-        """
+        """Reads a folder of truth. Raises `DataError` for invalid lines or a missing box format."""
         box_format = self._box_format(path, box_format)
         files = _files(path)
         lines = label_files.read(files)
@@ -88,7 +80,7 @@ class Tool:
                 raise _wrong(lines, row, "class a b c d", "difficult may follow")
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
-        boxes, table_format = geometry.table_boxes(
+        boxes, table_format = box_conventions.table_boxes(
             lines.numbers(SIDES, 1),
             box_format,
             sizes=(width[lines.file], height[lines.file]),
@@ -104,7 +96,7 @@ class Tool:
             label=np.array([label_of[name] for name in names], dtype=np.int32),
             boxes=boxes,
             roles={"difficult": difficult},
-            attributes={"area": geometry.areas(boxes, table_format)},
+            attributes={"area": box_conventions.areas(boxes, table_format)},
             box_format=table_format,
             family="voc",
             source=shown(path),
@@ -113,31 +105,29 @@ class Tool:
     def read_detections(
         self, path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
     ) -> Detections:
-        """A folder of detections.
-
-        Raises
-        ------
-        DataError : no such files, a line that is none, no box format where one is needed
-        """
+        """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
         lines = label_files.read(_files(path))
         for row, words in enumerate(lines.words):
             if len(words) != 6:
                 raise _wrong(lines, row, "class score a b c d", "6 words")
         stems, names = lines.stems(), [words[0] for words in lines.words]
-        image = joining.images_by_stem(truth, stems, shown(path))
+        image = join.images_by_stem(truth, stems, shown(path))
         numbers = lines.numbers(("score", *SIDES), 1)
-        boxes, table_format = geometry.table_boxes(
-            numbers[:, 1:], box_format, sizes=geometry.sizes_of(truth, image), place=lines.place
+        boxes, table_format = box_conventions.table_boxes(
+            numbers[:, 1:],
+            box_format,
+            sizes=box_conventions.sizes_of(truth, image),
+            place=lines.place,
         )
-        return joining.joined(
+        return join.joined(
             truth,
             image,
-            joining.classes_by_id(truth, names, shown(path), policy),
+            join.classes_by_id(truth, names, shown(path), policy),
             boxes,
             np.ascontiguousarray(numbers[:, 0]),
             box_format=table_format,
-            origin=joining.Origin(shown(path), lines.place, stems, names),
+            origin=join.Origin(shown(path), lines.place, stems, names),
             policy=policy,
         )
 
@@ -145,12 +135,12 @@ class Tool:
         if given is None and self.box_format is None:
             raise DataError(
                 shown(path),
-                "the numbers of a box mean what the tool was told, and nobody has said so here",
-                "say it with --truth-box-format and --detections-box-format (box_format= in "
-                f"Python), one of: {', '.join(geometry.FORMATS)}; its -gtformat xyrb is voc, "
+                "the box format is an option of this tool and is missing here",
+                "choose it with --truth-box-format, --detections-box-format or box_format=, "
+                f"one of: {', '.join(box_conventions.FORMATS)}; -gtformat xyrb is voc, "
                 "xywh is voc xywh, and relative is normalized cxcywh",
             )
-        return geometry.require(given or self.box_format)
+        return box_conventions.require(given or self.box_format)
 
 
 CARTUCHO = Tool("cartucho", ("ground-truth", "detection-results"), "voc")
@@ -160,13 +150,13 @@ RAFAELPADILLA = Tool("rafaelpadilla", ("groundtruths", "detections"), None)
 def _files(path: Path) -> list[Path]:
     files = label_files.listed(path)
     if not files:
-        raise DataError(shown(path), "no .txt files", "give a folder with a text file an image")
+        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
     return files
 
 
 def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:
     if path is None:
-        return geometry.unknown_sizes(len(stems))
+        return box_conventions.unknown_sizes(len(stems))
     return image_sizes.from_csv(path, [(stem,) for stem in stems])
 
 
@@ -180,6 +170,6 @@ def _wrong(lines: label_files.Lines, row: int, wanted: str, more: str) -> DataEr
     words = lines.words[row]
     return DataError(
         lines.place(row),
-        f"{len(words)} words: {text.short(' '.join(words))}",
+        f"{len(words)} words: {text_fields.short(' '.join(words))}",
         f"a line is: {wanted} ({more}); a class is one word",
     )

@@ -1,4 +1,4 @@
-"""What a split of a YOLO data set consists of: its images, their label files, the class names.
+"""Finds the images, label files and class names of a YOLO split.
 
 Source: Ultralytics' check_det_dataset and img2label_paths (ultralytics/data/utils.py), and
 BaseDataset.get_img_files (ultralytics/data/base.py).
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files, plain_yaml
@@ -35,12 +35,12 @@ class Split:
 
     Parameters
     ----------
-    images : the image files; they are looked into for their sizes alone
-    labels : the label file of each, which need not be there
-    names : of the classes, whose ids count from 0; None where nothing says
-    keypoints : how many, and numbers a point; None where the rows are no keypoints
-    name : "val", "" where there is one
-    notes : what is odd
+    images : image files; only their sizes are read
+    labels : the label file of each; it may be missing
+    names : class names, whose ids count from 0; None if unknown
+    keypoints : number of keypoints, and numbers per point; None if there are none
+    name : "val", "" if there is one split
+    notes : warnings
     """
 
     images: list[Path]
@@ -52,11 +52,9 @@ class Split:
 
 
 def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
-    """The split that a data.yaml, a folder with one, or a folder of labels stands for.
+    """Finds the split of a data.yaml, a folder with one, or a folder of labels.
 
-    Raises
-    ------
-    DataError : no such split, no images, YAML that says something else
+    Raises `DataError` for a missing split, missing images and invalid YAML.
     """
     if path.is_dir():
         inside = _yaml_in(path)
@@ -69,9 +67,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     if not chosen or not given.get(chosen):
         there = [name for name in ("train", *SPLITS) if given.get(name)]
         what = f"no split {split!r}" if split else "neither val nor test"
-        raise DataError(
-            shown(path), what, f"name the split; there are {', '.join(there) or 'none'}"
-        )
+        raise DataError(shown(path), what, f"choose a split: {', '.join(there) or 'none'}")
     entries = given[chosen] if isinstance(given[chosen], list) else [given[chosen]]
     if not all(isinstance(entry, str) and "\0" not in entry for entry in entries):
         raise DataError(
@@ -89,7 +85,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
 
 
 def label_of(image: Path) -> Path:
-    """Where the label file of an image is: the last folder ``images`` is called ``labels``."""
+    """Returns the label file of an image: the last folder ``images`` becomes ``labels``."""
     return Path(LABELS.join(str(image.with_suffix(".txt")).rsplit(IMAGES, 1)))
 
 
@@ -97,22 +93,22 @@ def label_of(image: Path) -> Path:
 
 
 def _yaml_in(folder: Path) -> Path | None:
-    """The data.yaml of a folder, or the only YAML file in it."""
+    """Returns the data.yaml of a folder, or its only YAML file."""
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
     named = [file for file in files if file.stem in ("data", "dataset")]
     chosen = named or files
     if len(chosen) > 1:
         names = few(file.name for file in chosen)
-        raise DataError(shown(folder), f"holds {names}", "give the one that describes the data")
+        raise DataError(shown(folder), f"holds {names}", "give the file that describes the data")
     return chosen[0] if chosen else None
 
 
 def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
-    """Class names as they are written, from a list, from a dict by class, or made of nc."""
+    """Returns class names from a list, from a dict by class, or from nc."""
     names, nc = data.get("names"), _whole(data.get("nc"))
     where = f"{shown(path)}: names"
     if "nc" in data and not 1 <= (nc or 0) <= MOST_CLASSES:
-        what = f"{text.short(str(data['nc']))}"
+        what = f"{text_fields.short(str(data['nc']))}"
         raise DataError(f"{shown(path)}: nc", what, "write the number of classes")
     if names is None and nc is not None:
         return tuple(f"class_{i}" for i in range(nc))
@@ -126,17 +122,19 @@ def _names(path: Path, data: dict[str, Any]) -> tuple[str, ...]:
         listed = names
     else:
         raise DataError(
-            where, "missing" if names is None else text.short(names), "give a list of class names"
+            where,
+            "missing" if names is None else text_fields.short(names),
+            "give a list of class names",
         )
     if not all(isinstance(name, str) and name.strip() for name in listed):
-        raise DataError(where, "a name that is no text", "write a name a class")
+        raise DataError(where, "a name that is not text", "write one name per class")
     if not listed or len(listed) > MOST_CLASSES or (nc is not None and nc != len(listed)):
-        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name a class")
+        raise DataError(where, f"{len(listed)} names, nc is {nc}", "give one name per class")
     return tuple(listed)
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number of few digits from its text; None for anything else."""
+    """Returns a whole number of few digits from its text, else None."""
     is_one = isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value) is not None
     return int(value) if is_one else None
 
@@ -152,9 +150,7 @@ def _keypoints(path: Path, data: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]:
-    """The folder that the paths of a data.yaml begin
-    at, and a note where it is not the given one.
-    """
+    """Returns the base folder of paths in data.yaml, and a note if it is not the given one."""
     beside = path.absolute().parent
     if given is None or given == "":
         return beside, []
@@ -165,13 +161,13 @@ def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]
         if folder.is_dir() and any(_resolved(folder, entry).exists() for entry in entries):
             return folder, []
     if any(_resolved(beside, entry).exists() for entry in entries):
-        text = f"path of data.yaml ({given}) is not there: its own folder is taken"
+        text = f"path of data.yaml ({given}) does not exist: its own folder is used"
         return beside, [Note("path-moved", text, 1, shown(path))]
     return next((folder for folder in tried if folder.is_dir()), beside), []
 
 
 def _resolved(root: Path, entry: str) -> Path:
-    """An entry under a root; Roboflow writes one ``../`` too many."""
+    """Resolves an entry under a root; Roboflow writes one ``../`` too many."""
     place = root / entry
     if not place.exists() and entry.startswith("../") and (root / entry[3:]).exists():
         return root / entry[3:]
@@ -179,7 +175,7 @@ def _resolved(root: Path, entry: str) -> Path:
 
 
 def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
-    """The images of one entry: a folder, or a file that lists them."""
+    """Returns the images of an entry: a folder, or a list file."""
     place = Path(os.path.normpath(_resolved(root, entry).absolute()))
     if place.is_dir():
         images = list(_images_in(place))
@@ -193,8 +189,8 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
     raise DataError(
         f"{shown(path)}: {entry}",
         f"no folder or list of images at {shown(place)}",
-        "correct path and the split in it"
-        + (", or say the sizes of the images: --image-sizes FILE" if labels.is_dir() else ""),
+        "fix path and the split in it"
+        + (", or give the image sizes: --image-sizes FILE" if labels.is_dir() else ""),
     )
 
 
@@ -210,23 +206,25 @@ def _images_in(folder: Path) -> Iterator[Path]:
 
 
 def _paths_in(file: Path) -> list[str]:
-    lines = [line.strip() for line in text.decoded(file).splitlines()]
+    lines = [line.strip() for line in text_fields.decoded(file).splitlines()]
     if any("\0" in line for line in lines):
-        raise DataError(shown(file), "not a list of images", "write one path a line")
+        raise DataError(shown(file), "not a list of images", "write one path per line")
     return [line for line in lines if line]
 
 
 def _image_paths(file: Path) -> list[str]:
-    """The paths of a list of images; what another file holds is not shown."""
+    """Returns the paths in a list file. Its content is not shown in errors."""
     names = _paths_in(file)
     if not all(map(image_names.is_image, names)):
-        what = "not a list of images: a line that is no path of an image"
+        what = "not a list of images: a line that is not an image path"
         raise DataError(shown(file), what, "write one path of an image (.jpg, .png, ...) per line")
     return names
 
 
 def _listed(file: Path, root: Path, name: str) -> Path:
-    """The image that a list names: beside the list, in the data set's folder, or here."""
+    """Returns a listed image: beside the list, in the data set's folder, or in the working
+    directory.
+    """
     entry = name.removeprefix("./")
     places = [file.parent / entry, root / entry, Path.cwd() / entry]
     chosen = next((place for place in places if place.exists()), places[0])
@@ -234,7 +232,7 @@ def _listed(file: Path, root: Path, name: str) -> Path:
 
 
 def _sized(image_sizes: Path) -> list[str]:
-    """The images of a file of sizes, by file name."""
+    """Returns the images of a size file, by file name."""
     names = sizes.listed(image_sizes)
     last = [name.replace("\\", "/").rsplit("/", 1)[-1] for name in names]
     return [name if image_names.is_image(name) else f"{name}.jpg" for name in last]
@@ -244,8 +242,8 @@ def _sized(image_sizes: Path) -> list[str]:
 
 
 def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Split:
-    """A folder of label files; the images are in the folder ``images`` beside ``labels``, or with
-    the labels.
+    """Reads a folder of label files; images are in the sibling folder ``images`` or with the
+    labels.
     """
     folder = path.absolute()
     if not any(folder.glob("*.txt")) and (folder / "labels").is_dir():
@@ -257,7 +255,7 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
             raise DataError(
                 shown(folder),
                 f"no folder {chosen}" if chosen else "no label files",
-                f"name the split; there are {few(inner) or 'none'}",
+                f"choose a split: {few(inner) or 'none'}",
             )
         folder = folder / chosen
     files = [file for file in label_files.listed(folder) if file.name not in NAMES_FILES]
@@ -272,13 +270,13 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     if not images:
         raise DataError(
             shown(path),
-            f"no images in {shown(beside)}, so their sizes are not known",
+            f"no images in {shown(beside)}, so their sizes are unknown",
             "give the data.yaml, or the sizes: --image-sizes FILE (columns image, width, height)",
         )
     lost = stems - {image.stem for image in images}
     notes = []
     if lost:
-        text = f"label files have no image, and are left out: {few(sorted(lost))}"
+        text = f"label files without an image are ignored: {few(sorted(lost))}"
         notes.append(Note("label-without-image", text, len(lost), shown(path)))
     root = beside if real else folder
     labels = [folder / image.relative_to(root).with_suffix(".txt") for image in images]
@@ -286,7 +284,7 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
 
 
 def _names_beside(folder: Path) -> tuple[str, ...] | None:
-    """The class names of a list in the folder of the labels, or in one above it."""
+    """Returns the class names of a list in the labels' folder or its parents."""
     for place in (folder, folder.parent, folder.parent.parent):
         for name in NAMES_FILES:
             if (place / name).is_file():
@@ -295,13 +293,8 @@ def _names_beside(folder: Path) -> tuple[str, ...] | None:
 
 
 def names_in(file: Path) -> tuple[str, ...]:
-    """Class names, one a line.
-
-    Raises
-    ------
-    DataError : none
-    """
+    """Reads class names, one per line. Raises `DataError` if there are none."""
     names = tuple(_paths_in(file))
     if not names or len(names) > MOST_CLASSES:
-        raise DataError(shown(file), f"{len(names)} class names", "write one a line")
+        raise DataError(shown(file), f"{len(names)} class names", "write one per line")
     return names

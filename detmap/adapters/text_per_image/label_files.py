@@ -1,4 +1,4 @@
-"""Folders with a text file an image, a line a box: what YOLO and the old metric tools share."""
+"""Reads folders with one text file per image and one line per box."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -24,7 +24,7 @@ FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """The n lines of text files that have any words.
+    """The n non-empty lines of text files.
 
     Parameters
     ----------
@@ -40,26 +40,21 @@ class Lines:
     words: Sequence[list[str]]
 
     def place(self, row: int) -> str:
-        """File and line, for messages."""
+        """Returns file and line, for messages."""
         return f"{shown(self.files[self.file[row]])}: line {self.number[row]}"
 
     def stems(self) -> list[str]:
-        """The file stem of each line."""
+        """Returns the file stem of each line."""
         stems = [file.stem for file in self.files]
         return [stems[i] for i in self.file.tolist()]
 
     def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
-        """(n, k) the words from `begin` on as numbers; `names` says what each is.
-
-        Raises
-        ------
-        DataError : a word that is no number, or none that is finite
-        """
+        """Returns (n, k) the words from `begin` on as finite numbers; `names` describes each."""
         end = begin + len(names)
         wanted = (words[begin:end] for words in self.words) if begin else self.words
         flat = list(chain.from_iterable(wanted))
         try:
-            table = np.array(text.numbers(flat), dtype=np.float64).reshape(-1, len(names))
+            table = np.array(text_fields.numbers(flat), dtype=np.float64).reshape(-1, len(names))
         except ValueError:
             table = np.full((1, 1), np.nan)
         if not (np.abs(table) <= MAX_PIXEL).all():
@@ -67,7 +62,7 @@ class Lines:
         return table
 
     def take(self, rows: NDArray[Any]) -> Lines:
-        """Some of the lines."""
+        """Selects lines."""
         chosen = rows.tolist()
         number, words = [self.number[i] for i in chosen], [self.words[i] for i in chosen]
         return Lines(self.files, self.file[rows], number, words)
@@ -75,26 +70,21 @@ class Lines:
     def _refuse(self, begin: int, names: Sequence[str]) -> None:
         for row, words in enumerate(self.words):
             for name, word in zip(names, words[begin:], strict=False):
-                number = text.number(word)
+                number = text_fields.number(word)
                 most = sys.float_info.max if name == "score" else MAX_PIXEL
                 if number is None or not abs(number) <= most:
                     raise DataError(
                         f"{self.place(row)}, {name}",
-                        f"{text.short(word)} is not a finite number",
-                        "write plain numbers, parted by spaces",
+                        f"{text_fields.short(word)} is not a finite number",
+                        "write plain numbers, separated by spaces",
                     )
 
 
 def read(files: Sequence[Path]) -> Lines:
-    """The lines of text files.
-
-    Raises
-    ------
-    DataError : a file that cannot be read, or is not UTF-8
-    """
+    """Reads the lines of text files."""
     file, number, words = [], [], []
     for i, path in enumerate(files):
-        for line, numbers in text.lines(path):
+        for line, numbers in text_fields.lines(path):
             file.append(i)
             number.append(line)
             words.append(numbers)
@@ -102,12 +92,7 @@ def read(files: Sequence[Path]) -> Lines:
 
 
 def listed(folder: Path) -> list[Path]:
-    """The text files of a folder, by stem; hidden ones are not seen.
-
-    Raises
-    ------
-    DataError : a name that is not UTF-8
-    """
+    """Returns the text files of a folder, by stem, without hidden ones."""
     files = [path for path in folder.glob("*.txt") if not path.name.startswith(".")]
     for path in files:
         if shown(path.name) != path.name:
@@ -116,12 +101,12 @@ def listed(folder: Path) -> list[Path]:
 
 
 def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
-    """Words of the first lines of a folder's first text files: enough to tell formats apart."""
+    """Returns words of the first lines of a folder's first text files, to detect the format."""
     rows: list[list[str]] = []
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".txt"))
         for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
-            with opening.opened(folder / name) as file:
+            with open_files.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
             whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
             lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
@@ -132,5 +117,5 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
 
 
 def are_numbers(words: Iterable[str]) -> bool:
-    """Whether every word is a number."""
-    return all(text.number(word) is not None for word in words)
+    """Checks that every word is a number."""
+    return all(text_fields.number(word) is not None for word in words)

@@ -1,8 +1,8 @@
-"""YAML as plain texts, lists and dicts of texts, with limits that hold while the file is parsed.
+"""Reads YAML as plain texts, lists and dicts, with limits enforced while parsing.
 
-Scalars stay as they are written: ``yes`` is the text "yes", ``1:30`` the text "1:30". No tag is
-applied and nothing in a file is run. Only the parser's events are used: PyYAML's constructors
-recurse, expand merge keys and convert numbers without a limit.
+Scalars stay text: ``yes`` is "yes", ``1:30`` is "1:30". Tags are rejected and nothing is executed.
+Only the parser's events are used: PyYAML's constructors recurse, expand merge keys and convert
+numbers without a limit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -26,9 +26,7 @@ FIX = "write the keys val and names"
 
 @dataclass(slots=True)
 class _Node:
-    """A value and how many nodes it has; of a collection that is being read, also its anchor, and
-    the key that waits for its value.
-    """
+    """A value, its node count, and for an open collection its anchor and pending key."""
 
     value: Any
     size: int = 1
@@ -38,7 +36,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Reader:
-    """The collections that are open, and the nodes that have an anchor."""
+    """The open collections and the anchored nodes."""
 
     open: list[_Node] = field(default_factory=list)
     anchors: dict[str, _Node] = field(default_factory=dict)
@@ -50,7 +48,7 @@ class _Reader:
         self.open.append(node)
 
     def end(self, node: _Node) -> None:
-        """Put a node that is complete into its parent."""
+        """Adds a complete node to its parent."""
         if node.anchor is not None:
             self.anchors[node.anchor] = node
         if not self.open:
@@ -76,12 +74,10 @@ class _Reader:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The mapping of a YAML file.
+    """Returns the mapping of a YAML file.
 
-    Raises
-    ------
-    DataError : not YAML, larger or deeper than the limits, a tag, a merge key, a key twice, an
-        alias of a list that contains it; no PyYAML
+    Raises `DataError` for invalid YAML, exceeded limits, tags, merge keys, repeated keys, recursive
+    aliases, and if PyYAML is missing.
     """
     try:
         import yaml
@@ -91,7 +87,7 @@ def load(path: Path) -> dict[str, Any]:
             "YAML is read by PyYAML, which is not installed",
             "pip install 'detmap-eval[yolo]', or give the folder of the labels",
         ) from None
-    data = opening.read_bytes(path, most=MOST_BYTES)
+    data = open_files.read_bytes(path, most=MOST_BYTES)
     reader, line = _Reader(), 0
     try:
         # Python's own parser: that of libyaml is not in every build
@@ -104,12 +100,12 @@ def load(path: Path) -> dict[str, Any]:
         what = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(f"{shown(path)}: line {line + 1}", f"not plain YAML: {what}", FIX) from None
     if not isinstance(reader.root, dict):
-        raise DataError(shown(path), "a list or a text, not keys", FIX)
+        raise DataError(shown(path), "a list or text instead of keys", FIX)
     return reader.root
 
 
 def _take(yaml: Any, reader: _Reader, event: Any) -> None:
-    """Add what an event stands for."""
+    """Processes an event."""
     if isinstance(event, yaml.AliasEvent):
         known = reader.anchors.get(event.anchor)
         if known is None:

@@ -1,8 +1,8 @@
-"""Ultralytics' ``predictions.json``: COCO results, but for what their ids count.
+"""Reads Ultralytics' ``predictions.json``: COCO results with other ids.
 
 Source: DetectionValidator.pred_to_json (ultralytics/models/yolo/detect/val.py). An image id is the
-file stem, as a number where it is one. A category id is the class counted from 0 (versions before
-8.3) or from 1 (since), or COCO's own id of it for COCO val2017.
+file stem, as a number if it is one. A category id is the class counted from 0 (versions before 8.3)
+or from 1 (since), or COCO's own id for COCO val2017.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import shapes as coco_shapes
+from detmap.adapters.coco import shapes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import open_files as opening
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Note, Truth
@@ -31,38 +31,34 @@ class _Row(msgspec.Struct):
 
 
 def counts_from_zero(truth: Truth) -> bool:
-    """Whether the ids of the classes are 0, 1, 2, ... as those of a data.yaml are."""
+    """Checks that class ids are 0, 1, 2, ... as those of a data.yaml."""
     ids = truth.categories.ids
     return len(ids) > 0 and bool((ids == np.arange(len(ids))).all())
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A predictions.json.
+    """Reads a predictions.json.
 
-    Against classes that count from 0, the ids in the file show from where they count: one that is 0
-    or one that is as large as the number of classes. Where neither occurs nobody can tell.
-
-    Raises
-    ------
-    DataError : not such a file, ids that may count from 0 or from 1
+    An id of 0, or of the number of classes, shows where ids start. Raises `DataError` if neither
+    occurs.
     """
     if policy.class_names is not None or not counts_from_zero(truth):
-        return coco_shapes.read_detections(path, truth, policy)
+        return shapes.read_detections(path, truth, policy)
     ids, note = _ids(path, len(truth.categories))
     if note is None:
-        return coco_shapes.read_detections(path, truth, policy)
+        return shapes.read_detections(path, truth, policy)
     order = np.argsort(ids)
     assert (order == np.arange(len(ids))).all()
     shifted = replace(truth, categories=Categories(ids, truth.categories.names))
-    detections = coco_shapes.read_detections(path, shifted, policy)
+    detections = shapes.read_detections(path, shifted, policy)
     return replace(detections, categories=truth.categories, notes=(*detections.notes, note))
 
 
 def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
-    """The ids that the classes have in a file, and a note unless they are 0, 1, 2, ..."""
+    """Returns the classes' ids in a file, and a note unless they are 0, 1, 2, ..."""
     zero = np.arange(n_classes)
     try:
-        rows = msgspec.json.decode(opening.read_bytes(path, times=DECODED), type=list[_Row])
+        rows = msgspec.json.decode(open_files.read_bytes(path, times=DECODED), type=list[_Row])
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
         return zero, None  # the reader of COCO results says what is wrong
     named = {row.category_id for row in rows}
@@ -78,7 +74,7 @@ def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
     if len(names) > 1:
         raise DataError(
             f"{shown(path)}: category_id",
-            f"{min(named)} to {max(named)} of {n_classes} classes may be {' or '.join(names)}",
+            f"{min(named)} to {max(named)} of {n_classes} classes: {' or '.join(names)}?",
             "give the labels that save_txt=True save_conf=True writes, or the truth as COCO JSON",
         )
     for meaning, ids in names.items():

@@ -1,8 +1,8 @@
-"""YOLO labels, as Ultralytics reads and writes them: ``class x y w h`` in fractions of the image.
+"""Reads YOLO labels like Ultralytics: ``class x y w h`` in fractions of the image.
 
 Source: Ultralytics' verify_image_label (ultralytics/data/utils.py), segments2boxes
-(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Where that tool
-leaves an image out because a row is wrong, here it is an error.
+(ultralytics/utils/ops.py) and Results.save_txt (ultralytics/engine/results.py). Ultralytics skips
+images with invalid rows; here they are an error.
 """
 
 from __future__ import annotations
@@ -15,14 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions as geometry
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import image_names, image_sizes
-from detmap.adapters.joining import join as joining
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import data_yaml as yolo_data
-from detmap.adapters.text_per_image import label_files
-from detmap.adapters.text_per_image import predictions_json as yolo_json
+from detmap.adapters.text_per_image import data_yaml, label_files, predictions_json
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted
@@ -56,33 +52,31 @@ def detections_look(path: Path) -> int:
 
 
 def _rows_of(path: Path) -> list[list[str]]:
-    for folder in (path, path / "labels", *(path / "labels" / name for name in yolo_data.SPLITS)):
+    for folder in (path, path / "labels", *(path / "labels" / name for name in data_yaml.SPLITS)):
         if folder.is_dir() and any(folder.glob("*.txt")):
-            return label_files.look(folder, without=yolo_data.NAMES_FILES)
+            return label_files.look(folder, without=data_yaml.NAMES_FILES)
     return []
 
 
 def _fits(words: list[str], outside: float) -> bool:
-    """A class counted from 0, and fractions."""
+    """Checks for a class counted from 0, and fractions."""
     if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
         return False
     return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
 
 
 def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:
-    """A data.yaml, a folder with one, or a folder of labels.
+    """Reads a data.yaml, a folder with one, or a folder of labels.
 
     Parameters
     ----------
-    path : of it
-    split : ``val`` where present, else ``test``, when left out
-    image_sizes : CSV file of the images' sizes; from the headers of the images when left out
+    path : the file or folder
+    split : default ``val`` if present, else ``test``
+    image_sizes : CSV file of image sizes; default: from the image headers
 
-    Raises
-    ------
-    DataError : a path, a file or a row that is not what it should be
+    Raises `DataError` for invalid paths, files and rows.
     """
-    data = yolo_data.find(path, split, image_sizes)
+    data = data_yaml.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
     there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
@@ -91,7 +85,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
             shown(path),
             f"none of {counted(len(data.labels), 'image')} has a label file, such as "
             f"{shown(data.labels[0])}",
-            "put the label files there: the last folder images of a path is called labels",
+            "put the label files there: the last folder images of a path becomes labels",
         )
     lines = label_files.read([data.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
@@ -99,7 +93,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     fractions = rows.fractions
     _refuse_outside(lines, fractions, OUTSIDE, FOR_TRUTH)
     classes = _classes(lines, rows.label, None if data.names is None else len(data.names))
-    boxes, table_format = geometry.table_boxes(
+    boxes, table_format = box_conventions.table_boxes(
         fractions, "normalized cxcywh", sizes=(width[owner], height[owner]), place=lines.place
     )
     if data.names is None:
@@ -120,7 +114,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
         label=np.searchsorted(categories.ids, classes).astype(np.int32),
         boxes=boxes,
         roles={},
-        attributes={"area": geometry.areas(boxes, table_format)},
+        attributes={"area": box_conventions.areas(boxes, table_format)},
         box_format=table_format,
         family="coco",
         split=data.name,
@@ -130,18 +124,16 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A folder of labels with confidence (or one with a folder ``labels``), or predictions.json.
+    """Reads a folder of labels with confidence (or its subfolder ``labels``), or predictions.json.
 
-    Raises
-    ------
-    DataError : a file or a row that is not what it should be, images that the truth lacks
+    Raises `DataError` for invalid files and rows and unknown images.
     """
     if not path.is_dir():
-        return yolo_json.read_detections(path, truth, policy)
+        return predictions_json.read_detections(path, truth, policy)
     folder = path
     if not any(path.glob("*.txt")) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = [file for file in label_files.listed(folder) if file.name not in yolo_data.NAMES_FILES]
+    files = [file for file in label_files.listed(folder) if file.name not in data_yaml.NAMES_FILES]
     if not files:
         raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
     lines = label_files.read(files)
@@ -149,21 +141,21 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
     classes = _classes(lines, rows.label, None)
     stems = lines.stems()
-    image = joining.images_by_stem(truth, stems, shown(path))
-    boxes, table_format = geometry.table_boxes(
+    image = join.images_by_stem(truth, stems, shown(path))
+    boxes, table_format = box_conventions.table_boxes(
         rows.fractions,
         "normalized cxcywh",
-        sizes=geometry.sizes_of(truth, image),
+        sizes=box_conventions.sizes_of(truth, image),
         place=lines.place,
     )
-    detections = joining.joined(
+    detections = join.joined(
         truth,
         image,
         _labels(path, folder, truth, classes, policy),
         boxes,
         rows.score,
         box_format=table_format,
-        origin=joining.Origin(shown(path), lines.place, stems, classes),
+        origin=join.Origin(shown(path), lines.place, stems, classes),
         policy=policy,
     )
     return replace(detections, notes=(*detections.notes, *_notes(path, lines, rows)))
@@ -172,21 +164,21 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 def _labels(
     path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
-    """Positions of classes that count from 0; -1 where the truth has none."""
-    if policy.class_names is not None or yolo_json.counts_from_zero(truth):
-        return joining.classes_by_id(truth, classes, shown(path), policy)
-    names_files = [folder / name for name in yolo_data.NAMES_FILES if (folder / name).is_file()]
+    """Returns positions of classes that count from 0; -1 if unknown."""
+    if policy.class_names is not None or predictions_json.counts_from_zero(truth):
+        return join.classes_by_id(truth, classes, shown(path), policy)
+    names_files = [folder / name for name in data_yaml.NAMES_FILES if (folder / name).is_file()]
     if not names_files:
         first = truth.categories.ids[0] if len(truth.categories) else "none"
         raise DataError(
             shown(path),
-            f"classes count from 0, but those of {truth.source} have ids from {first}: which is "
-            "which is not said",
-            "give --class-names FILE, read the truth from the data.yaml, or put the names into "
+            f"classes count from 0, but those of {truth.source} have ids from {first}: the "
+            "mapping is unknown",
+            "give --class-names FILE, read the truth from the data.yaml, or write the names to "
             "classes.txt in this folder, one a line",
         )
-    names = yolo_data.names_in(names_files[0])
-    place = joining.classes_by_id(truth, list(names), shown(names_files[0]))
+    names = data_yaml.names_in(names_files[0])
+    place = join.classes_by_id(truth, list(names), shown(names_files[0]))
     known = np.append(place, np.int32(-1))
     return known[np.minimum(classes, len(names))]
 
@@ -194,7 +186,7 @@ def _labels(
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
+def _sizes(split: data_yaml.Split, path: Path | None) -> image_sizes.Sizes:
     if path is None:
         return image_sizes.from_headers(split.images)
     names = [(image.name, image.stem, str(image)) for image in split.images]
@@ -203,7 +195,7 @@ def _sizes(split: yolo_data.Split, path: Path | None) -> image_sizes.Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """What n rows say: their class, center and size in fractions, score; how many are no boxes."""
+    """Class, center and size in fractions, and score of n rows, and how many are not boxes."""
 
     label: NDArray[np.float64]
     fractions: NDArray[np.float64]
@@ -213,12 +205,7 @@ class _Rows:
 
 
 def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _Rows:
-    """The rows of label files.
-
-    Raises
-    ------
-    DataError : a row that is neither a box, a polygon nor keypoints, or not of numbers
-    """
+    """Returns the rows of label files."""
     count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
     table = np.empty((len(count), BOX + 1))
     kinds = {"boxes": 0, "polygons": 0, "keypoints": 0}
@@ -245,7 +232,7 @@ def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _
 def _kind(
     lines: Lines, n: int, keypoints: tuple[int, int] | None, scored: bool, *, alone: bool
 ) -> str:
-    """What rows of n words, without a score, are."""
+    """Returns what rows of n words, without a score, are."""
     if n == BOX:
         return "boxes"
     if keypoints is not None and n == BOX + keypoints[0] * keypoints[1]:
@@ -254,14 +241,14 @@ def _kind(
     if scored and polygon and pose and alone:
         raise DataError(
             lines.place(0),
-            f"{n + 1} columns may be a polygon or keypoints",
+            f"{n + 1} columns are ambiguous: a polygon or keypoints",
             "give predictions.json, or write the boxes alone",
         )
     if polygon:
         return "polygons"
     if scored and pose:
         return "keypoints"
-    what = f"{n + scored} columns: {text.short(' '.join(lines.words[0]))}"
+    what = f"{n + scored} columns: {text_fields.short(' '.join(lines.words[0]))}"
     if scored and n + 1 == BOX:
         raise DataError(
             lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"
@@ -269,14 +256,14 @@ def _kind(
     if not scored and n == SCORED:
         raise DataError(
             lines.place(0),
-            f"{what}; the last would be a confidence, which a truth does not have",
+            f"{what}; a ground truth has no confidence",
             "give the labels of the data set, not those of a detector",
         )
     if not scored and pose:
         shape = "no kpt_shape" if keypoints is None else f"kpt_shape {list(keypoints)}"
         raise DataError(
             lines.place(0),
-            f"{n} columns would be keypoints, but there is {shape}",
+            f"{n} columns are read as keypoints, but there is {shape}",
             "write kpt_shape: [points, 3] into data.yaml",
         )
     raise DataError(lines.place(0), what, FOR_DETECTIONS if scored else FOR_TRUTH)
@@ -288,7 +275,7 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
         row, column = np.argwhere(bad)[0].tolist()
         raise DataError(
             f"{lines.place(row)}, {WORDS[1 + column]}",
-            f"{fractions[row, column]:g} is no fraction of the image",
+            f"{fractions[row, column]:g} is not a fraction of the image",
             fix,
         )
 
@@ -296,28 +283,28 @@ def _refuse_outside(lines: Lines, fractions: NDArray[np.float64], most: float, f
 def _classes(
     lines: Lines, numbers: NDArray[np.float64], n_classes: int | None
 ) -> NDArray[np.int64]:
-    """(n,) classes, whole numbers from 0."""
+    """Returns (n,) classes, whole numbers from 0."""
     bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= 2**31)
     if n_classes is not None:
         bad |= numbers >= n_classes
     if bad.any():
         row = int(np.argmax(bad))
-        known = f"the names are of 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
+        known = f"classes are 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
         raise DataError(f"{lines.place(row)}, class", f"no class {numbers[row]:g}", known)
     return numbers.astype(np.int64)
 
 
 def _notes(path: Path, lines: Lines, rows: _Rows) -> Iterable[Note]:
     if rows.polygons:
-        text = "rows are polygons: the boxes around them are taken"
+        text = "rows are polygons: the boxes around them are used"
         yield Note("polygon", text, rows.polygons, shown(path))
     if rows.keypoints:
-        text = "rows have keypoints: their boxes alone are taken"
+        text = "rows have keypoints: only their boxes are used"
         yield Note("keypoints", text, rows.keypoints, shown(path))
 
 
 def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
-    """A note where most images of a truth have no label file, or one without rows."""
+    """Returns a note if most images have no label file or an empty one."""
     missing = n_images - len(lines.files)
     empty = len(lines.files) - len(np.unique(lines.file))
     if 2 * (missing + empty) > n_images:
@@ -327,10 +314,10 @@ def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
-    """A note of the objects of a truth that are there again."""
+    """Returns a note on repeated objects."""
     owners = lines.file.tolist()
     different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
     twice = len(lines.words) - len(different)
     if twice:
-        text = "rows are there again in the same file: each is a box (Ultralytics drops them)"
+        text = "rows are repeated in the same file: each is a box (Ultralytics drops them)"
         yield Note("row-twice", text, twice, shown(path))

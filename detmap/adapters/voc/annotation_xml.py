@@ -1,8 +1,8 @@
-"""The reference lane of VOC annotation files: every legal one, and every error.
+"""The reference reader of VOC annotation files: reads all valid files and reports all errors.
 
-Source: the annotation format of the VOC devkit; XML 1.0. An element that is there twice with the
-same content is counted; with another it is an error, because a reader may take either. White
-space around text is that of XML (section 2.3).
+Source: the annotation format of the VOC devkit; XML 1.0. A repeated element with equal content is
+counted; with different content it is an error. White space around text is that of XML (section
+2.3).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
-from detmap.base import open_files as opening
+from detmap.adapters import text_fields
+from detmap.adapters.joining import join
+from detmap.base import open_files
 from detmap.errors import DataError
 
 Value = TypeVar("Value")
@@ -29,7 +29,7 @@ SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Object(NamedTuple):
-    """One ``object``; difficult is None where the flag is missing."""
+    """One ``object``; difficult is None if the flag is missing."""
 
     name: str
     box: Box
@@ -37,7 +37,7 @@ class Object(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One annotation file; sides are NaN where missing, repeats counts what is there again."""
+    """One annotation file; sides are NaN if missing, repeats counts repeated elements."""
 
     folder: str
     width: float
@@ -47,11 +47,8 @@ class Page(NamedTuple):
 
 
 def read_page(file: Path) -> Page:
-    """An annotation file.
-
-    Raises
-    ------
-    DataError : not a file, not XML, an element that is missing, wrong, or there twice
+    """Reads an annotation file. Raises `DataError` for invalid XML and missing, wrong or repeated
+    elements.
     """
     root = _root(file)
     if root.tag != "annotation":
@@ -66,16 +63,16 @@ def read_page(file: Path) -> Page:
 
 def _root(file: Path) -> Node:
     try:
-        data = opening.read_bytes(file, most=LARGEST)
-    except opening.MissingFileError:
+        data = open_files.read_bytes(file, most=LARGEST)
+    except open_files.MissingFileError:
         raise DataError(
-            str(file), "missing, though the split lists it", "add the file or take it off the list"
+            str(file),
+            "missing, but in the list of the split",
+            "add the file or remove it from the list",
         ) from None
     if b"<!ENTITY" in data or (b"\0" in data and b"<!ENTITY" in data.replace(b"\0", b"")):  # UTF-16
         raise DataError(
-            str(file),
-            "defines XML entities, which no annotation needs",
-            "write it without a DOCTYPE",
+            str(file), "defines XML entities, which are not supported", "write it without a DOCTYPE"
         )
     try:
         return ElementTree.fromstring(data)
@@ -84,7 +81,7 @@ def _root(file: Path) -> Node:
 
 
 class _Reader:
-    """The elements of one file, and how many of them were there again."""
+    """The elements of one file, and the number of repeated ones."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.repeats = file, 0
@@ -92,15 +89,15 @@ class _Reader:
     def one(
         self, parent: Node, tag: str, where: str, read: Callable[[Node, str], Value]
     ) -> Value | None:
-        """What `read` makes of the child of that name; None where there is none."""
+        """Returns the child of that name, converted by `read`; None if missing."""
         place = f"{where}.{tag}" if where else tag
         values = [read(node, place) for node in parent.findall(tag)]
         for value in values[1:]:
             if str(value) != str(values[0]):
                 raise DataError(
                     f"{self.file}: {place}",
-                    f"there twice: {_spelled(values[0])} and {_spelled(value)}",
-                    "keep the one that is right",
+                    f"occurs twice: {_spelled(values[0])} and {_spelled(value)}",
+                    "keep the right one",
                 )
             self.repeats += 1
         return values[0] if values else None
@@ -142,11 +139,11 @@ class _Reader:
         return x1, y1, x2, y2  # type: ignore[return-value]
 
     def word(self, node: Node, where: str) -> str:
-        """The text of an element that holds nothing else: what follows a child would be lost."""
+        """Returns the text of an element without children."""
         if len(node):
             raise DataError(
                 f"{self.file}: {where}",
-                f"holds an element {text.short(node[0].tag)} where a number or name is expected",
+                f"contains an element {text_fields.short(node[0].tag)} instead of text",
                 "write the text alone",
             )
         return _stripped(node)
@@ -156,7 +153,7 @@ class _Reader:
         if flag not in ("", "0", "1"):
             raise DataError(
                 f"{self.file}: {where}",
-                f"{text.short(flag)} is neither 0 nor 1",
+                f"{text_fields.short(flag)} is neither 0 nor 1",
                 "write 0 or 1, or leave it out",
             )
         return None if flag == "" else flag == "1"
@@ -165,18 +162,18 @@ class _Reader:
         word = self.word(node, where)
         if not word:
             return None
-        number = text.number(word)
-        if number is None or not abs(number) <= joining.MAX_PIXEL:
+        number = text_fields.number(word)
+        if number is None or not abs(number) <= join.MAX_PIXEL:
             raise DataError(
                 f"{self.file}: {where}",
-                f"{text.short(word)} is not a finite number",
+                f"{text_fields.short(word)} is not a finite number",
                 "write pixels as plain numbers",
             )
         return number
 
 
 def _stripped(node: Node) -> str:
-    return (node.text or "").strip(text.XML_SPACE)
+    return (node.text or "").strip(text_fields.XML_SPACE)
 
 
 def _content(parent: Node, tag: str) -> str:

@@ -1,6 +1,6 @@
-"""PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
+"""Reads PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
 
-Boxes stay as they are written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
+Boxes stay as written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
-from detmap.adapters.joining import join as joining
+from detmap.adapters import text_fields
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.voc import annotation_xml as voc_xml
-from detmap.adapters.voc import folder_layout as voc_layout
-from detmap.adapters.voc import result_files as voc_files
-from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc
 from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
 from detmap.base.open_files import shown
@@ -28,19 +25,14 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 
 
 def read_truth(path: Path, split: str | None = None) -> Truth:
-    """A VOC folder: ``Annotations/*.xml`` of the images that ``ImageSets/Main/<split>.txt`` lists,
-    or a folder of XML in another layout (`detmap.adapters.voc.folder_layout`).
+    """Reads a VOC folder: ``Annotations/*.xml`` of the images listed in
+    ``ImageSets/Main/<split>.txt``, or another layout (`detmap.adapters.voc.folder_layout`).
 
-    Source: the VOC devkit's annotation format. The classes are those of the split's objects and of
-    the lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An
-    object's area is that of its box.
-
-    Raises
-    ------
-    DataError : a folder, list or file that is missing or broken, an object without a box, a
-        negative size
+    Source: the VOC devkit's annotation format. Classes are those of the split's objects and of the
+    lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An object's
+    area is that of its box.
     """
-    layout = voc_layout.find(path, split)
+    layout = folder_layout.find(path, split)
     root, stems = layout.root, layout.stems
     objects, year = scan_pages(root, layout.files) or decode_pages(root, layout.files)
     names = sorted({*objects.name, *layout.classes})
@@ -65,67 +57,60 @@ def read_truth(path: Path, split: str | None = None) -> Truth:
     )
 
 
-def _truth_notes(root: Path, objects: voc_scan.Objects, odd_sizes: int) -> tuple[Note, ...]:
+def _truth_notes(root: Path, objects: scan_voc.Objects, odd_sizes: int) -> tuple[Note, ...]:
     notes = [
         (
             "difficult-missing",
-            "objects do not say whether they are difficult: read as 0",
+            "objects have no difficult flag: read as 0",
             int((objects.difficult < 0).sum()),
         ),
         (
             "image-size-odd",
-            "images give a width or height that is not above 0: taken as not given",
+            "images have a width or height that is not above 0: read as unknown",
             odd_sizes,
         ),
-        ("element-repeated", "XML elements are there again with the same content", objects.repeats),
+        ("element-repeated", "XML elements are repeated with the same content", objects.repeats),
     ]
     return tuple(Note(code, text, count, shown(root)) for code, text, count in notes if count)
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """A folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image score x1
-    y1 x2 y2``.
+    """Reads a folder of ``comp3_det_<split>_<class>.txt`` or ``comp4_...`` files, lines ``image
+    score x1 y1 x2 y2``.
 
-    Source: the VOC devkit's detection results format. Files are read in order of their names; equal
-    scores of a class keep the order of their lines.
-
-    Raises
-    ------
-    DataError : no such files, a class that the truth does not have, a line that is not six columns,
-        images that the truth lacks
+    Source: the VOC devkit's detection results format. Files are read in order of their names; tied
+    scores of a class keep line order.
     """
     policy.refuse_class_names(shown(path))
-    files, notes = voc_files.find(path, truth, policy)
+    files, notes = result_files.find(path, truth, policy)
     detections = scan_files(path, files, truth) or decode_files(path, files, truth, policy)
     given = {label for _, label in files}
     detections = replace(detections, notes=(*detections.notes, *notes))
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
     if not missing:
         return detections
-    text = f"classes have no file, so no detections: {few(missing)}"
+    text = f"classes have no file and no detections: {few(missing)}"
     return replace(
         detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
     )
 
 
-# --- two lanes ------------------------------------------------------------------------------------
+# --- readers -------------------------------------------------------------------------------------
 
 
-def scan_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int] | None:
-    """The fast lane of annotation files: their objects and the year; None where a file is
-    handed back.
-    """
-    objects = voc_scan.scan_pages(files)
+def scan_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int] | None:
+    """Fast reader of annotations: returns objects and year, or None for the reference reader."""
+    objects = scan_voc.scan_pages(files)
     if objects is None:
         return None
-    return objects, voc_layout.year_of(root, voc_xml.read_page(files[0]).folder)
+    return objects, folder_layout.year_of(root, annotation_xml.read_page(files[0]).folder)
 
 
-def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
-    """The reference lane of annotation files: every legal file, and every error."""
-    pages = [voc_xml.read_page(file) for file in files]
+def decode_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int]:
+    """Reference reader of annotation files."""
+    pages = [annotation_xml.read_page(file) for file in files]
     objects = [(p, obj) for p, page in enumerate(pages) for obj in page.objects]
-    return voc_scan.Objects(
+    return scan_voc.Objects(
         np.array([(page.width, page.height) for page in pages]),
         np.array([p for p, _ in objects], dtype=np.int32),
         [obj.name for _, obj in objects],
@@ -134,39 +119,33 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[voc_scan.Objects, int]:
             [-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8
         ),
         sum(page.repeats for page in pages),
-    ), voc_layout.year_of(root, pages[0].folder)
+    ), folder_layout.year_of(root, pages[0].folder)
 
 
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
-    """The fast lane of detection files: None where they are small, or one is handed back."""
+    """Fast reader of detection files: returns None for the reference reader."""
     size = sum(file.stat().st_size for file, _ in files)
     strange = any(label < 0 for _, label in files)
-    if truth.family != "voc" or size < voc_scan.LEAST_SIZE or strange:
+    if truth.family != "voc" or size < scan_voc.LEAST_SIZE or strange:
         return None
-    stems = voc_scan.stems_table(truth.images.stems)
+    stems = scan_voc.stems_table(truth.images.stems)
     columns = []
     for (_, label), rows in zip(
-        files, map_ordered(lambda each: voc_scan.scan_lines(each[0], stems), files), strict=True
+        files, map_ordered(lambda each: scan_voc.scan_lines(each[0], stems), files), strict=True
     ):
         if rows is None:
             return None
         columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
     labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return joining.joined(
-        truth,
-        image,
-        labels,
-        boxes,
-        score,
-        box_format="voc",
-        origin=joining.Origin(shown(path), str),
+    return join.joined(
+        truth, image, labels, boxes, score, box_format="voc", origin=join.Origin(shown(path), str)
     )
 
 
 def decode_files(
     path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
 ) -> Detections:
-    """The reference lane of detection files: every legal file, and every error."""
+    """Reference reader of detection files."""
     columns, places, classes = [], [], []
     for file, label in files:
         lines, names, numbers = _lines(file)
@@ -181,15 +160,15 @@ def decode_files(
         file, line = [(file, line) for file, lines in places for line in lines][row]
         return f"{file}: line {line}, image"
 
-    image = joining.images_by_stem(truth, named, str(path))
-    return joining.joined(
+    image = join.images_by_stem(truth, named, str(path))
+    return join.joined(
         truth,
         image,
         labels,
         np.ascontiguousarray(numbers[:, 1:]),
         np.ascontiguousarray(numbers[:, 0]),
         box_format="voc",
-        origin=joining.Origin(shown(path), place, named, classes),
+        origin=join.Origin(shown(path), place, named, classes),
         policy=policy,
     )
 
@@ -198,8 +177,8 @@ def decode_files(
 
 
 def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
-    """Line numbers, image names and (n, 5) score, x1, y1, x2, y2 of one file."""
-    rows = list(text.lines(file))
+    """Returns line numbers, image names and (n, 5) score, x1, y1, x2, y2 of a file."""
+    rows = list(text_fields.lines(file))
     for line, words in rows:
         if len(words) != 6:
             raise DataError(
@@ -208,11 +187,11 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
                 "a line is: image score x1 y1 x2 y2",
             )
     try:
-        table = [text.numbers(words[1:]) for _, words in rows]
+        table = [text_fields.numbers(words[1:]) for _, words in rows]
     except ValueError:
         raise _not_a_number(file, rows) from None
     numbers = np.array(table, dtype=np.float64).reshape(-1, 5)
-    if not ((np.abs(numbers[:, 1:]) <= joining.MAX_PIXEL).all() and np.isfinite(numbers).all()):
+    if not ((np.abs(numbers[:, 1:]) <= join.MAX_PIXEL).all() and np.isfinite(numbers).all()):
         raise _not_a_number(file, rows)
     return [line for line, _ in rows], [words[0] for _, words in rows], numbers
 
@@ -220,12 +199,12 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
 def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:
     for line, words in rows:
         for column, word in zip(("score", "x1", "y1", "x2", "y2"), words[1:], strict=True):
-            number = text.number(word)
-            most = sys.float_info.max if column == "score" else joining.MAX_PIXEL
+            number = text_fields.number(word)
+            most = sys.float_info.max if column == "score" else join.MAX_PIXEL
             if number is None or not abs(number) <= most:
                 return DataError(
                     f"{file}: line {line}, {column}",
-                    f"{text.short(word)} is not a finite number",
+                    f"{text_fields.short(word)} is not a finite number",
                     "write a plain number",
                 )
     raise AssertionError("called for a file whose numbers are all finite")

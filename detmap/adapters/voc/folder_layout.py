@@ -1,12 +1,12 @@
-"""Where a folder keeps VOC annotations, and of which images.
+"""Finds VOC annotations in a folder, and their images.
 
-- the devkit: ``Annotations`` and lists in ``ImageSets/Main``; ``test`` where there is one, else
-  ``val``, else the only list there is (CVAT writes ``default``); without lists every annotation
-- ``Annotations`` of such a folder itself, which is read as the folder
+- the devkit: ``Annotations`` and lists in ``ImageSets/Main``; ``test`` if present, else ``val``,
+  else the only list (CVAT writes ``default``); without lists every annotation
+- ``Annotations`` of such a folder, which is read as its parent
 - a folder of XML, beside the images or not (LabelImg): every annotation
 - ``train``, ``valid`` and ``test``, folders of XML beside the images (Roboflow)
 
-What was not asked for is noted.
+Notes report automatic choices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from detmap.adapters import text_fields as text
+from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -32,10 +32,10 @@ class Layout:
     Parameters
     ----------
     root : the folder, for messages
-    split : its name; "" where there are no lists
+    split : its name; "" if there are no lists
     stems : of the images, ascending
     files : the annotation file of each
-    classes : that lists name
+    classes : classes that have lists
     notes : what was chosen
     """
 
@@ -48,21 +48,21 @@ class Layout:
 
 
 def looks(path: Path) -> int:
-    """Whether a folder looks like VOC annotations: 1 a folder, 2 XML is where it belongs."""
+    """Scores how well a folder looks like VOC annotations: 1 a folder, 2 it holds XML in the
+    expected place.
+    """
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
     return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
 
 
 def find(path: Path, split: str | None) -> Layout:
-    """The layout of a folder, and of the wanted split.
+    """Returns the layout of a folder and the requested split.
 
-    Raises
-    ------
-    DataError : no annotations, no such split, several to choose from
+    Raises `DataError` if annotations or the split are missing, or the choice is ambiguous.
     """
     if path.name == "Annotations" and _lists(path.parent):
         layout = _listed(path.parent, split)
-        text = "folder Annotations was given: read as the folder that it is in, with its lists"
+        text = "folder Annotations was given: its parent folder and the lists there are used"
         note = Note("folder-above", text, 1, shown(path))
         return _with(layout, note)
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
@@ -89,12 +89,12 @@ def find(path: Path, split: str | None) -> Layout:
     chosen = split if split in folders else named
     if chosen not in folders:
         what = f"no folder {split}" if split else "neither test nor valid"
-        raise DataError(shown(path), what, f"name the split; there are {', '.join(folders)}")
+        raise DataError(shown(path), what, f"choose a split: {', '.join(folders)}")
     return _every(path, path / str(chosen), str(chosen))
 
 
 def _every(root: Path, folder: Path, split: str) -> Layout:
-    """Every annotation file of a folder, also in folders below."""
+    """Uses every annotation file of a folder, including subfolders."""
     files = sorted(folder.rglob("*.xml"))
     if not files:
         raise DataError(shown(folder), "no XML file", "give the folder that holds the annotations")
@@ -103,7 +103,7 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
         if shown(stem) != stem:
             raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
     stems = sorted(of)
-    text = "annotation files are taken, all of the folder: it has no list of images"
+    text = "annotation files are used, all in the folder: it has no list of images"
     notes = [Note("images-unlisted", text, len(stems), shown(folder))]
     images = {
         file.relative_to(folder).with_suffix("").as_posix()
@@ -112,26 +112,26 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
     }
     bare = len(images - of.keys())
     if bare:
-        text = "images of the folder have no annotation file: left out"
+        text = "images in the folder have no annotation file: ignored"
         notes.append(Note("images-unannotated", text, bare, shown(folder)))
     return Layout(root, split, stems, [of[stem] for stem in stems], set(), tuple(notes))
 
 
 def _listed(root: Path, split: str | None) -> Layout:
-    """The images that a list of ``ImageSets/Main`` names."""
+    """Uses the images of a list in ``ImageSets/Main``."""
     lists = _lists(root)
     notes: tuple[Note, ...] = ()
     if split is None:
         split = next((name for name in ("test", "val") if name in lists), None)
         if split is None and len(lists) == 1:
             split = lists[0]
-            text = f"list of images, {split}, is the only one: it was taken"
+            text = f"list of images, {split}, is the only one and is used"
             notes = (Note("split-only", text, 1, shown(root)),)
     if split is None:
         raise DataError(
             str(root / "ImageSets" / "Main"),
             "neither test.txt nor val.txt",
-            f"name the split; there are {', '.join(lists) or 'no lists at all'}",
+            f"choose a split: {', '.join(lists) or 'no lists at all'}",
         )
     stems = _stems(root, split, lists)
     files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
@@ -148,15 +148,15 @@ def _has_xml(path: Path) -> bool:
 
 
 def _split_folders(path: Path) -> list[str]:
-    """Folders of a split that hold XML."""
+    """Returns folders of splits that hold XML."""
     return [name for name in SPLITS if (path / name).is_dir() and _has_xml(path / name)]
 
 
 def folder_with(
     path: Path, content: str, fix: str = "name a VOC folder such as VOCdevkit/VOC2007"
 ) -> Path:
-    """The folder that holds `content`: the given one,
-    or the only year inside a VOCdevkit folder.
+    """Returns the folder that holds `content`: the given one, or the only year inside a VOCdevkit
+    folder.
     """
     if (path / content).is_dir():
         return path
@@ -173,20 +173,20 @@ def folder_with(
 
 
 def _lists(root: Path) -> list[str]:
-    """The lists of images; those with an underscore are of a class, unless there is no other."""
+    """Returns the image lists; with an underscore only if there is no other."""
     names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
     splits = [name for name in names if "_" not in name]
     return splits or (names if len(names) == 1 else [])
 
 
 def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
-    """The split's image stems, ascending."""
+    """Returns the split's image stems, ascending."""
     file = root / "ImageSets" / "Main" / f"{split}.txt"
     if not file.exists():
         fix = f"there are {', '.join(lists) or 'no lists at all'}"
         raise DataError(str(file), "no such split", fix)
     line_of: dict[str, int] = {}
-    for line, words in text.lines(file):
+    for line, words in text_fields.lines(file):
         name = words[0]
         if name.startswith('"') and " ".join(words).count('"') >= 2:  # with spaces, as CVAT has it
             name = " ".join(words).split('"')[1]
@@ -204,12 +204,12 @@ def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
             )
         line_of[name] = line
     if not line_of:
-        raise DataError(str(file), "lists no image", "a split has one file stem a line")
+        raise DataError(str(file), "lists no image", "a split has one file stem per line")
     return sorted(line_of)
 
 
 def _is_inside(stem: str) -> bool:
-    """Whether a stem names a file in its folder, or in one below, on every system."""
+    """Checks that a stem names a file in its folder or below, on every system."""
     paths = PurePosixPath(stem), PureWindowsPath(stem)
     named = all(not path.anchor and ".." not in path.parts for path in paths)
     return named and all(character >= " " and character != "\x7f" for character in stem)
@@ -221,16 +221,14 @@ def _listed_classes(root: Path, split: str) -> set[str]:
 
 
 def readable(file: Path) -> Path:
-    """The same file, whose name holds the name of a class."""
+    """Checks the encoding of a file name that holds a class name."""
     if shown(file.name) != file.name:
         raise DataError(shown(file), "a class name that is not UTF-8", "rename the file")
     return file
 
 
 def year_of(root: Path, folder: str) -> int:
-    """The year in the folder's name, or in the
-    annotations' own folder field; 0 where neither says.
-    """
+    """Returns the year in the folder's name, or in the annotations' folder field; 0 if unknown."""
     for name in (root.absolute().name, root.resolve().name, folder):
         match = re.fullmatch(r"VOC([0-9]{4})", name)
         if match:

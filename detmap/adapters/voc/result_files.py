@@ -1,5 +1,5 @@
-"""Which files of a folder hold VOC detections, and of which class: ``comp4_det_<split>_<class>`` as
-the devkit has them, ``det_<split>_<class>``, or ``<class>`` alone, all with ``.txt``.
+"""Finds VOC detection files and their classes: ``comp4_det_<split>_<class>.txt``,
+``det_<split>_<class>.txt``, or ``<class>.txt``.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from detmap.adapters.joining import unknown_policy as unknown
+from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.voc.folder_layout import readable
 from detmap.base.open_files import shown
@@ -19,17 +19,15 @@ DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.txt
 
 
 def looks(path: Path) -> int:
-    """How a folder looks: 1 a folder, 3 a file is called as the devkit calls it, whatever is in
-    it.
-    """
+    """Scores a folder: 1 a folder, 3 a file has a devkit name."""
     return 3 if any(DETECTION_FILE.fullmatch(file.name) for file in path.glob("*.txt")) else 1
 
 
 def find(
     path: Path, truth: Truth, policy: Policy
 ) -> tuple[list[tuple[Path, int]], tuple[Note, ...]]:
-    """The detection files of the truth's split, with the class that each is about; -1 where the
-    truth lacks it and it shall be dropped; and a note where they are of another split.
+    """Returns the detection files of the truth's split with their class (-1: to drop), and a note
+    if they are of another split.
     """
     files = sorted(readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
     if not files and are_of_classes(path, truth):
@@ -38,7 +36,7 @@ def find(
         raise DataError(
             str(path),
             "no files such as comp4_det_test_aeroplane.txt",
-            "a folder of VOC detections has one text file a class",
+            "a folder of VOC detections has one text file per class",
         )
     listed: list[tuple[Path, str, int]] = []
     strange: list[tuple[Path, str]] = []
@@ -73,7 +71,7 @@ def find(
                 str(file),
                 f"a second file for class {truth.categories.names[label]}, "
                 f"beside {seen[label].name}",
-                "keep the files of one detector in a folder",
+                "keep only the files of one detector in a folder",
             )
         seen[label] = file
     if truth.split and wanted != truth.split:
@@ -83,14 +81,14 @@ def find(
 
 
 def are_of_classes(path: Path, truth: Truth) -> bool:
-    """Whether text files are called by nothing but a class: most are one, and none is an image."""
+    """Checks if text files are named by classes: most are, and none is an image."""
     stems = {file.stem for file in path.glob("*.txt")}
     known = stems & set(truth.categories.names)
     return 2 * len(known) > len(stems) and not (stems - known) & set(truth.images.stems)
 
 
 def _class_files(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
-    """The files ``<class>.txt``."""
+    """Returns the files ``<class>.txt``."""
     label = {name: i for i, name in enumerate(truth.categories.names)}
     files = sorted(readable(file) for file in path.glob("*.txt"))
     strange = [(file, file.stem) for file in files if file.stem not in label]
@@ -100,7 +98,7 @@ def _class_files(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, i
 
 
 def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:
-    """The error on files of classes that the truth lacks."""
+    """Returns the error for files of unknown classes."""
     file, name = strange[0]
     n = len(strange)
     others = f"; in all {n} files are of classes that it lacks: " if n > 1 else ""
@@ -108,7 +106,7 @@ def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:
         str(file),
         f"class {name!r} is not in {truth.source}"
         f"{others}{few(name for _, name in strange) if n > 1 else ''}",
-        f"{unknown.nearest(name, truth.categories.names)}the classes are "
+        f"{unknown_policy.nearest(name, truth.categories.names)}the classes are "
         f"{few(truth.categories.names)}; remove the file, list the class in "
-        f"ImageSets/Main/<class>_<split>.txt, or {unknown.FLAG}",
+        f"ImageSets/Main/<class>_<split>.txt, or {unknown_policy.FLAG}",
     )

@@ -1,9 +1,7 @@
-"""The fast lane for simple VOC files: compiled scanners over the bytes of all annotation files, and
-of each text file.
+"""The fast reader of simple VOC files: compiled scanners of annotation and text files.
 
-Each function returns exactly what `detmap.adapters.voc.devkit` would read, or None where it does
-not understand a file; then that module, the authority on every legal file and every error, reads
-them.
+Each function returns exactly what the reference reader (`detmap.adapters.voc.devkit`) would, or
+None, and then that one reads the file.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.adapters.voc import annotation_xml as voc_xml
-from detmap.base import open_files as opening
+from detmap.adapters.voc import annotation_xml
+from detmap.base import open_files
 from detmap.base.parallel import map_ordered
 from detmap.tables import reversed_boxes
 
@@ -34,12 +32,12 @@ class Objects:
 
     Parameters
     ----------
-    size : (P, 2) float64, width and height of each image; NaN where missing
+    size : (P, 2) float64, width and height of each image; NaN if missing
     page : (n,) int32, the file of each object
     name : n class names
     boxes : (n, 4) float64
-    difficult : (n,) int8, -1 where the flag is missing
-    repeats : how many elements were there again with the same content
+    difficult : (n,) int8, -1 if missing
+    repeats : number of elements repeated with the same content
     """
 
     size: NDArray[np.float64]
@@ -51,31 +49,32 @@ class Objects:
 
 
 def scan_pages(files: Sequence[Path]) -> Objects | None:
-    """The objects of annotation files, or None where the other lane shall read them."""
-    from detmap.kernels.scanning import voc_scan as scan
+    """Returns the objects of annotation files, or None for the reference reader."""
+    from detmap.kernels.scanning import voc_scan
 
     if len(files) < LEAST_FILES:
         return None
     batches = [files[i : i + 512] for i in range(0, len(files), 512)]
     try:
         texts = [text for batch in map_ordered(_read_all, batches) for text in batch]
-    except opening.UnreadableError:
+    except open_files.UnreadableError:
         return None
     data = b"".join(texts)
     text = np.frombuffer(data, dtype=np.uint8)
     off = np.concatenate([[0], np.cumsum([len(page) for page in texts])]).astype(np.int64)
     capacity = len(data) // SHORTEST_OBJECT + 1
-    pages = scan.Pages(
+    pages = voc_scan.Pages(
         np.empty((len(files), 2)),
         np.empty(capacity, dtype=np.int32),
         np.empty((capacity, 2), dtype=np.int64),
         np.empty((capacity, 4)),
         np.empty(capacity, dtype=np.int8),
     )
-    open_tags = scan.OpenTags(
-        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    open_tags = voc_scan.OpenTags(
+        np.empty((voc_scan.MAX_DEPTH, 2), dtype=np.int64),
+        np.empty(voc_scan.MAX_DEPTH, dtype=np.int64),
     )
-    n = scan.scan_pages(text, off, pages, open_tags)
+    n = voc_scan.scan_pages(text, off, pages, open_tags)
     if n < 0 or not _good(pages.box[:n]) or reversed_boxes(pages.box[:n], "voc").any():
         return None
     name = [data[begin:end].decode("ascii") for begin, end in pages.name[:n].tolist()]
@@ -83,30 +82,28 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
 
 
 def stems_table(stems: Sequence[str]) -> Any:
-    """The image stems in the form that `scan_lines` looks them up in."""
-    from detmap.kernels.scanning import voc_scan as scan
+    """Returns the image stems in the form that `scan_lines` uses."""
+    from detmap.kernels.scanning import voc_scan
 
     spelled = [stem.encode() for stem in stems]
     off = np.concatenate([[0], np.cumsum([len(stem) for stem in spelled])]).astype(np.int64)
     size = 1 << (2 * len(stems)).bit_length()
-    table = scan.Stems(
+    table = voc_scan.Stems(
         np.frombuffer(b"".join(spelled), dtype=np.uint8), off, np.empty(size, dtype=np.int32)
     )
-    scan.fill_table(table)
+    voc_scan.fill_table(table)
     return table
 
 
 def scan_lines(
     file: Path, stems: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Image positions, scores and boxes of one text file, or None where the other lane shall
-    read it.
-    """
-    from detmap.kernels.scanning import voc_scan as scan
+    """Returns image positions, scores and boxes of a text file, or None."""
+    from detmap.kernels.scanning import voc_scan
 
     try:
-        data = opening.read_bytes(file)
-    except opening.UnreadableError:
+        data = open_files.read_bytes(file)
+    except open_files.UnreadableError:
         return None
     capacity = len(data) // SHORTEST_LINE + 1
     image, score, boxes = (
@@ -114,37 +111,38 @@ def scan_lines(
         np.empty(capacity),
         np.empty((capacity, 4)),
     )
-    n = scan.scan_lines(np.frombuffer(data, dtype=np.uint8), stems, image, score, boxes)
+    n = voc_scan.scan_lines(np.frombuffer(data, dtype=np.uint8), stems, image, score, boxes)
     if n < 0 or not _good(boxes[:n]):
         return None
     return image[:n], score[:n], boxes[:n]
 
 
 def _good(boxes: NDArray[np.float64]) -> bool:
-    """Whether every number is one of pixels."""
+    """Checks that every number is a valid pixel coordinate."""
     return bool((np.abs(boxes) <= MAX_PIXEL).all())
 
 
 def _read_all(files: Sequence[Path]) -> list[bytes]:
-    return [opening.read_bytes(file, most=voc_xml.LARGEST) for file in files]
+    return [open_files.read_bytes(file, most=annotation_xml.LARGEST) for file in files]
 
 
 def read_nothing() -> None:
-    """Use every kernel of the fast lane once, on an empty text."""
-    from detmap.kernels.scanning import voc_scan as scan
+    """Calls every kernel of the fast reader once, on an empty text."""
+    from detmap.kernels.scanning import voc_scan
 
     text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
-    scan.scan_lines(
+    voc_scan.scan_lines(
         text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4))
     )
-    pages = scan.Pages(
+    pages = voc_scan.Pages(
         size,
         np.empty(0, dtype=np.int32),
         np.empty((0, 2), dtype=np.int64),
         np.empty((0, 4)),
         np.empty(0, dtype=np.int8),
     )
-    open_tags = scan.OpenTags(
-        np.empty((scan.MAX_DEPTH, 2), dtype=np.int64), np.empty(scan.MAX_DEPTH, dtype=np.int64)
+    open_tags = voc_scan.OpenTags(
+        np.empty((voc_scan.MAX_DEPTH, 2), dtype=np.int64),
+        np.empty(voc_scan.MAX_DEPTH, dtype=np.int64),
     )
-    scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, open_tags)
+    voc_scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, open_tags)
