@@ -176,7 +176,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
     """A record from a signature, or from a file; and the receipt where it is one."""
     if records.is_signature(word):
         return records.signature_record(word), None
-    data = read_bytes(word, most=receipt.MOST_BYTES)
+    data = read_bytes(word, most=receipt.MAX_BYTES)
     try:
         tree = json.loads(data, object_pairs_hook=receipt.unique)
     except (ValueError, RecursionError):
@@ -192,9 +192,9 @@ def _is_record(word: str) -> bool:
     if records.is_signature(word):
         return True
     try:
-        if Path(word).stat().st_size > receipt.MOST_BYTES:
+        if Path(word).stat().st_size > receipt.MAX_BYTES:
             return False
-        tree = json.loads(read_bytes(word, most=receipt.MOST_BYTES))
+        tree = json.loads(read_bytes(word, most=receipt.MAX_BYTES))
     except (DataError, OSError, ValueError, RecursionError):
         return False
     return isinstance(tree, dict) and "signature" in tree and "metrics" in tree

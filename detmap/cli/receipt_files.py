@@ -51,7 +51,7 @@ def made(
 
 def read(path: str) -> Receipt:
     """A receipt from its file."""
-    return receipt.parse(read_bytes(path, most=receipt.MOST_BYTES), path)
+    return receipt.parse(read_bytes(path, most=receipt.MAX_BYTES), path)
 
 
 def place_of(known: Receipt, role: str) -> str | None:
