@@ -1,6 +1,6 @@
 """The result of an evaluation: metrics, per-class table, counts, notes, signature.
 
-This file exceeds 400 lines: it holds the public methods of one class, which only call others.
+More than 400 lines: it holds the public methods of one class, which only call others.
 """
 
 from __future__ import annotations
