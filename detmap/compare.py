@@ -1,4 +1,4 @@
-"""`detmap.compare`: detectors on one truth, from files, tables, matches or results."""
+"""`detmap.compare`: compares detectors on one truth, from files, tables, matches or results."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from detmap.adapters import read_detections
 from detmap.adapters.registry import checked_path
-from detmap.curves import scores as curves
+from detmap.curves.scores import scores
 from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.results.result import Result
 from detmap.results.signature import signature
-from detmap.statistics import comparison as statistics
-from detmap.statistics import replicates as drawing
+from detmap.statistics import replicates as resampling
 from detmap.statistics.comparison import Comparison, Maker
+from detmap.statistics.comparison import check as check_test
 from detmap.statistics.paired_differences import pair_up, require_comparable
 from detmap.statistics.sampling_units import units
 from detmap.tables import Detections, Truth
 
-Given = Detections | Matches | Result | str | Path
+Detector = Detections | Matches | Result | str | Path
 SAVED = ".npz"
 
 
 def compare(
-    truth: Truth | Given | None,
-    *detections: Given,
+    truth: Truth | Detector | None,
+    *detections: Detector,
     protocol: Protocol | str | None = None,
     settings: Mapping[str, Any] | None = None,
     names: Sequence[str] | None = None,
@@ -39,40 +39,39 @@ def compare(
     adjust: str = "holm",
     test: str = "z",
     threads: int | None = None,
-    progress: drawing.Progress | None = None,
+    progress: resampling.Progress | None = None,
 ) -> Comparison:
-    """Compare detectors on the same images: every metric and class of every pair.
+    """Compares detectors on the same images: every metric and class of every pair.
 
     Parameters
     ----------
-    truth : a table or a path; where everything is saved `Matches` it may be None, or the first of
-        them
-    detections : two or more: tables, paths, results, matches, or files of saved matches
+    truth : a table or a path; may be None or the first detector if all are saved `Matches`
+    detections : two or more tables, paths, results, matches, or files of saved matches
     protocol, settings : as in `evaluate`; saved matches and results bring their own
-    names : of the detectors; by their paths when left out
-    alpha : level of intervals and groups
+    names : names of the detectors (default: from their paths)
+    alpha : significance level of intervals and groups
     replicates, seed, groups : as in `Result.intervals`
-    adjust : of p-values, over pairs or classes: ``holm``, ``bh``, ``maxt`` or ``none``
-    test : ``z``; ``permutation``, studentised, of the metrics; ``plain-permutation``
-    threads : how many to use; no result depends on it
-    progress : called with the number of steps that are done, and of all
+    adjust : p-value adjustment over pairs or classes: ``holm``, ``bh``, ``maxt`` or ``none``
+    test : ``z``; ``permutation``, studentized, of the metrics; ``plain-permutation``
+    threads : number of threads; has no effect on the result
+    progress : called with the numbers of finished steps and of all steps
 
     Raises
     ------
-    DataError : other protocol, classes, images or truth, by name; fewer than two detectors
+    DataError : different protocols, classes, images or truth; fewer than two detectors
     """
-    statistics.check(alpha, adjust, test)
-    drawing.check(replicates, seed)
-    given = list(detections)
+    check_test(alpha, adjust, test)
+    resampling.check(replicates, seed)
+    detectors = list(detections)
     if isinstance(truth, Matches | Result) or is_saved(truth):
-        given, truth = [truth, *given], None  # type: ignore[list-item]
-    if len(given) < 2:
-        raise DataError("compare", f"{len(given)} detectors", "give two or more")
-    matches = _judged(truth, given, protocol, settings, threads)
-    called = _names(given, names)
-    require_comparable(called, matches)
+        detectors, truth = [truth, *detectors], None  # type: ignore[list-item]
+    if len(detectors) < 2:
+        raise DataError("compare", f"{len(detectors)} detectors", "give two or more")
+    matches = _match_all(truth, detectors, protocol, settings, threads)
+    labels = _names(detectors, names)
+    require_comparable(labels, matches)
     return compare_matches(
-        called,
+        labels,
         matches,
         alpha=alpha,
         replicates=replicates,
@@ -96,14 +95,14 @@ def compare_matches(
     adjust: str,
     test: str,
     threads: int | None,
-    progress: drawing.Progress | None,
+    progress: resampling.Progress | None,
 ) -> Comparison:
-    """As `compare`, of matches that were found to be comparable."""
-    first, progress = matches[0], progress or drawing.silent
+    """Does `compare` for matches that passed `require_comparable`."""
+    first, progress = matches[0], progress or resampling.silent
     drawn = units(first.image_ids, groups)
     if drawn.n < 2:
         raise DataError("compare", f"{drawn.n} {drawn.noun}", "two or more are needed")
-    scored = [(each, curves.scores(each, threads=threads)) for each in matches]
+    scored = [(each, scores(each, threads=threads)) for each in matches]
     paired = pair_up(scored, drawn, replicates, seed, threads=threads, progress=progress)
     maker = Maker(names, paired, alpha, adjust, test)
     p = None if test == "z" else maker.permutation_p_values(replicates, seed, threads, progress)
@@ -130,14 +129,14 @@ def compare_matches(
     )
 
 
-def _judged(
+def _match_all(
     truth: Any,
-    given: Sequence[Any],
+    detectors: Sequence[Any],
     protocol: Protocol | str | None,
     settings: Mapping[str, Any] | None,
     threads: int | None,
 ) -> list[Matches]:
-    """The verdicts of each detector; the truth is read where one of them needs it."""
+    """The matches of each detector; reads the truth only if needed."""
     ready: list[Matches | None] = [
         each.matches
         if isinstance(each, Result)
@@ -146,33 +145,33 @@ def _judged(
         else Matches.load(each)
         if is_saved(each)
         else None
-        for each in given
+        for each in detectors
     ]
     if None not in ready:
         return [each for each in ready if each is not None]
     if truth is None:
-        what = "no truth, and not only saved matches"
+        what = "no truth, and not all detectors are saved matches"
         raise DataError("compare", what, "give the truth first")
     known = next((each.protocol for each in ready if each is not None), None)
     wanted = protocol if protocol is not None or settings else known
     table, rules = read_truth_and_protocol(truth, wanted, settings)
-    judged = []
-    for each, own in zip(given, ready, strict=True):
+    matches = []
+    for each, own in zip(detectors, ready, strict=True):
         if own is None:
             if not isinstance(each, Detections):
                 each = read_detections(check_file(checked_path(each)), table)
             own = match(table, each, rules, threads=threads)
-        judged.append(own)
-    return judged
+        matches.append(own)
+    return matches
 
 
-def is_saved(given: object) -> bool:
-    """Whether it is the path of saved matches."""
-    return isinstance(given, str | Path) and Path(given).suffix.lower() == SAVED
+def is_saved(value: object) -> bool:
+    """Returns whether a value is the path of saved matches."""
+    return isinstance(value, str | Path) and Path(value).suffix.lower() == SAVED
 
 
 def check_file(path: str | Path) -> str | Path:
-    """The path; a `DataError` where it is a result, which has numbers and no verdicts."""
+    """Returns the path; raises `DataError` for a result file, which has no match results."""
     file = Path(path)
     if file.suffix.lower() == ".json" and file.is_file():
         with file.open("rb") as stream:
@@ -180,26 +179,25 @@ def check_file(path: str | Path) -> str | Path:
         if head.startswith(b"{") and head[1:].lstrip().startswith(b'"metrics"'):
             raise DataError(
                 str(path),
-                "is the result of an evaluation: numbers without the verdicts that a paired "
-                "comparison needs",
-                "give the detections, or save the verdicts with `detmap match ... -o FILE.npz`",
+                "is a result: it has metrics, but no match results for a paired comparison",
+                "give the detections, or save matches with `detmap match ... -o FILE.npz`",
             )
     return path
 
 
-def _names(given: Sequence[Given], names: Sequence[str] | None) -> list[str]:
+def _names(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
     if names is None:
-        return names_of(given)
-    if len(names) != len(given) or len(set(names)) != len(names):
-        what = f"{list(names)} for {len(given)} detectors"
-        raise DataError("names", what, "give each detector a name of its own")
+        return names_of(detectors)
+    if len(names) != len(detectors) or len(set(names)) != len(names):
+        what = f"{list(names)} for {len(detectors)} detectors"
+        raise DataError("names", what, "give each detector a unique name")
     return list(names)
 
 
-def names_of(given: Sequence[Given]) -> list[str]:
-    """Names by paths and places, each once."""
+def names_of(detectors: Sequence[Detector]) -> list[str]:
+    """Returns unique names from paths and positions."""
     names: list[str] = []
-    for i, each in enumerate(given):
+    for i, each in enumerate(detectors):
         name = Path(each).stem if isinstance(each, str | Path) else f"detector {i + 1}"
         if name in names or not name:
             name = str(each) if isinstance(each, str | Path) else name

@@ -1,8 +1,8 @@
-"""Compile the kernels ahead of time, by using each once on next to nothing.
+"""Compiles the kernels ahead of time, by calling each on tiny inputs.
 
-Everything public that runs a kernel is called here once for each combination of types that it can
-meet: the library of machine code is made from what this uses (`tools/build_native.py`),
-and a test holds it against all commands and the whole interface.
+Each public function that runs a kernel is called for each combination of argument types.
+`tools/build_native.py` builds the machine-code library from these calls; a test checks that all
+commands are covered.
 """
 
 from __future__ import annotations
@@ -35,15 +35,13 @@ KINDS = np.array([ABSENT, NOT_EXHAUSTIVE], np.uint8)
 
 
 def tables() -> tuple[Truth, Detections]:
-    """Two images, two classes, a crowd; boxes that are found, missed and false."""
+    """Returns two images, two classes, one crowd; matched, missed and false boxes."""
     truth = truth_from_arrays(IMAGES, CLASSES, BOXES, crowd=[False, False, True])
     return truth, detections_from_arrays(truth, IMAGES, CLASSES, BOXES, [0.9, 0.8, 0.7])
 
 
 def evaluate_next_to_nothing() -> None:
-    """Boxes to numbers, and what a result can be asked for; by every bundled protocol, and by each
-    with more thresholds than a narrow word holds.
-    """
+    """Evaluates boxes under every bundled protocol, also with more thresholds than 16 bits."""
     truth, detections = tables()
     many = {"iou.thresholds": [round(0.1 + i / 100, 2) for i in range(17)]}
     boxes = [rules for rules in map(load, names()) if rules.iou.of == "boxes"]
@@ -56,7 +54,7 @@ def evaluate_next_to_nothing() -> None:
 
 
 def evaluate_next_to_no_shapes() -> None:
-    """Keypoints and masks, polygons where pycocotools is installed; who took what, of boxes too."""
+    """Matches keypoints and masks, polygons if pycocotools is installed; keeps assignments."""
     truth, detections = tables()
     box = np.array(BOXES)
     points = np.ones((len(box), 17, 3)) * box[:, :1, None]
@@ -78,7 +76,7 @@ def evaluate_next_to_no_shapes() -> None:
 
 
 def doubt_next_to_nothing() -> None:
-    """Weights and intervals under each integrator."""
+    """Computes weights and intervals under each AP interpolation."""
     truth, detections = tables()
     many = {"iou.thresholds": [round(0.1 + i / 100, 2) for i in range(17)]}
     for name in ("voc2007", "coco-bbox"):
@@ -93,7 +91,7 @@ def doubt_next_to_nothing() -> None:
 
 
 def diagnose_next_to_nothing() -> None:
-    """What a detection overlaps, and all that follows from it, with its replicates."""
+    """Runs the error analysis with replicates."""
     for name in ("coco-bbox", "voc2012"):
         diagnosis = diagnose(*tables(), name)
         summary(diagnosis)
@@ -101,7 +99,7 @@ def diagnose_next_to_nothing() -> None:
 
 
 def compare_next_to_nothing() -> None:
-    """Two detectors, by the two kinds of tests."""
+    """Compares two detectors with both kinds of tests."""
     truth, detections = tables()
     other = detections_from_arrays(truth, IMAGES, CLASSES, BOXES, [0.7, 0.8, 0.9])
     for name in ("voc2012", "coco-bbox"):
@@ -109,7 +107,7 @@ def compare_next_to_nothing() -> None:
 
 
 def integrate_next_to_nothing() -> None:
-    """The integrators by themselves."""
+    """Calls the AP interpolations directly."""
     recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])
     for area in (
         integrators.eleven_point,
@@ -121,7 +119,7 @@ def integrate_next_to_nothing() -> None:
 
 
 def rank_next_to_nothing() -> None:
-    """The metrics of classifiers and of retrieval."""
+    """Computes classification and retrieval metrics."""
     labels, scores = [0, 1, 1], [0.1, 0.4, 0.35]
     for ties in ranking.TIES:
         ranking.average_precision(labels, scores, ties=ties, sample_weight=[1.0, 1.0, 2.0])
@@ -136,7 +134,7 @@ def rank_next_to_nothing() -> None:
 
 
 def stand_in_for_pycocotools() -> None:
-    """The drop-in, where pycocotools is installed."""
+    """Runs the pycocotools drop-in if pycocotools is installed."""
     try:
         from detmap import compat
     except DetmapError:
@@ -180,6 +178,6 @@ STEPS = (
 
 
 def warmup() -> None:
-    """Have every kernel compiled and kept; quick where they are."""
+    """Compiles and caches every kernel; fast if they are cached already."""
     for step in STEPS:
         step()

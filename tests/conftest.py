@@ -3,8 +3,7 @@
 The suite samples the same examples in every run, so that a failure points at the change under
 test. ``pytest --hypothesis-profile random`` samples new ones; ``tools/fuzz.py`` samples many.
 Tiers: ``pytest -m "not slow"`` is the quick one and samples few examples (`tests.support.tier`);
-``pytest`` runs all tests but the ``long`` ones; ``pytest -m long`` runs those. A test that is
-selected by its name (``path::test``) runs in one process, whatever its tier.
+``pytest`` runs all tests. A test that is selected by its name (``path::test``) runs in one process.
 """
 
 import os
@@ -43,8 +42,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the tier before any test module reads the number of examples."""
-    if by_name(config) and config.option.markexpr == "not long":
-        config.option.markexpr = ""
     tier.quick = config.option.markexpr == "not slow"
     if tier.quick and not config.getoption("--hypothesis-profile"):
         settings.register_profile("quick", settings(max_examples=tier.drawn(tier.EXAMPLES)))

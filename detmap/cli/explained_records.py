@@ -168,7 +168,7 @@ def _read(word: str) -> tuple[Record, Receipt | None]:
     """Read a record from a signature or file, and its receipt if it is one."""
     if record_changes.is_signature(word):
         return record_changes.signature_record(word), None
-    data = read_bytes(word, most=receipt.MOST_BYTES)
+    data = read_bytes(word, most=receipt.MAX_BYTES)
     try:
         tree = json.loads(data, object_pairs_hook=receipt.unique)
     except (ValueError, RecursionError):
@@ -184,9 +184,9 @@ def _is_record(word: str) -> bool:
     if record_changes.is_signature(word):
         return True
     try:
-        if Path(word).stat().st_size > receipt.MOST_BYTES:
+        if Path(word).stat().st_size > receipt.MAX_BYTES:
             return False
-        tree = json.loads(read_bytes(word, most=receipt.MOST_BYTES))
+        tree = json.loads(read_bytes(word, most=receipt.MAX_BYTES))
     except (DataError, OSError, ValueError, RecursionError):
         return False
     return isinstance(tree, dict) and "signature" in tree and "metrics" in tree

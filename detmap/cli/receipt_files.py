@@ -53,7 +53,7 @@ def made(
 
 def read(path: str) -> Receipt:
     """Read a receipt."""
-    return receipt.parse(read_bytes(path, most=receipt.MOST_BYTES), path)
+    return receipt.parse(read_bytes(path, most=receipt.MAX_BYTES), path)
 
 
 def place_of(known: Receipt, role: str) -> str | None:

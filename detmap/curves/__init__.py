@@ -1,1 +1,1 @@
-"""Matches to scores: curves, interpolation, operating points, means."""
+"""Curves: AP interpolation, operating points, means over classes."""

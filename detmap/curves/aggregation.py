@@ -1,7 +1,6 @@
-"""Scores + metric rows -> named numbers: means over classes, per-class tables, counts.
+"""Aggregation: scores and metric rows to means over classes, per-class tables and counts.
 
-A metric row is addressed by labels (IoU, subset, detection limit, group of classes), never by the
-number of a slot, so a changed protocol yields right numbers under right names.
+A metric row uses labels (IoU, subset, detection limit, class group), not array positions.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import memory
-from detmap.curves import scores as curves
+from detmap.curves import scores as class_scores
 from detmap.curves import terms
 from detmap.curves.scores import Scores
 from detmap.errors import ProtocolError, few
@@ -27,14 +26,13 @@ from detmap.protocol.metric_rows import POINT, MetricRow
 from detmap.tables import Categories, Note
 
 COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
-"""What is counted, for images, classes and in all."""
+"""Counts of images, classes and results."""
 
 
 def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
-    """The row's mean over classes (and thresholds, and terms of AP); NaN where nothing is defined.
+    """Returns the row's mean over classes, thresholds and terms; NaN if undefined.
 
-    The terms are averaged in one sum in the order threshold, recall point, class, which is what
-    makes COCO's numbers equal to pycocotools' in every bit.
+    The terms are summed in the order threshold, recall point, class, as in pycocotools.
     """
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
@@ -73,7 +71,7 @@ def _chosen(
     categories: Categories,
     cells: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """The cells (..., C) that take part in a mean and their classes (C,); None for no mean."""
+    """The averaged cells (..., C) and their classes (C,); None for no mean."""
     everyone = np.arange(len(categories))
     members = classes_of(row.group, protocol, categories) if row.group else everyone
     if protocol.mean.undefined != "skip" or protocol.mean.undetected:
@@ -88,11 +86,11 @@ def _chosen(
 def under_integrators(
     matches: Matches, weights: NDArray[np.float64] | None
 ) -> dict[str, dict[str, float]]:
-    """AP, and AP50 and AP75 where evaluated, under each integrator, by its title."""
+    """Returns AP, AP50 and AP75 under each AP interpolation, by its title."""
     table, protocol = {}, matches.protocol
     for rule in AT_TRUE_POSITIVES:
         ap = replace(protocol.ap, integrator=rule.name)
-        scores = curves.scores(matches, ap, weights=weights)
+        scores = class_scores.scores(matches, ap, weights=weights)
         shown = replace(protocol, ap=ap, metrics=("AP", "AP50", "AP75"))
         table[rule.title] = {
             row.name: mean(scores, row, shown, matches.categories) for row in shown.rows()[0]
@@ -107,9 +105,7 @@ def _with_undefined(
     cells: NDArray[np.float64],
     members: NDArray[np.int64],
 ) -> NDArray[np.float64] | None:
-    """(..., n) of the classes that the row averages, with what the protocol gives to those without
-    objects to find, and to those without detections; None where that leaves no mean.
-    """
+    """(..., n) the row's classes with values for undefined cells; None for no mean."""
     a = protocol.subset(row.subset)
     seen = _seen(scores, a)[members]
     cells = _expand_classes(scores, cells, np.nan)[..., members]
@@ -128,15 +124,13 @@ def _with_undefined(
 
 
 def _seen(scores: Scores, a: int) -> NDArray[np.bool_]:
-    """(K,) whether a class has detections that take part."""
+    """(K,) whether a class has evaluated detections."""
     counts = scores.n_tp[a] + scores.n_fp[a] + scores.n_ignored[a]
     return np.asarray(counts.any(axis=0))
 
 
 def _averaged(parts: Iterator[NDArray[np.float64]], n: int, precision: str = "float64") -> float:
-    """The mean of n numbers in the numbers that the protocol takes, as `np.mean` of the whole; NaN
-    of nothing.
-    """
+    """`np.mean` of n numbers in the protocol's precision; NaN if empty."""
     if not n:
         return math.nan
     if precision == "float32":
@@ -147,21 +141,17 @@ def _averaged(parts: Iterator[NDArray[np.float64]], n: int, precision: str = "fl
 
 
 def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArray[np.int64]:
-    """Places of a group's classes, ascending.
+    """Returns the positions of a group's classes, ascending.
 
     Raises
     ------
-    ProtocolError : the group names a class that there is not
+    ProtocolError : the group has an unknown class
     """
     (wanted,) = (known for known in protocol.groups if known.name == group)
     if wanted.classes:
-        strange = [name for name in wanted.classes if name not in categories.names]
-        if strange:
-            raise ProtocolError(
-                f"groups.{group}",
-                f"no class {strange[0]!r}",
-                f"the classes are {few(categories.names)}",
-            )
+        unknown = [name for name in wanted.classes if name not in categories.names]
+        if unknown:
+            raise ProtocolError(f"groups.{group}", f"unknown class {unknown[0]!r}")
         chosen = [name in wanted.classes for name in categories.names]
     else:
         chosen = [label == group for label in categories.groups]
@@ -169,7 +159,7 @@ def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArra
 
 
 def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:
-    """(K,) the row's value of each class, NaN where the class has no object to find."""
+    """(K,) the row's value of each class; NaN without objects."""
     if row.kind in POINT:
         of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
         return _expand_classes(scores, of_class, np.nan)
@@ -189,9 +179,7 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
 
 
 def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
-    """The rows of the per-class table: those of the main subset and the highest limit, mAP as AP;
-    and one of recall.
-    """
+    """Returns the rows of the per-class table: main subset, highest limit, and one AR."""
     highest, main = protocol.max_dets()[-1], protocol.axes().main
     rows = [
         replace(row, name=row.name.removeprefix("m"))
@@ -206,7 +194,7 @@ def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
 def _expand_classes(
     scores: Scores, cells: NDArray[np.float64], value: float
 ) -> NDArray[np.float64]:
-    """(..., K) from (..., J): `value` for the classes without an object to find."""
+    """(..., K) from (..., J), with `value` for classes without objects."""
     shape = (*cells.shape[:-1], len(scores.n_objects))
     memory.require(
         8 * math.prod(shape),
@@ -228,7 +216,7 @@ def _class_means(cells: NDArray[np.float64]) -> NDArray[np.float64]:
 def _class_blocks(
     scores: Scores, row: MetricRow, protocol: Protocol
 ) -> Iterable[NDArray[np.float64]]:
-    """(..., J') the numbers that a row averages, of some classes after the other."""
+    """(..., J') the averaged numbers, by blocks of classes."""
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
         return scores.terms.by_class(protocol.subset(row.subset), t)
@@ -238,9 +226,7 @@ def _class_blocks(
 def _blocks(
     scores: Scores, row: MetricRow, protocol: Protocol
 ) -> list[Callable[[], NDArray[np.float64]]]:
-    """Makers of the numbers that a row averages, (T', ..., J): at all thresholds, or, where they
-    are too many, at one after the other.
-    """
+    """Functions that give the averaged numbers, (T', ..., J), together or by threshold."""
     a = protocol.subset(row.subset)
     m = protocol.max_dets().index(row.max_dets)
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
@@ -253,7 +239,7 @@ def _blocks(
 def _select_threshold(
     cells: NDArray[np.float64], row: MetricRow, protocol: Protocol
 ) -> NDArray[np.float64]:
-    """(T, ...) of the row's IoU alone, where it names one."""
+    """(T, ...) or the row's IoU only."""
     if row.iou is None:
         return cells
     t = protocol.threshold(row.iou, where=row.name)
@@ -262,14 +248,10 @@ def _select_threshold(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Verdicts at one IoU threshold, over the main subset and the highest detection limit; each
-    (K,) int64.
+    """Counts at one IoU threshold, main subset and highest detection limit; each (K,) int64.
 
-    Parameters
-    ----------
-    iou : the threshold
-    objects : to find; tp : found; missed : the rest
-    detections : looked at; fp, ignored : those that are not TP
+    `objects` are ground truth, `tp` matched, `missed` unmatched. `detections` are evaluated:
+    `tp`, `fp` or `ignored`.
     """
 
     iou: float
@@ -282,8 +264,7 @@ class Counts:
 
 
 def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Counts:
-    """Verdict counts of each class at one of the protocol's thresholds: `iou`, or else 0.5, or else
-    the first.
+    """Returns counts per class at `iou` (default: as `threshold_of`).
 
     Raises
     ------
@@ -297,14 +278,12 @@ def count(scores: Scores, protocol: Protocol, iou: float | None = None) -> Count
 
 
 def threshold_of(protocol: Protocol, iou: float | None) -> int:
-    """Place of the threshold at which is counted: `iou`, or else 0.5, or else the first."""
+    """Returns the position of `iou`, or else of 0.5, or else 0."""
     return (protocol.axes().threshold(0.5) or 0) if iou is None else protocol.threshold(iou)
 
 
 def classes_without_truth(scores: Scores, categories: Categories, protocol: Protocol) -> list[Note]:
-    """A note that names the classes without an object
-    to find, and says what they do to the mean.
-    """
+    """Returns a note on classes without ground truth and their effect on the mean."""
     a = protocol.subset()
     missing = [
         name for name, n in zip(categories.names, scores.n_objects[:, a], strict=True) if n == 0
@@ -312,16 +291,16 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     if not missing:
         return []
     effect = {
-        "skip": "are left out of the mean",
-        "zero": "are counted as 0",
-        "one": "are counted as 1",
-        "no_mean": "are reason for no mean where they have detections, else are counted as 0",
-        "detected": "are counted as 0 where they have detections, else left out of the mean",
+        "skip": "are excluded from the mean",
+        "zero": "count as 0",
+        "one": "count as 1",
+        "no_mean": "make the mean undefined if they have detections, else count as 0",
+        "detected": "count as 0 if they have detections, else are excluded from the mean",
     }[protocol.mean.undefined]
     return [
         Note(
             "class-without-truth",
-            f"classes have no object to find and {effect}: {few(missing)}",
+            f"classes have no ground-truth objects and {effect}: {few(missing)}",
             len(missing),
         )
     ]

@@ -1,6 +1,4 @@
-"""The compiled loops over the curves of classes, called: all at once, or one area range and some
-thresholds and classes.
-"""
+"""Calls of the compiled curve kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +16,10 @@ from detmap.protocol import AveragePrecision
 def empty_summary(
     n_objects: NDArray[Any], judged: NDArray[np.int64], sizes: tuple[int, int, int]
 ) -> Any:
-    """Where the kernels write, for the judged classes of n_objects (K, A); sizes: (M, T, R)."""
+    """Returns the kernels' output arrays for the classes `judged` of n_objects (K, A).
+
+    `sizes` are the numbers of limits, thresholds and terms.
+    """
     from detmap.kernels import curves as kernels
 
     (n_classes, n_areas), (n_limits, n_thresholds, n_terms) = n_objects.shape, sizes
@@ -45,7 +46,7 @@ def integrate(
     classes: NDArray[np.int32],
     threads: int | None,
 ) -> None:
-    """Fill the summary for some classes."""
+    """Fills the summary for some classes."""
     from detmap.kernels import curves as kernels
 
     n_areas, n_thresholds = summary.n_tp.shape[1:]
@@ -98,12 +99,12 @@ def block(
     from detmap.kernels import curves as kernels
 
     points = ap.points()
-    sought = np.ascontiguousarray(positives[:, a : a + 1])
+    chosen = np.ascontiguousarray(positives[:, a : a + 1])
     n_thresholds = thresholds.stop - thresholds.start
     n_terms = len(points) if ap.rule.samples else 1
-    summary = empty_summary(sought, classes, (len(limits), n_thresholds, n_terms))
+    summary = empty_summary(chosen, classes, (len(limits), n_thresholds, n_terms))
     part = terms.restricted(ranked, a, thresholds)
     rule = kernels.Integrator(ap.rule.kernel, points, ap.epsilon)
     some = classes.astype(np.int32)
-    integrate(matches, part, sought, limits, rule, weight, summary, some, threads)
+    integrate(matches, part, chosen, limits, rule, weight, summary, some, threads)
     return np.ascontiguousarray(summary.terms[:, 0].transpose(1, 2, 0))

@@ -1,4 +1,4 @@
-"""How many objects, rows and images each class has; or their weight, where images have one."""
+"""Counts of objects, rows and images per class, or their weights."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from detmap.tables.grouping import labels
 
 
 def positives(matches: Matches) -> NDArray[np.int64]:
-    """(K, A) what recall is over: objects to find, or neutral ones too, as the protocol has it."""
+    """(K, A) the denominator of recall: counted objects, or all, by protocol."""
     return n_objects(matches, None, counted=matches.protocol.ap.recall_over == "counted")
 
 
 def n_objects(matches: Matches, weight: NDArray[np.float64] | None, counted: bool) -> NDArray[Any]:
-    """(K, A) objects of each class: those to find, or neutral ones too; weighed, where there are
-    weights.
-    """
+    """(K, A) objects per class, counted or all; weighted if there are weights."""
     if counted and weight is None:
         return matches.n_objects()
     if counted:
@@ -40,14 +38,14 @@ def count_per_class(
     weight: NDArray[np.float64] | None,
     some: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
-    """(K,) rows of each class, or their weight."""
+    """(K,) rows per class, or their weight."""
     if weight is None and some is None:
         return np.diff(off)
     each = np.ones(len(image)) if weight is None else weight[image]
     if some is not None:
         each = np.where(some, each, 0.0)
     total = np.bincount(labels(off), weights=each, minlength=len(off) - 1)
-    kind = np.int64 if weight is None else np.float64  # of no rows at all bincount gives int64
+    kind = np.int64 if weight is None else np.float64  # bincount of an empty array gives int64
     return total.astype(kind, copy=False)
 
 
@@ -57,9 +55,7 @@ def n_images(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDA
 
 
 def first_of_image(matches: Matches) -> NDArray[np.bool_]:
-    """(G,) whether an object is the first of its image and class: objects are sorted by class, then
-    by image.
-    """
+    """(G,) whether an object is the first of its image and class."""
     first = np.ones(len(matches.obj_image), dtype=bool)
     first[1:] = matches.obj_image[1:] != matches.obj_image[:-1]
     begins = matches.obj_off[:-1]

@@ -1,8 +1,8 @@
-"""Orders of equal scores inside an image: what each detection may take, and who is within a limit.
+"""Orders of tied scores inside an image: their effect on assignments and detection limits.
 
 `Orders` matches the tables again without a limit. A component is a set of detections of one image
-and class that reach the same objects; only a component with equal scores depends on their order.
-`OpenCells` (`detmap.curves.open_cells`) turns that into bounds.
+and class that reach the same objects; the order matters only in components with tied scores.
+`OpenCells` (`detmap.curves.open_cells`) computes bounds from this.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from detmap.tables.grouping import labels, runs
 
 Rows = NDArray[np.int64]
 Tables = tuple[Truth, Detections]
-MOST_ORDERS = 720
-"""Orders of a component that are tried."""
+MAX_ORDERS = 720
+"""Tried orders per component."""
 ALL_ROWS = 20_000_000
-"""Rows of all orders of all components; beyond that the largest components get wider bounds."""
+"""Rows in all orders of all components; beyond this, large components get wider bounds."""
 AT_ONCE = 1 << 16
 
 
@@ -57,9 +57,7 @@ def bits(words: NDArray[np.unsignedinteger[Any]], n_thresholds: int) -> NDArray[
 
 
 def may_matter(matches: Matches) -> bool:
-    """Whether equal scores of an image may decide more than the order among images: they meet
-    objects, or lie on both sides of a limit.
-    """
+    """Whether tied scores of an image overlap objects or cross a limit."""
     if matches.beyond.any() and matches.protocol.limits.order == "score":
         return True
     cell = cells_of(matches)
@@ -75,8 +73,10 @@ def may_matter(matches: Matches) -> bool:
 
 
 def counts_stay(protocol: Protocol) -> bool:
-    """Whether the verdicts of equal scores only change places: under ``best_any`` each detection
-    has its object, the first of an object's takes it, and all others are false.
+    """Whether other orders only permute the match results of tied scores.
+
+    Under ``best_any`` each detection has a fixed object; the first one matches, the others are
+    false positives.
     """
     whole = not any(subset.ranges for subset in protocol.subsets)
     judged = protocol.scope.not_exhaustive == "judge"
@@ -85,12 +85,12 @@ def counts_stay(protocol: Protocol) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Equal scores of what a limit counts, for each detection of the table.
+    """Tied scores in the unit of the detection limit, per detection of the table.
 
     Parameters
     ----------
-    number : (D,) of the group
-    before, size : (N,) detections of the same image (and class) with higher scores; of the group
+    number : (D,) group
+    before, size : (N,) detections of the image (and class) with higher scores; in the group
     """
 
     number: Rows
@@ -106,7 +106,7 @@ class Groups:
 
 
 def limit_groups(detections: Detections, n_images: int, protocol: Protocol) -> Groups:
-    """The groups of equal scores in each image, or image and class."""
+    """Returns the groups of tied scores in each image, or image and class."""
     unit = detections.image.astype(np.int64)
     if protocol.limits.scope == "class":
         unit = unit + detections.label.astype(np.int64) * n_images
@@ -121,13 +121,13 @@ def limit_groups(detections: Detections, n_images: int, protocol: Protocol) -> G
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """Detections with equal scores that reach the same objects, as rows of the whole.
+    """Components with tied scores.
 
     Parameters
     ----------
-    row : (n,) by component, best score first
+    row : (n,) rows by component and descending score
     off : (C + 1,) where each component begins
-    level : (L + 1,) where runs of equal scores of a component begin
+    level : (L + 1,) where runs of equal scores begin
     """
 
     row: Rows
@@ -136,13 +136,13 @@ class Components:
 
 
 class Orders:
-    """The matches without a limit, and what other orders of equal scores make of them.
+    """The matches without a limit, and their match results under other orders of tied scores.
 
     Parameters
     ----------
     matches : as evaluated
-    tables : what was matched
-    threads : how many to use
+    tables : truth and detections
+    threads : number of threads
     """
 
     def __init__(self, matches: Matches, tables: Tables, threads: int | None = None) -> None:
@@ -184,7 +184,7 @@ class Orders:
         self.components = self._components()
 
     def _pairs(self, produce: Any) -> None:
-        """The pairs of the images and classes with equal scores and objects."""
+        """The pairs of images and classes with objects and tied scores."""
         whole, cell = self.whole, self.cell[self.by_cell]
         off = runs(cell)
         same = (cell[1:] == cell[:-1]) & (
@@ -210,7 +210,7 @@ class Orders:
         self.off = np.searchsorted(self.row, np.arange(len(whole) + 1))
 
     def _components(self) -> Components:
-        """Those with equal scores. An absorbing object joins nothing: it is never used up."""
+        """Components with tied scores; ignored regions do not connect detections."""
         row, g = self.row[~self.absorbing], self.object[~self.absorbing]
         of_object = np.arange(len(self.judging.find))
         of_row = np.full(len(self.whole), len(of_object))
@@ -229,8 +229,9 @@ class Orders:
         return Components(members, runs(number), runs(number, score))
 
     def judged(self, key: NDArray[Any]) -> tuple[Ranked, Ranked]:
-        """The verdicts where equal scores are in the order of the (D,) keys of the table: ranked
-        by score and key, and in the order of the rows of the whole.
+        """Returns the match results for tied scores ordered by the (D,) keys of the table.
+
+        First in ranked order, then in the order of the rows of the whole.
         """
         whole = self.whole
         own = key[whole.position]
@@ -251,7 +252,7 @@ class Orders:
         return ranked, Ranked(whole.off, *columns)
 
     def _ranks(self, key: NDArray[Any]) -> NDArray[np.int32]:
-        """(D',) what the limit counts."""
+        """(D',) ranks for the detection limit."""
         groups, rank = self.groups, self.whole.rank.copy()
         some = np.flatnonzero(self.crossing[groups.number])
         some = some[np.lexsort((key[some], groups.number[some]))]
@@ -266,7 +267,7 @@ class Orders:
     def _judge(
         self, mine: Rows, judging: rules.Judging, shift: Rows
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """(n, A) words of rows that take in this order; `shift` moves the objects of each."""
+        """(n, A) match results of rows in this order; `shift` moves the objects of each."""
         n, word = len(mine), self.whole.tp.dtype
         sizes = self.off[mine + 1] - self.off[mine]
         off = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -291,8 +292,9 @@ class Orders:
         return tp, ignored
 
     def counted(self) -> NDArray[np.int32]:
-        """(4, L, A, T) most and fewest true, most and fewest false detections of each component up
-        to each of its levels, over all orders; see `_widened` for those with too many.
+        """(4, L, A, T) maximum and minimum of TP and of FP per level of each component.
+
+        They hold over all orders; `widened` bounds components with too many orders.
         """
         found, n_thresholds = self.components, len(self.judging.thresholds)
         n_levels = len(found.level) - 1
@@ -307,7 +309,7 @@ class Orders:
         left = ALL_ROWS
         for pattern, numbers in sorted(patterns.items(), key=lambda each: (sum(each[0]), each[0])):
             n_orders, size = prod(map(factorial, pattern)), sum(pattern)
-            tried = n_orders <= MOST_ORDERS and n_orders * size * len(numbers) <= left
+            tried = n_orders <= MAX_ORDERS and n_orders * size * len(numbers) <= left
             orders = _orders(pattern) if tried else np.arange(size)[None]
             left -= n_orders * size * len(numbers) if tried else 0
             step = max(1, AT_ONCE // orders.size)
@@ -326,9 +328,7 @@ class Orders:
     def _totals(
         self, some: Rows, orders: Rows, pattern: tuple[int, ...]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(C, O, L, A, T) true and false detections of some components up to each level, in each
-        order. Each order has its own copies of the objects.
-        """
+        """(C, O, L, A, T) TP and FP up to each level; each order has its own objects."""
         rows = self.components.row[self.components.off[some][:, None] + np.arange(orders.shape[1])]
         mine = rows[:, orders]  # (C, O, n)
         first = self.object_range(rows)
@@ -353,7 +353,7 @@ class Orders:
         )
 
     def object_range(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Where the objects of the image and class of (C, n) rows begin and end."""
+        """The range of the objects of the image and class of (C, n) rows."""
         objects = object_cells(self.whole)
         own = self.cell[rows[:, 0]]
         return np.searchsorted(objects, own, "left"), np.searchsorted(objects, own, "right")
@@ -374,15 +374,14 @@ def _extremes(true: NDArray[np.int32], false: NDArray[np.int32]) -> NDArray[np.i
 def widened(
     true: NDArray[Any], false: NDArray[Any], n: NDArray[Any], protocol: Protocol
 ) -> NDArray[Any]:
-    """(4, ..., L, A, T) bounds over all orders from the counts of one, up to each level.
+    """(4, ..., L, A, T) bounds over all orders from the counts of one order, up to each level.
 
-    Where each detection takes a free object if there is one, what is taken is a maximal matching,
-    and one has at most twice the size of another; under ``best_any`` each object of the first
-    choice of any is taken. What is true or ignored here may be false in another order, and of the
-    false ones here at most two for each that took something are not.
+    If each detection takes an unmatched object when it can, the result is a maximal matching, and
+    its size is at least half of any other's. Under ``best_any`` the number of matched objects is
+    fixed. Each matched or ignored detection can change at most two false positives.
     """
-    most, fewest = np.minimum(2 * true, n), (true + 1) // 2
+    highest, fewest = np.minimum(2 * true, n), (true + 1) // 2
     if protocol.matching.rule == "best_any":
-        most = fewest = true
-    least = np.maximum(false - 2 * (n - false), 0)
-    return np.stack([most, fewest, n - fewest, np.maximum.accumulate(least, axis=-3)])
+        highest = fewest = true
+    lowest = np.maximum(false - 2 * (n - false), 0)
+    return np.stack([highest, fewest, n - fewest, np.maximum.accumulate(lowest, axis=-3)])

@@ -1,8 +1,7 @@
-"""AP from the curve at every rank: for rules that a curve at its true positives does not decide.
+"""AP from the curve at every rank, with NumPy, for rules that the compiled kernels do not support.
 
-`detmap.curves.scores` integrates at the true positives, in compiled loops. Here are the rules that
-read the false positives between them, that compute in float32, that let true positives rank before
-false ones of the same score, or that draw one curve for all classes: with NumPy, curve by curve.
+These rules use false positives between true ones, float32, true positives first among ties, or
+one curve for all classes. `detmap.curves.scores` handles all others.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def needed(protocol: Protocol, ap: AveragePrecision) -> bool:
-    """Whether the compiled loops cannot give these terms."""
+    """Whether the compiled kernels do not support the rules."""
     return (
         ap.rule.kernel < 0
         or ap.arithmetic != "float64"
@@ -41,16 +40,15 @@ def terms(
     area: int | None = None,
     thresholds: slice = slice(None),
 ) -> Floats:
-    """(A, T, R, J) as `detmap.curves.scores.Scores.terms`, of all area ranges and thresholds or of
-    some.
+    """(A, T, R, J) `Scores.terms`, for all or some area ranges and thresholds.
 
     Parameters
     ----------
     matches : of one protocol
-    ap : the integrator
-    positives : (K, A) the objects that recall is a share of
-    judged : (J,) classes with such an object
-    weight : (I,) how often each image counts; once where None
+    ap : the AP interpolation
+    positives : (K, A) the denominator of recall
+    judged : (J,) classes with objects
+    weight : (I,) image weights; None for 1
     """
     n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
     n_terms = len(ap.points()) if ap.rule.samples else 1
@@ -78,9 +76,8 @@ def pooled(
 ) -> Floats:
     """(A, T, R) the terms of one curve for all classes.
 
-    The lists of the classes with objects to find stand one after the other, each by image and then
-    as its detections took objects, and are sorted as `ranking.sort` says. Source: TF OD API,
-    object_detection_evaluation.py (use_weighted_mean_ap).
+    Classes with objects are concatenated, each by image and matching order, then sorted by
+    `ranking.sort`. Source: TF OD API, object_detection_evaluation.py (use_weighted_mean_ap).
     """
     n_areas, n_thresholds = matches.tp.shape[1], len(matches.protocol.thresholds())
     label = labels(matches.off)
@@ -114,7 +111,7 @@ def _listed(
     t: int,
     true_first: bool = False,
 ) -> NDArray[np.int64]:
-    """The detections of a ranked list that are not ignored, as they rank at this threshold."""
+    """The detections that are not ignored, in ranked order at this threshold."""
     bit = tp.dtype.type(1 << t)
     listed = np.flatnonzero(ignored & bit == 0)
     if not true_first:
@@ -132,14 +129,14 @@ def _listed(
 def integrate(
     hit: NDArray[np.bool_], n_objects: float, ap: AveragePrecision, gain: Floats | None = None
 ) -> Floats | float:
-    """The terms of one curve: samples for `grid_envelope`, for other rules the AP.
+    """Returns the terms of one curve: samples for `grid_envelope`, else the AP.
 
     Parameters
     ----------
-    hit : (n,) whether each detection is true, best first
-    n_objects : to find
-    ap : the rule
-    gain : (n,) how often each detection counts; once where None
+    hit : (n,) whether each detection is true, by descending score
+    n_objects : number of objects
+    ap : the AP interpolation
+    gain : (n,) weight of each detection; None for 1
     """
     points = ap.points()
     samples = ap.rule.samples
@@ -159,9 +156,7 @@ def integrate(
 def kept(
     terms: NDArray[np.float64], matches: Matches, judged: NDArray[np.int64], ap: AveragePrecision
 ) -> NDArray[np.float64]:
-    """The terms in the numbers that the protocol stores, and what it gives to a class without
-    detections.
-    """
+    """Applies the stored precision and the value of classes without detections."""
     if ap.stored == "float32":
         terms = terms.astype(np.float32).astype(np.float64)
     undetected = matches.protocol.mean.undetected

@@ -1,4 +1,4 @@
-"""Every curve with the true positives of each group of equal scores first, and last."""
+"""Curves with the true positives of each group of tied scores first, and last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.parallel import each_batch
-from detmap.curves import counts as counting
+from detmap.curves import counts
 from detmap.curves.scores import Scores
 from detmap.curves.terms import Blocks, restricted
 from detmap.kernels import curves as curve_kernels
@@ -21,7 +21,7 @@ from detmap.matching.matches import Matches
 def extremes_of(
     matches: Matches, scores: Scores, threads: int | None = None
 ) -> tuple[Scores, Scores]:
-    """The scores with every cell at its lowest, and at its highest, while verdicts stay."""
+    """Returns the lowest and the highest scores with fixed match results."""
     setting = Setting(matches, scores)
     low: Any
     high: Any
@@ -35,7 +35,7 @@ def extremes_of(
 def _blocks(
     matches: Matches, terms: Blocks, setting: Setting, which: int, threads: int | None
 ) -> Blocks:
-    """The lowest terms (0) or the highest (1), made when they are asked for."""
+    """The lowest (0) or highest (1) terms, computed on demand."""
 
     def make(a: int, thresholds: slice, some: slice) -> NDArray[np.float64]:
         part = setting.part(a, thresholds, some)
@@ -49,7 +49,7 @@ def _blocks(
 def _extreme_terms(
     matches: Matches, terms: NDArray[np.float64], setting: Setting, threads: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The terms (A, T, R, J) at their lowest, and at their highest."""
+    """The lowest and the highest terms (A, T, R, J)."""
     low, high = (terms.transpose(3, 0, 1, 2).copy(order="C") for _ in range(2))
 
     def some(classes: NDArray[np.int32]) -> None:
@@ -80,13 +80,13 @@ def _extreme_terms(
 
 
 class Setting:
-    """What the kernels of tied scores take."""
+    """The inputs of the kernels for tied scores."""
 
     def __init__(self, matches: Matches, scores: Scores) -> None:
         ap = matches.protocol.ap
         self.ranked = curve_kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
         self.rule = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon)
-        self.positives = counting.positives(matches)
+        self.positives = counts.positives(matches)
         self.most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
         self.place = np.full(len(self.positives), -1)
         self.place[scores.judged] = np.arange(len(scores.judged))
@@ -94,7 +94,7 @@ class Setting:
         self.shape = n_judged, n_areas, n_thresholds, n_terms
 
     def part(self, a: int, thresholds: slice, some: slice) -> Setting:
-        """Of one area range, and some thresholds and judged classes."""
+        """Returns one area range, and some thresholds and classes."""
         part = copy.copy(self)
         part.ranked = restricted(self.ranked, a, thresholds)
         part.positives = np.ascontiguousarray(self.positives[:, a : a + 1])

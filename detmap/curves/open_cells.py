@@ -1,14 +1,15 @@
-"""Bounds of every curve and of recall over all orders of equal scores.
+"""Bounds of all curves and of recall over all orders of tied scores.
 
-An open cell is an image and class whose equal scores may decide which detection takes which
-object, or lie on both sides of a limit. Why the bounds hold: a detection takes what those before
-it left, so all that counts of a cell are its true and false positives up to each of its scores.
-Cells, and the components of a cell, are independent: their most and fewest add up. If at every
-score a list has at most so many true positives and at least so many false ones, then its i-th true
-positive has no fewer false ones before it than in the list with exactly so many, true ones first;
-no integrator gives it more. For the lowest the other way round. Of a group across a limit that
-lets s of n rows in, those let in are the first of an order of the whole group: at most s more than
-before the group and at most what the group reaches, at least that less n - s.
+An open cell is an image and class where tied scores affect the assignments or cross a limit.
+The bounds are correct for these reasons:
+
+- Earlier detections only affect later ones by the objects they match. So the numbers of TP and FP
+  up to each score describe a cell. Cells and their components are independent, so bounds add up.
+- Consider the list with the maximum of TP and the minimum of FP at every score, TP first. No order
+  has fewer FP before its i-th TP, so no AP interpolation gives a higher value. The lowest value
+  follows in the same way.
+- A limit keeps s of n tied rows. The kept rows are the first of some order of the group, which
+  adds at most s, and at least the total of the group less n - s.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.immutable import vouched
-from detmap.curves import counts as counting
-from detmap.curves import scores as curves
+from detmap.curves import counts
+from detmap.curves import scores as class_scores
 from detmap.curves.equal_scores import (
     Orders,
     Rows,
@@ -39,7 +40,7 @@ from detmap.matching.matches import Matches
 from detmap.tables.grouping import labels, offsets, runs
 
 AT_ONCE = 1 << 14
-"""Rows whose bits are looked at together."""
+"""Rows per step."""
 MOST, FEWEST = 0, 1
 Columns = tuple[NDArray[Any], NDArray[np.float64], NDArray[Any], NDArray[Any]]
 """Class, score, and words of rows."""
@@ -47,14 +48,14 @@ Columns = tuple[NDArray[Any], NDArray[np.float64], NDArray[Any], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Levels:
-    """Runs of equal scores in open cells, by cell, best score first.
+    """Runs of equal scores in open cells, by cell and descending score.
 
     Parameters
     ----------
     row : (n,) rows of the matches, by level
     off : (L + 1,) where each level begins
-    cell : (L,)
-    before, size : (L,) detections that the limit counts before the group of this level; of it
+    cell : (L,) image and class
+    before, size : (L,) detections before the tied group and in it, in the unit of the limit
     """
 
     row: Rows
@@ -65,12 +66,12 @@ class Levels:
 
 
 class OpenCells:
-    """The open cells of matches, and what bounds them.
+    """The open cells of matches, and their bounds.
 
     Parameters
     ----------
     matches : as evaluated
-    orders : of the tables; None where they are not at hand: then only the verdicts are known
+    orders : of the tables; None if not available, then bounds use the match results only
     """
 
     def __init__(self, matches: Matches, orders: Orders | None) -> None:
@@ -104,23 +105,23 @@ class OpenCells:
 
     @property
     def decide(self) -> bool:
-        """Whether equal scores of an image decide anything, be it the place of a verdict alone."""
+        """Whether the order inside an image affects any result."""
         return len(self) > 0 or self.orders is None or len(self.orders.components.row) > 0
 
     def _groups(self, order: Rows, off: Rows) -> tuple[Rows, Rows]:
-        """What the limit counts before each level, and in it with others of the group."""
+        """Detections before each level and in its tied group."""
         whole = self.whole
         first = order[off[:-1]]
         if self.orders is None:
             return self._supposed(order, off)
-        if whole.protocol.limits.order == "input":  # scores do not decide who is within it
+        if whole.protocol.limits.order == "input":  # the limit does not depend on scores
             return np.zeros_like(first), np.zeros_like(first)
         groups = self.orders.groups
         number = groups.number[whole.position[first]]
         return groups.before[number], groups.size[number]
 
     def _supposed(self, order: Rows, off: Rows) -> tuple[Rows, Rows]:
-        """The same from the verdicts alone: beyond the highest limit there may be any number."""
+        """`_groups` from match results only; the number beyond the highest limit is unknown."""
         whole, limits = self.matches, self.matches.protocol.limits
         first, last = order[off[:-1]], order[off[1:] - 1]
         if limits.order == "input":
@@ -129,22 +130,22 @@ class OpenCells:
         if across and (whole.beyond.any() or len(self.limits) > 1):
             raise DetmapError(
                 "ties",
-                "which of equal scores a limit keeps is not in the matches (limits.scope=image, or "
-                "detections that are not judged)",
-                "evaluate truth and detections instead of parts",
+                "the matches do not record which tied scores a limit keeps (limits.scope=image, "
+                "or excluded detections)",
+                "evaluate truth and detections instead of merged parts",
             )
         before, size = whole.rank[first].astype(np.int64), np.diff(off)
         more = (whole.rank[last] == self.limits[-1] - 1) & (whole.beyond[whole.image[last]] > 0)
         return before, size + np.where(more, len(whole) + int(whole.beyond.sum()), 0)
 
     def _undecided(self, cell: Rows, sizes: Rows, with_objects: NDArray[np.bool_]) -> Rows:
-        """Cells whose equal scores decide who takes what, as far as is known."""
+        """Cells where tied scores may change the assignments."""
         if self.orders is None:
             return cell[with_objects & (sizes > 1)]
         return self.cell[self.orders.components.row]
 
     def bounds(self, scores: Scores, threads: int | None = None) -> tuple[Scores, Scores]:
-        """The scores with every cell at its lowest, and at its highest."""
+        """Returns the lowest and the highest scores."""
         n_cells = len(self.levels.cell)
         begins = runs(self.levels.cell)
         n_areas, n_thresholds, _, _ = scores.terms.shape
@@ -164,7 +165,7 @@ class OpenCells:
         made = []
         for extreme in (FEWEST, MOST):
             pretended = self._pretended(listed[extreme])
-            own = curves.scores(pretended, threads=threads)
+            own = class_scores.scores(pretended, threads=threads)
             terms = extremes_of(pretended, own, threads)[1 - extreme].terms
             made.append(replace(scores, terms=terms, recall=self._recall(scores, moved[extreme])))
         return made[0], made[1]
@@ -176,7 +177,7 @@ class OpenCells:
         moved: NDArray[Any],
         listed: list[list[Columns]],
     ) -> None:
-        """Bound the levels `some`, of whole cells."""
+        """Bounds the levels `some`, of whole cells."""
         levels = self.levels
         off = levels.off[some.start : some.stop + 1]
         rows = levels.row[off[0] : off[-1]]
@@ -209,7 +210,7 @@ class OpenCells:
                     )
 
     def _without_own(self, moved: NDArray[Any]) -> None:
-        """Take out what the matches have in open cells."""
+        """Subtracts the true positives of the matches in open cells."""
         own = self.matches
         rows = np.flatnonzero(np.isin(cells_of(own), self.cells))
         label = labels(own.off)
@@ -222,7 +223,7 @@ class OpenCells:
                     _add(moved[extreme, i], label[mine[inside]], -true[inside])
 
     def _put(self, counted: NDArray[Any], rows: Rows, rises: NDArray[Any]) -> None:
-        """Replace what the rows of components have by the bounds of their levels."""
+        """Replaces the rows of components by the bounds of their levels."""
         assert self.orders is not None
         found = self.orders.components
         place = np.full(len(self.whole), -1)
@@ -235,7 +236,7 @@ class OpenCells:
         rises[:, at[at >= 0]] = (counted - before)[:, at >= 0]
 
     def _from_verdicts(self, rises: NDArray[Any], cell: Rows, sizes: Rows) -> NDArray[Any]:
-        """Bounds of levels from the first equal scores of a cell on, as of a single component."""
+        """Bounds from the first tied scores of a cell on, as of a single component."""
         first = runs(cell)
         total = _up_to(rises, first)
         n = _up_to(sizes[None], first)[0][:, None, None]
@@ -254,7 +255,7 @@ class OpenCells:
         return found
 
     def _objects(self, cell: Rows) -> NDArray[Any]:
-        """(L, A, 1) objects to find in each cell."""
+        """(L, A, 1) counted objects in each cell."""
         counted = self.whole.counted
         total = np.concatenate([np.zeros_like(counted[:1], np.int64), counted.cumsum(axis=0)])
         first, last = (np.searchsorted(self.objects, cell, side) for side in ("left", "right"))
@@ -293,9 +294,9 @@ class OpenCells:
         return within
 
     def _recall(self, scores: Scores, moved: NDArray[Any]) -> NDArray[np.float64]:
-        """(M, A, T, J) recall with so many true positives more."""
+        """(M, A, T, J) recall with this change of true positives."""
         counted = self.matches.protocol.ap.recall_over == "counted"
-        n_objects = counting.n_objects(self.matches, None, counted=counted)[scores.judged].T
+        n_objects = counts.n_objects(self.matches, None, counted=counted)[scores.judged].T
         with np.errstate(invalid="ignore"):
             to_find = np.where(n_objects > 0, n_objects, np.nan)[None, :, None]
             found = np.rint(scores.recall * to_find) + moved[..., scores.judged]
@@ -303,7 +304,7 @@ class OpenCells:
         return recall
 
     def _pretended(self, listed: list[Columns]) -> Matches:
-        """The matches with rows in the place of those of open cells."""
+        """The matches with other rows in open cells."""
         own = self.matches
         kept = ~np.isin(cells_of(own), self.cells)
         label = np.concatenate([labels(own.off)[kept], *(each[0] for each in listed)])
@@ -321,7 +322,7 @@ class OpenCells:
 
 
 def _add(total: NDArray[Any], label: NDArray[Any], values: NDArray[Any]) -> None:
-    """Add (n, A, T) values of classes, ascending, to (A, T, K) sums."""
+    """Adds (n, A, T) values of ascending classes to (A, T, K) sums."""
     off = runs(label)[:-1]
     if len(off):
         total[..., label[off]] += np.add.reduceat(values, off, axis=0).transpose(1, 2, 0)
@@ -338,7 +339,7 @@ def _up_to(rises: NDArray[Any], first: Rows) -> NDArray[Any]:
 def _as_rows(
     true: NDArray[Any], false: NDArray[Any], label: Rows, score: NDArray[np.float64], whole: Matches
 ) -> Columns:
-    """Rows with so many true and false positives at each level (L, A, T), ignored elsewhere."""
+    """Rows with these TP and FP at each level (L, A, T), ignored elsewhere."""
     word = whole.tp.dtype
     n_rows = (true + false).max(axis=(1, 2), initial=0)
     at = np.repeat(np.arange(len(label)), n_rows)

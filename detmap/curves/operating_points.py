@@ -1,10 +1,8 @@
-"""Operating points: what a detector does from some score on, and the score to run it at.
+"""Operating points: precision and recall at score thresholds.
 
-A threshold is one of the scores that occur; detections of equal score enter together. Detections
-that the protocol ignores count for nothing, and of an image only those within the detection limit
-are looked at. *micro* pools the detections of all classes; *macro* is the mean over the classes
-that have an object to find, all at one threshold (`detmap.diagnosis.operating_sweep` adds
-*classwise*, the mean of the same classes at a threshold each).
+Detections with equal scores share a threshold. Ignored detections and those beyond the detection
+limit are excluded. *micro* pools all classes; *macro* is the mean over classes with objects at one
+threshold (`detmap.diagnosis.operating_sweep` adds *classwise*, with a threshold per class).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import arguments as given
+from detmap.base import arguments
 from detmap.base.reprs import outlined
 from detmap.curves.scores import NO_WEIGHT, Lists, rank
 from detmap.errors import DataError
@@ -35,7 +33,7 @@ Row = dict[str, Any]
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """What each threshold yields, best score first, (P,) float64 each; ``f`` is F-beta."""
+    """Metrics at each threshold, descending, (P,) float64 each; ``f`` is F-beta."""
 
     threshold: Floats
     tp: Floats
@@ -46,13 +44,11 @@ class Points:
     n_objects: float
 
     def best(self) -> int | None:
-        """The place of the highest F-beta, of equal ones the first; None where it is undefined."""
+        """Returns the position of the highest F-beta, the first if tied; None if undefined."""
         return int(np.argmax(self.f)) if len(self.f) and not np.isnan(self.f[0]) else None
 
     def row(self, place: int | None) -> Row:
-        """One of them: threshold, precision, recall, f1, tp, fp, missed; at None that nothing is
-        predicted.
-        """
+        """Returns one threshold as a dict; without predictions if `place` is None."""
         if place is None:
             none = 0.0 if self.n_objects else math.nan
             rates, tp, fp = [math.nan, math.nan, none, none], 0, 0
@@ -67,13 +63,13 @@ class Points:
 @outlined
 @dataclass(frozen=True, slots=True)
 class Operating:
-    """One point for each class and for all of them.
+    """An operating point per class and overall.
 
     Parameters
     ----------
-    per_class : a dict a class: name, threshold, precision, recall, f1 (F-beta where that was asked
-        for), tp, fp, missed; NaN where nothing is defined or no threshold does what is wanted
-    micro, macro : such dicts for all classes together, each at one threshold
+    per_class : one dict per class: name, threshold, precision, recall, f1 (or F-beta), tp, fp,
+        missed; NaN if undefined or if no threshold qualifies
+    micro, macro : the same for all classes at one threshold
     """
 
     per_class: list[Row]
@@ -81,12 +77,14 @@ class Operating:
     macro: Row
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, undefined ones as None."""
+        """Returns plain values, undefined ones as None."""
         rows = [_plain(row) for row in self.per_class]
         return {"per_class": rows, "micro": _plain(self.micro), "macro": _plain(self.macro)}
 
+    as_dict = to_dict  # the old name
+
     def table(self, name: str, title: str) -> Table:
-        """A row a class, and one each for micro and macro."""
+        """Returns one row per class, then micro and macro."""
         rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]
         columns = [key for key in rows[0] if key != "name"] if self.per_class else [*self.micro]
         header = ("class", *(TITLES.get(key, key) for key in columns))
@@ -95,17 +93,17 @@ class Operating:
 
 
 Choice = Callable[[Points], int | None]
-"""Which of the points is wanted; None where none is."""
+"""Returns the position of the wanted threshold, or None."""
 
 
 def operating_point(matches: Matches, a: int, t: int, threshold: float) -> Operating:
-    """What is predicted from a score on.
+    """Returns the metrics of detections at or above a score.
 
     Raises
     ------
     DataError : the threshold is NaN
     """
-    threshold = given.number("threshold", threshold, "give a score", math.inf)
+    threshold = arguments.number("threshold", threshold, "give a score", math.inf)
 
     def choose(points: Points) -> int | None:
         return last(points.threshold >= threshold)
@@ -117,41 +115,41 @@ def operating_point(matches: Matches, a: int, t: int, threshold: float) -> Opera
 
 
 def best_f_beta(matches: Matches, a: int, t: int, beta: float) -> Operating:
-    """The threshold of the highest F-beta; of equal ones the highest threshold.
+    """Returns the threshold of the highest F-beta, the highest if tied.
 
     Raises
     ------
     DataError : beta is not above 0
     """
-    if not given.number("beta", beta) > 0:
-        raise DataError("beta", f"{beta!r}", "a number above 0; 1 weighs both alike")
+    if not arguments.number("beta", beta) > 0:
+        raise DataError("beta", f"{beta!r}", "use a number above 0, such as 1")
     return _operating(matches, a, t, beta, Points.best)
 
 
 def for_precision(matches: Matches, a: int, t: int, precision: float) -> Operating:
-    """The lowest threshold with at least this precision, which is the one of most recall.
+    """Returns the lowest threshold with at least this precision.
 
     Raises
     ------
     DataError : not a fraction in [0, 1]
     """
-    given.fraction("precision", precision)
+    arguments.fraction("precision", precision)
     return _operating(matches, a, t, 1.0, lambda points: last(points.precision >= precision))
 
 
 def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
-    """The highest threshold with at least this recall, which is the one of fewest detections.
+    """Returns the highest threshold with at least this recall.
 
     Raises
     ------
     DataError : not a fraction in [0, 1]
     """
-    given.fraction("recall", recall)
+    arguments.fraction("recall", recall)
     return _operating(matches, a, t, 1.0, lambda points: first(points.recall >= recall))
 
 
 def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> list[Points]:
-    """Every threshold of each class, in one subset at one IoU threshold."""
+    """Returns every threshold of each class, in one subset at one IoU."""
     n_objects, off = matches.n_objects()[:, a].tolist(), matches.off.tolist()
     return [
         sweep(*_verdicts(matches, slice(off[k], off[k + 1]), a, t), float(n), beta)
@@ -160,14 +158,15 @@ def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> li
 
 
 def points_of_all(matches: Matches, a: int, t: int, beta: float = 1.0) -> Points:
-    """Every threshold of the detections of all classes together."""
+    """Returns every threshold of all detections pooled."""
     total = float(matches.n_objects()[:, a].sum())
     return sweep(*_verdicts(matches, slice(None), a, t), total, beta)
 
 
 def macro_points(every: list[Points]) -> Points:
-    """The mean of the classes with an object, at every score that occurs in one of them; a class
-    is left out of the mean of precisions where it predicts nothing yet.
+    """Returns the mean over classes with objects, at every score of any class.
+
+    The mean precision excludes classes without predictions at that threshold.
     """
     threshold = np.unique(np.concatenate([np.zeros(0), *(each.threshold for each in every)]))[::-1]
     tp, fp, recall, f, precision, n_precise = np.zeros((6, len(threshold)))
@@ -188,7 +187,7 @@ def macro_points(every: list[Points]) -> Points:
 
 
 def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float = 1.0) -> Points:
-    """Every threshold of the detections of these scores, of which some hit one of the objects."""
+    """Returns every threshold of detections with these scores and hits."""
     off = np.array([0, len(score)], dtype=np.int64)
     ranked = rank(Lists(score, hit, NO_WEIGHT, off), "together")
     tp, fp = ranked.tp, ranked.fp
@@ -199,11 +198,8 @@ def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float =
     return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f, n_objects)
 
 
-# --- parts ----------------------------------------------------------------------------------------
-
-
 def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:
-    """The chosen point of each class, of the pool and of the mean."""
+    """The chosen threshold of each class, of the pool and of the mean."""
     every, pool = points_of_classes(matches, a, t, beta), points_of_all(matches, a, t, beta)
     rows = [
         {"name": name, **points.row(choose(points))}
@@ -214,7 +210,7 @@ def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) ->
 
 
 def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Score and hit of the rows that count."""
+    """Score and hit of the rows that are not ignored."""
     bit = matches.tp.dtype.type(1 << t)
     counts = (matches.ignored[rows, a] & bit) == 0
     return matches.score[rows][counts], ((matches.tp[rows, a] & bit) != 0)[counts]
@@ -226,7 +222,7 @@ def _plain(row: Row) -> Row:
 
 
 def _cell(key: str, value: Any) -> Cell:
-    """A threshold in full: rounded up it would lose its detection."""
+    """A threshold with all digits: a rounded one could exclude its detection."""
     if key != "threshold":
         return value  # type: ignore[no-any-return]
     return None if math.isnan(value) else repr(value)

@@ -1,7 +1,6 @@
-"""Precision, recall and F1 at the one score that a protocol chooses: the rows P, R and F1.
+"""Precision, recall and F1 at the protocol's score threshold: the rows P, R and F1.
 
-`detmap.curves.operating_points` asks a result at any score; here are the rules by which tools
-choose one.
+`detmap.curves.operating_points` gives them at any threshold.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from detmap.matching.matches import Matches
 from detmap.protocol.metric_rows import POINT
 
 Floats = NDArray[np.float64]
-TINY = 1e-16  # what yolov5 adds to what it divides by
+TINY = 1e-16  # yolov5 adds it to denominators
 
 
 def points(
@@ -24,15 +23,14 @@ def points(
     judged: NDArray[np.int64],
     weight: Floats | None = None,
 ) -> dict[int, Floats]:
-    """Place of an IoU threshold -> (3, 1 + J) precision, recall and F1, of all classes and of each
-    judged one; for the thresholds that rows of the protocol ask for.
+    """(3, 1 + J) precision, recall and F1 of all classes and of each, by position of the IoU.
 
     Parameters
     ----------
     matches : of one protocol
-    positives : (K, A) the objects that recall is a share of
-    judged : (J,) classes with such an object
-    weight : (I,) how often each image counts; once where None
+    positives : (K, A) the denominator of recall
+    judged : (J,) classes with objects
+    weight : (I,) image weights; None for 1
     """
     protocol = matches.protocol
     asked = {row.iou for row in protocol.rows()[0] if row.kind in POINT and row.iou is not None}
@@ -59,7 +57,7 @@ def _above(
     n_objects: Floats,
     judged: NDArray[np.int64],
 ) -> Floats:
-    """Counts of the detections above a score; those of all classes together come first.
+    """Values of the detections above a score; those of all classes first.
 
     Source: darknet src/detector.c, validate_detector_map (tp_for_thresh, fp_for_thresh).
     """
@@ -90,7 +88,7 @@ def _best_mean_f1(
     n_objects: Floats,
     judged: NDArray[np.int64],
 ) -> Floats:
-    """Where the mean of the classes' F1 is highest; the means come first.
+    """Values at the highest mean F1 of the classes; the means first.
 
     Source: yolov5 and Ultralytics utils/metrics.py, ap_per_class and smooth.
     """
@@ -115,7 +113,7 @@ def _best_mean_f1(
 
 
 def _smoothed(values: Floats, share: float) -> Floats:
-    """A moving mean over an odd number of values, the ends repeated."""
+    """A moving mean over an odd number of values, with repeated ends."""
     width = round(len(values) * share * 2) // 2 + 1
     ends = np.ones(width // 2)
     longer = np.concatenate((ends * values[0], values, ends * values[-1]))

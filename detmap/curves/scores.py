@@ -1,9 +1,6 @@
-"""Ranked verdicts to curves, and Matches -> Scores: the curves of each class, integrated.
+"""Ranked lists to curves, and Matches to Scores: the integrated curves of each class.
 
-`rank` and `recall_precision` turn any ranked list, of detections or of an image classifier's
-samples, into the points of its curve. Where only AP is asked for, a detection curve is kept at
-its true positives (see `detmap.kernels.curves`); `Scores` holds the terms of AP and the recall
-of every class, area range and threshold, undefined ones as NaN.
+The compiled kernels only store a curve at its true positives (see `detmap.kernels.curves`).
 """
 
 from __future__ import annotations
@@ -16,14 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
-from detmap.base import memory
+from detmap.base import arguments, memory
 from detmap.base.parallel import each_batch
 from detmap.base.reprs import outlined
-from detmap.curves import class_curves, terms
-from detmap.curves import counts as counting
-from detmap.curves import every_rank as whole_curves
-from detmap.curves import score_threshold as at_score
+from detmap.curves import class_curves, counts, every_rank, score_threshold, terms
 from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
@@ -33,22 +26,20 @@ from detmap.protocol.integrators import integrator
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What aggregation averages.
+    """The inputs of aggregation.
 
     Parameters
     ----------
-    judged : (J,) int64, the classes with an object to find, ascending: often few of many
-    terms : (A, T, R, J) float64, the numbers whose mean over R is the AP of a class at the highest
-        detection limit; NaN where the class has no object to find in the area range
-    recall : (M, A, T, J) float64, recall at the end of the list within each detection limit; NaN as
-        above
-    n_objects : (K, A) int64, objects to find
-    n_tp, n_fp, n_ignored : (A, T, K) int64, detections by verdict within the highest limit
+    judged : (J,) int64, classes with objects, ascending
+    terms : (A, T, R, J) float64; their mean over R is the AP of a class at the highest limit; NaN
+        without objects in the area range
+    recall : (M, A, T, J) float64, maximum recall within each detection limit; NaN as above
+    n_objects : (K, A) int64, counted objects
+    n_tp, n_fp, n_ignored : (A, T, K) int64, detections within the highest limit
     n_images : (K,) int64, images with an object of the class
-    pooled : (A, T, R) float64, the terms of one curve for all classes; None where each has its own
-    points : place of an IoU threshold -> (3, 1 + J) float64, precision, recall and F1 of all
-        classes and of each judged one, at the score that the protocol chooses; of those thresholds
-        that its rows ask for
+    pooled : (A, T, R) float64, terms of one curve for all classes; None if not used
+    points : (3, 1 + J) float64 precision, recall and F1 of all classes and of each, by position
+        of the IoU, at the protocol's score threshold
     """
 
     judged: NDArray[np.int64]
@@ -66,13 +57,13 @@ class Scores:
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """L lists to rank, stored one after the other.
+    """L lists to rank, concatenated.
 
     Parameters
     ----------
     score : (n,) float64 without NaN
-    positive : (n,) bool, the verdicts
-    weight : (n,) float64, or `NO_WEIGHT` where every row weighs 1
+    positive : (n,) bool, whether a row is true
+    weight : (n,) float64, or `NO_WEIGHT` for 1
     off : (L + 1,) int64, where each list begins
     """
 
@@ -88,12 +79,12 @@ NO_WEIGHT = np.empty(0)
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """The thresholds of L ranked lists, one list after the other, best score first.
+    """The thresholds of L ranked lists, concatenated, by descending score.
 
     Parameters
     ----------
-    tp, fp : (P,) float64, weight of the positive and of the other rows at or above each threshold
-    score : (P,) float64, the threshold: the score of the rows that enter there
+    tp, fp : (P,) float64, weight of positive and other rows at or above each threshold
+    score : (P,) float64, the threshold
     off : (L + 1,) int64, where the thresholds of each list begin
     """
 
@@ -104,14 +95,12 @@ class Points:
 
 
 def rank(lists: Lists, ties: str) -> Points:
-    """Sort each list by score and count its verdicts.
+    """Sorts each list by score and counts TP and FP.
 
     Parameters
     ----------
     lists : to rank
-    ties : ``together``: rows of equal score enter at one threshold, and the input order never
-        shows; ``input``: every row is a threshold of its own, and of equal scores the earlier row
-        enters first
+    ties : ``together``: one threshold per score; ``input``: one per row, ties in input order
     """
     order = order_of(lists)
     weight = lists.weight[order] if len(lists.weight) else lists.weight
@@ -119,7 +108,7 @@ def rank(lists: Lists, ties: str) -> Points:
 
 
 def order_of(lists: Lists) -> NDArray[np.int32]:
-    """(n,) the rows of each list, best score first; rows of equal score keep their order."""
+    """(n,) the rows of each list by descending score; stable."""
     from detmap.kernels import ranked
     from detmap.kernels.grouping import sorter
 
@@ -130,7 +119,7 @@ def order_of(lists: Lists) -> NDArray[np.int32]:
 
 
 def enter(lists: Lists, ties: str) -> Points:
-    """As `rank`, for lists that are sorted."""
+    """Does `rank` for sorted lists."""
     from detmap.kernels import ranked
 
     tp, fp, threshold = (np.empty(len(lists.score)) for _ in range(3))
@@ -151,7 +140,7 @@ def recall_precision(
     Parameters
     ----------
     points : of L lists
-    n_objects : (L,) what there is to find; of a list without objects recall is NaN
+    n_objects : (L,) number of objects; recall is NaN without
     epsilon : added to TP + FP before the division
     """
     from detmap.kernels import ranked
@@ -169,102 +158,122 @@ def scores(
     rows: Any = None,
     threads: int | None = None,
 ) -> Scores:
-    """Integrate every class's curves.
+    """Integrates every class's curves.
 
     Parameters
     ----------
     matches : of one protocol
-    ap : another integrator than the protocol's own
-    weights : (I,) how often each image counts, whole numbers or not, from 0 on; once when left
-        out. Whole weights give what a file gives in which images are repeated, up to the order of
-        equal scores inside an image (docs/statistics.md); counts are float64 then
-    rows : `kernels.curves.Ranked`, the verdicts with rows of equal score in another order
-    threads : how many to use; all processors when left out
+    ap : another AP interpolation than the protocol's
+    weights : (I,) image weights from 0 on (default: 1); counts are then float64. Whole weights
+        equal repeated images, except for the order of tied scores (docs/statistics.md).
+    rows : `kernels.curves.Ranked`, the match results with tied scores in another order
+    threads : number of threads (default: all processors)
 
     Raises
     ------
-    DataError : weights that cannot be
+    DataError : invalid weights
     """
     from detmap.kernels import curves as kernels
 
-    ap = ap or matches.protocol.ap
-    weight = None if weights is None else given.weights("weights", weights, matches.n_images)
-    limits = np.array(matches.protocol.max_dets(), dtype=np.int64)
-    n_objects = counting.n_objects(matches, weight, counted=True)
-    positives = counting.n_objects(matches, weight, counted=ap.recall_over == "counted")
-    points = ap.points()
-    n_terms = len(points) if ap.rule.samples else 1
-    n_classes, n_areas = n_objects.shape
-    n_thresholds = len(matches.protocol.thresholds())
+    protocol, ap = matches.protocol, ap or matches.protocol.ap
+    weight = None if weights is None else arguments.weights("weights", weights, matches.n_images)
+    limits = np.array(protocol.max_dets(), dtype=np.int64)
+    n_objects = counts.n_objects(matches, weight, counted=True)
+    positives = counts.n_objects(matches, weight, counted=ap.recall_over == "counted")
     judged = np.flatnonzero((positives > 0).any(axis=1))
-    cells = n_areas * n_thresholds
-    shape = (n_areas, n_thresholds, n_terms, len(judged))
-    in_blocks = math.prod(shape) > terms.MOST_KEPT
-    whole = whole_curves.needed(matches.protocol, ap)
-    counted_only = whole or in_blocks  # the terms are made elsewhere, or later
-    n_kept = 1 if counted_only else n_terms
-    memory.require(  # an array and its transpose; counts of every class
-        8 * cells * (2 * len(judged) * (n_kept + len(limits)) + 4 * n_classes),
-        "protocol",
-        f"the curves of {len(judged)} classes with objects in {cells} area ranges and thresholds",
-        terms.WAY_OUT,
-    )
-    ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
+    shape = _terms_shape(matches, ap, len(judged))
+    in_blocks, whole = math.prod(shape) > terms.MOST_KEPT, every_rank.needed(protocol, ap)
+    counted_only = whole or in_blocks  # the terms are computed elsewhere, or later
+    sizes = len(limits), shape[1], 1 if counted_only else shape[2]
+    _require_memory(shape, sizes, len(n_objects))
     if rows is not None:
-        matches.protocol.require_stock("another order of equal scores")
+        protocol.require_stock("another order of tied scores")
+    ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     code = integrator("step").code() if counted_only else ap.rule.code()
-    rule = kernels.Integrator(code, points, ap.epsilon)
-    summary = class_curves.empty_summary(n_objects, judged, (len(limits), n_thresholds, n_kept))
-    every = np.arange(n_classes, dtype=np.int32)
+    rule = kernels.Integrator(code, ap.points(), ap.epsilon)
+    summary = class_curves.empty_summary(n_objects, judged, sizes)
+    classes = np.arange(len(n_objects), dtype=np.int32)
     class_curves.integrate(
-        matches, ranked, positives, limits, rule, weight, summary, every, threads
+        matches, ranked, positives, limits, rule, weight, summary, classes, threads
     )
 
-    def block(a: int, some_thresholds: slice, some: slice) -> NDArray[np.float64]:
-        classes = judged[some]
-        at = a, some_thresholds
+    def block(a: int, thresholds: slice, some: slice) -> NDArray[np.float64]:
+        chosen = judged[some]
         if whole:
-            made = whole_curves.terms(matches, ap, positives, classes, weight, *at)[0]
+            made = every_rank.terms(matches, ap, positives, chosen, weight, a, thresholds)[0]
         else:
             made = class_curves.block(
-                matches, ranked, positives, limits, ap, weight, classes, *at, threads
+                matches, ranked, positives, limits, ap, weight, chosen, a, thresholds, threads
             )
-        return whole_curves.kept(made, matches, classes, ap)
+        return every_rank.kept(made, matches, chosen, ap)
 
+    if in_blocks:
+        made: Any = terms.Blocks(shape, block)
+    else:
+        made = summary.terms.transpose(1, 2, 3, 0)
+        if whole:
+            made = every_rank.terms(matches, ap, positives, judged, weight)
+        made = every_rank.kept(np.ascontiguousarray(made), matches, judged, ap)
+    return _make_scores(matches, ap, made, summary, judged, n_objects, positives, weight)
+
+
+def _terms_shape(
+    matches: Matches, ap: AveragePrecision, n_judged: int
+) -> tuple[int, int, int, int]:
+    """(A, T, R, J)."""
+    n_terms = len(ap.points()) if ap.rule.samples else 1
+    return matches.tp.shape[1], len(matches.protocol.thresholds()), n_terms, n_judged
+
+
+def _require_memory(
+    shape: tuple[int, int, int, int], sizes: tuple[int, int, int], n_classes: int
+) -> None:
+    """Checks the memory of terms and recall with their transposes, and of all counts."""
+    cells, n_judged = shape[0] * shape[1], shape[3]
+    memory.require(
+        8 * cells * (2 * n_judged * (sizes[2] + sizes[0]) + 4 * n_classes),
+        "protocol",
+        f"the curves of {n_judged} classes with objects in {cells} area ranges and thresholds",
+        terms.WAY_OUT,
+    )
+
+
+def _make_scores(
+    matches: Matches,
+    ap: AveragePrecision,
+    made: Any,
+    summary: Any,
+    judged: NDArray[np.int64],
+    n_objects: NDArray[Any],
+    positives: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+) -> Scores:
+    """The scores of a filled summary."""
     with np.errstate(invalid="ignore"):
         to_find = np.where(positives > 0, positives, np.nan)[judged]
         recall = summary.n_within / to_find[:, None, :, None]
-    by_class_last = (1, 2, 0)
-    n_tp, n_fp = summary.n_tp.transpose(by_class_last), summary.n_fp.transpose(by_class_last)
-    if in_blocks:
-        made: Any = terms.Blocks(shape, block)
-    elif whole:
-        made = whole_curves.terms(matches, ap, positives, judged, weight)
-    else:
-        made = np.ascontiguousarray(summary.terms.transpose(1, 2, 3, 0))
+    n_tp, n_fp = (each.transpose(1, 2, 0) for each in (summary.n_tp, summary.n_fp))
     return Scores(
         judged,
-        made if in_blocks else whole_curves.kept(made, matches, judged, ap),
+        made,
         np.ascontiguousarray(recall.transpose(1, 2, 3, 0)),
         n_objects,
         n_tp,
         n_fp,
-        counting.count_per_class(matches.image, matches.off, weight) - n_tp - n_fp,
-        counting.n_images(matches, weight),
-        whole_curves.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
-        at_score.points(matches, positives, judged, weight),
+        counts.count_per_class(matches.image, matches.off, weight) - n_tp - n_fp,
+        counts.n_images(matches, weight),
+        every_rank.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
+        score_threshold.points(matches, positives, judged, weight),
     )
 
 
 def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Scores:
-    """Scores of disjoint sets of classes as one; `classes` holds the positions of each part's
-    classes in the whole.
-    """
+    """Joins the scores of disjoint sets of classes; `classes` has their positions in the whole."""
     if any(part.pooled is not None or part.points for part in parts):
         raise ProtocolError(
             "ap.pool, operating",
             "one curve or score of all classes cannot be joined from parts",
-            "score all at once",
+            "evaluate all classes at once",
         )
     order = np.argsort(np.concatenate(classes))
     judged = np.concatenate([c[part.judged] for part, c in zip(parts, classes, strict=True)])
@@ -284,26 +293,22 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
 def whole_curve(
     matches: Matches, k: int, a: int, t: int, limit: int, weight: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Recall, precision and score at every rank of one
-    curve, ignored detections left out; not interpolated.
-    """
+    """Returns recall, precision and score at every rank, without ignored detections."""
     mine = slice(matches.off[k], matches.off[k + 1])
     bit = matches.tp.dtype.type(1 << t)
-    hit, excused = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
-    listed = (matches.rank[mine] < limit) & ~excused
+    hit, ignored = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
+    listed = (matches.rank[mine] < limit) & ~ignored
     hit, score = hit[listed], matches.score[mine][listed]
     each = NO_WEIGHT if weight is None else weight[matches.image[mine][listed]]
     points = enter(Lists(score, hit, each, np.array([0, len(hit)], dtype=np.int64)), "input")
-    n_objects = counting.n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
+    n_objects = counts.n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
     return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
 
 
 def coco_arrays(matches: Matches, *, threads: int | None = None) -> dict[str, NDArray[np.float64]]:
-    """The arrays that pycocotools calls ``eval``: precision and scores (T, R, K, A, M), recall (T,
-    K, A, M).
+    """Returns pycocotools' ``eval`` arrays: precision, scores (T, R, K, A, M), recall (T, K, A, M).
 
-    Undefined cells are -1, as there. For comparison and for code written against those arrays;
-    the protocol's integrator must be ``grid_envelope``.
+    Undefined cells are -1. The protocol's AP interpolation must be ``grid_envelope``.
     """
     protocol = matches.protocol
     return sample(
@@ -321,9 +326,7 @@ def sample(
     *,
     threads: int | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """`coco_arrays` at other recall points, (R,), and within other detection limits, (M,), both
-    in any order.
-    """
+    """Does `coco_arrays` at other recall points, (R,), and detection limits, (M,), in any order."""
     from detmap.kernels import curves as kernels
 
     n_objects = matches.n_objects()
@@ -342,7 +345,7 @@ def sample(
     ap = matches.protocol.ap
     rule = kernels.Integrator(ap.rule.code(), points, ap.epsilon)
     sizes = np.diff(matches.off)
-    most = np.minimum(sizes, np.diff(matches.obj_off))  # no object is found twice
+    most = np.minimum(sizes, np.diff(matches.obj_off))  # an upper bound of TP
 
     def sample_some(classes: NDArray[np.int32]) -> None:
         scratch = kernels.empty_true_positives(n_areas, shape[0], int(most[classes].max()))

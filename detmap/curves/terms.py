@@ -1,5 +1,6 @@
-"""The terms of AP where a class, area range, threshold and recall point each are too many numbers
-to keep: they are made by blocks when a mean asks for them, and summed as NumPy sums the whole.
+"""Blocks of AP terms, for protocols with too many terms to keep in memory.
+
+They are computed on demand, and summed with the same bits as one array.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from detmap.base import memory
 Floats = NDArray[np.float64]
 Make = Callable[[int, slice, slice], Floats]
 
-MOST_KEPT = 1 << 23  # terms that are kept as one array: all of LVIS, 64 MiB
-BLOCK = 1 << 20  # terms of classes that are made at a time; numbers that are summed at once
+MOST_KEPT = 1 << 23  # terms in one array: all of LVIS, 64 MiB
+BLOCK = 1 << 20  # terms per block
 WAY_OUT = (
-    "evaluate with fewer iou.thresholds, areas or recall points (--set), or only AP by a rule "
-    "without recall points (--set ap.integrator=all_points)"
+    "use fewer iou.thresholds, areas or recall points (--set), or an AP interpolation without "
+    "recall points (--set ap.integrator=all_points)"
 )
 
 
 class Blocks:
-    """Terms (A, T, R, J) of which a part is made when it is asked for.
+    """Terms (A, T, R, J), computed on demand.
 
     Parameters
     ----------
     shape : (A, T, R, J)
-    make : takes a place of A, a slice of T and a slice of J; gives (T', R, J')
+    make : from a position in A, a slice of T and a slice of J to (T', R, J')
     """
 
     def __init__(self, shape: tuple[int, int, int, int], make: Make) -> None:
         self.shape, self.make = shape, make
 
     def by_threshold(self, a: int, t: int | None) -> list[Callable[[], Floats]]:
-        """Makers of (1, R, J), for one or for each threshold."""
+        """Returns functions that give (1, R, J), for one or for each threshold."""
         every, places = slice(0, self.shape[3]), range(self.shape[1]) if t is None else [t]
         return [lambda t=t: self.make(a, slice(t, t + 1), every) for t in places]  # type: ignore[misc]
 
     def by_class(self, a: int, t: int | None) -> Iterator[Floats]:
-        """(T', R, J') of some classes after the other, at one or at all thresholds."""
+        """(T', R, J') by blocks of classes, at one or at all thresholds."""
         thresholds = slice(0, self.shape[1]) if t is None else slice(t, t + 1)
         step = max(1, BLOCK // (self.shape[1] * self.shape[2]))
         for begin in range(0, self.shape[3], step):
@@ -57,7 +58,7 @@ class Blocks:
         memory.require(2 * 8 * math.prod(self.shape), "protocol", self._what(), WAY_OUT)
         return np.stack([self[a] for a in range(self.shape[0])]).astype(dtype or float, copy=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # what makes them stays on its machine
+    def __reduce__(self) -> tuple[Any, ...]:  # `make` cannot be pickled
         return np.asarray, (np.asarray(self),)
 
     def _what(self) -> str:
@@ -65,7 +66,7 @@ class Blocks:
 
 
 def restricted(ranked: Any, a: int, thresholds: slice) -> Any:
-    """`kernels.curves.Ranked` of one area range and some thresholds."""
+    """Returns `kernels.curves.Ranked` of one area range and some thresholds."""
     number = ranked.tp.dtype.type
     mask = number((1 << (thresholds.stop - thresholds.start)) - 1)
     tp, ignored = (
@@ -76,10 +77,10 @@ def restricted(ranked: Any, a: int, thresholds: slice) -> Any:
 
 
 def total(parts: Iterator[NDArray[Any]], n: int) -> Any:
-    """The sum of n numbers that come in parts, in every bit the `np.sum` of them in one array.
+    """Returns the sum of n numbers in parts, bit-identical to `np.sum` of one array.
 
-    NumPy halves the numbers, to a multiple of eight, until 128 are left; a block of them is summed
-    by itself as it is summed inside of the whole.
+    NumPy halves the numbers, to a multiple of eight, until 128 are left, so a block has the same
+    sum inside the whole.
     """
     return _halved(_Queue(parts), n)
 
@@ -94,17 +95,17 @@ def _halved(queue: _Queue, n: int) -> Any:
 
 
 class _Queue:
-    """Numbers that come in parts, taken by other counts."""
+    """Numbers in parts, read in other counts."""
 
     def __init__(self, parts: Iterator[NDArray[Any]]) -> None:
         self.parts, self.rest = parts, np.empty(0)
 
     def take(self, n: int) -> NDArray[Any]:
-        """The next n of them."""
+        """The next n numbers."""
         taken = [self.rest[:n]]
         n, self.rest = n - len(taken[0]), self.rest[n:]
         while n:
-            self.rest = np.empty(0)  # before the next is made
+            self.rest = np.empty(0)  # frees memory before the next part
             part = next(self.parts)
             taken.append(part[:n])
             n, self.rest = n - len(taken[-1]), part[n:]

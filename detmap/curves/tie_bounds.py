@@ -1,4 +1,4 @@
-"""The lowest and the highest that an order of equal scores gives, and the note where that shows."""
+"""The lowest and the highest metrics over orders of tied scores, and the note on them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from detmap.errors import DetmapError
 from detmap.matching.matches import Matches
 from detmap.tables import Note
 
-DIGITS = 4  # that a table prints
-AFFORDED = 100_000  # detections up to which a note looks at orders inside images too
+DIGITS = 4  # in tables
+AFFORDED = 100_000  # detections up to which the note covers orders inside images
 
 
 def note(
     matches: Matches, scores: Scores, tables: Tables | None = None, threads: int | None = None
 ) -> list[Note]:
-    """A remark where the order of equal scores may change a printed digit of a metric; none under
-    rules whose bounds are not known.
-    """
+    """Returns a note if the order of tied scores can change a printed digit."""
     protocol = matches.protocol
     try:
         matches.protocol.require_stock("bounds over the orders of equal scores")
@@ -42,18 +40,18 @@ def note(
         return []
     shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
     verb = "metric depends" if len(metrics) == 1 else "metrics depend"
-    text = f"{verb} on the order of equal scores{among}: {shown} (--ties tells more)"
+    text = f"{verb} on the order of tied scores{among}: {shown} (see --ties)"
     return [Note("ties-show", text, len(metrics))]
 
 
 def open_cells(
     matches: Matches, tables: Tables | None, threads: int | None = None
 ) -> OpenCells | None:
-    """Where equal scores of an image decide more than the order among images; None for nowhere.
+    """Returns the cells where the order inside an image matters; None for none.
 
     Raises
     ------
-    DetmapError : rules under which no bounds are known
+    DetmapError : no bounds are known for the protocol
     """
     matches.protocol.require_stock("bounds over the orders of equal scores")
     if not may_matter(matches):
@@ -65,7 +63,7 @@ def open_cells(
 def extremes(
     matches: Matches, scores: Scores, cells: OpenCells | None, threads: int | None = None
 ) -> tuple[Scores, Scores]:
-    """The scores with every cell at its lowest, and at its highest, over all orders."""
+    """Returns the lowest and the highest scores over all orders."""
     if cells is None or not len(cells):
         return extremes_of(matches, scores, threads)
     return cells.bounds(scores, threads)

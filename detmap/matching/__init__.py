@@ -1,1 +1,1 @@
-"""Pairs to matches: which detection matches which ground-truth object."""
+"""Matching: which detection matches which ground-truth object."""

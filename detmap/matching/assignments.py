@@ -1,4 +1,4 @@
-"""Who took what: the object that each detection took, and at what overlap."""
+"""Assignments: the object matched to each detection, and their IoU."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken(Immutable):
-    """N rows, a detection and an object each, in the order of D detections and then of objects.
+class Assignments(Immutable):
+    """N rows, one per detection and matched object, in the order of detections and objects.
 
-    An object is named by its place among those of its image and class, in the order of the truth,
-    with those that take no part: a name that neither merging nor selecting changes. An object that
-    absorbs in some subsets only may have two rows, one for each overlap.
+    An object that is an ignored region in some subsets may have two rows, one per overlap.
 
     Parameters
     ----------
     off : (D + 1,) int64, where each detection's rows begin
-    object : (N,) int32, place of the object among those of the detection's image and class
-    overlap : (N,) float64, over the union; over the detection's own area where the object absorbs
-    words : (N, A) unsigned words, bit t for each threshold t at which the detection took it
+    object : (N,) int32, position among the objects of the image and class in file order, absent
+        objects included; merging and selecting do not change it
+    overlap : (N,) float64 IoU; for an ignored region the overlap over the detection's area
+    words : (N, A) unsigned words, bit t for a match at threshold t
     """
 
     off: NDArray[np.int64]
@@ -44,7 +43,7 @@ class Taken(Immutable):
         for each in fields(self):
             column = getattr(self, each.name)
             if type(column) is not np.ndarray:
-                checks.refuse(f"Taken.{each.name}", f"a {type(column).__name__}")
+                checks.refuse(f"Assignments.{each.name}", f"a {type(column).__name__}")
             keep(self, **{each.name: own(column)})
 
     def __len__(self) -> int:
@@ -54,12 +53,12 @@ class Taken(Immutable):
         """(N,) the detection of each row."""
         return np.repeat(np.arange(len(self.off) - 1), np.diff(self.off))
 
-    def take(self, detections: NDArray[Any]) -> Taken:
-        """The rows of some detections, given by their positions or by flags, in their order."""
+    def take(self, detections: NDArray[Any]) -> Assignments:
+        """Returns the rows of some detections, given by position or as flags."""
         if detections.dtype == bool:
             detections = np.flatnonzero(detections)
         rows, off = rows_of(self.off, detections)
-        return Taken(off, self.object[rows], self.overlap[rows], self.words[rows])
+        return Assignments(off, self.object[rows], self.overlap[rows], self.words[rows])
 
     def fault(
         self,
@@ -67,8 +66,9 @@ class Taken(Immutable):
         ignored: NDArray[np.unsignedinteger[Any]],
         n_of_cell: NDArray[np.int64] | None,
     ) -> str:
-        """What contradicts the verdicts (D, A) and the number of objects in each detection's image
-        and class (D,), None where some may take no part; "" for nothing.
+        """Returns what contradicts the match results (D, A), or "".
+
+        `n_of_cell` (D,) is the number of objects of each detection's image and class, if known.
         """
         n = len(self)
         kinds = [column.dtype for column in (self.off, self.object, self.overlap, self.words)]
@@ -86,29 +86,29 @@ class Taken(Immutable):
         detection = self.detection()
         beyond = n_of_cell is not None and (self.object >= n_of_cell[detection]).any()
         if (self.object < 0).any() or beyond:
-            return "an object that is not there"
+            return "an object index out of range"
         if np.isnan(self.overlap).any():
-            return "an overlap that is no number"
+            return "an IoU that is NaN"
         union, total = np.zeros_like(tp), np.zeros(tp.shape, dtype=np.int64)
         np.bitwise_or.at(union, detection, self.words)
         np.add.at(total, detection, np.bitwise_count(self.words).astype(np.int64))
         if (total != np.bitwise_count(union)).any():
-            return "two objects taken by a detection at one threshold"
+            return "two objects matched to a detection at one threshold"
         if (tp & ~union).any() or (union & ~(tp | ignored)).any():
-            return "objects taken that are not in the verdicts, or the reverse"
+            return "assignments that contradict the match results"
         return ""
 
 
-def gathered(
+def gather(
     pieces: Sequence[Takings], place: NDArray[np.int32], tp: NDArray[np.unsignedinteger[Any]]
-) -> Taken:
-    """Who took what, from the pieces that the rules wrote, in whatever order.
+) -> Assignments:
+    """Joins the assignments of all kernel calls, in any order.
 
     Parameters
     ----------
-    pieces : with objects by their places in the matching's order
-    place : (G,) of each of those, the place among the objects of its image and class
-    tp : (D, A) the verdicts that they belong to
+    pieces : with objects by their rows in the kernels' order
+    place : (G,) position of each of these among the objects of its image and class
+    tp : (D, A) the match results
     """
     detection = np.concatenate([np.zeros(0, np.int32), *(piece.detection for piece in pieces)])
     objects = place[np.concatenate([np.zeros(0, np.int32), *(piece.object for piece in pieces)])]
@@ -118,25 +118,23 @@ def gathered(
     off = runs(detection[order], objects[order], overlap[order])
     first = order[off[:-1]]
     words = words[order]
-    if len(first) < len(order):  # taken at one threshold after another
+    if len(first) < len(order):  # one row per threshold
         words = np.bitwise_or.reduceat(words, off[:-1], axis=0)
     n_taken = np.bincount(detection[first], minlength=len(tp))
     begins = np.concatenate([[0], np.cumsum(n_taken)]).astype(np.int64)
-    return Taken(begins, objects[first], overlap[first], words)
+    return Assignments(begins, objects[first], overlap[first], words)
 
 
-ARRAYS = [field.name for field in fields(Taken)]
+ARRAYS = [field.name for field in fields(Assignments)]
 
 
-def joined(parts: Sequence[Taken | None], order: NDArray[np.int32]) -> Taken | None:
-    """The parts one after the other, their detections then put in this order; None where one of
-    them is not known.
-    """
+def join(parts: Sequence[Assignments | None], order: NDArray[np.int32]) -> Assignments | None:
+    """Concatenates parts and reorders their detections; None if a part has no assignments."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
     sizes = np.concatenate([np.diff(part.off) for part in known])
-    whole = Taken(
+    whole = Assignments(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.concatenate([part.object for part in known]),
         np.concatenate([part.overlap for part in known]),

@@ -1,6 +1,4 @@
-"""Pairs of detections and objects that reach a threshold, in the order of judging, and the rules by
-which a detection comes to look at one object of several.
-"""
+"""Candidate pairs of detections and objects, and the rules that choose among several objects."""
 
 from __future__ import annotations
 
@@ -26,21 +24,20 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int32]
 Part = tuple[NDArray[np.int64], Rows, NDArray[np.float64], NDArray[np.bool_]]
-"""Pairs of a place in the order of taking and an object, with their overlaps."""
+"""Detections by matching order, objects, overlaps, and whether the object is a region."""
 
 AT_ONCE = 1 << 20
-"""Pairs of boxes that are compared at a time."""
+"""Pairs of boxes per step."""
 
 BYTES = 100
-"""Of memory for a pair that is kept."""
+"""Memory per kept pair."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Pairs of a row of the verdicts and a place among the objects, in the order of judging.
+    """Pairs of a detection (row of the match results) and an object, in matching order.
 
-    `absorbing`: the overlap is over the detection's own area; `above`: and then it has to be larger
-    than the threshold.
+    `absorbing`: the overlap is over the detection's area. `above`: it must exceed the threshold.
     """
 
     detection: Rows
@@ -50,7 +47,7 @@ class Candidates:
     above: bool
 
     def take(self, rows: NDArray[Any]) -> Candidates:
-        """Some of the pairs."""
+        """Returns some of the pairs."""
         return Candidates(
             self.detection[rows],
             self.object[rows],
@@ -60,18 +57,18 @@ class Candidates:
         )
 
     def compared(self) -> NDArray[np.float64]:
-        """(p,) what is compared by >= alone."""
+        """(p,) overlaps to compare with `>=`."""
         if not self.above:
             return self.overlap
         return np.where(self.absorbing, np.nextafter(self.overlap, -np.inf), self.overlap)
 
     def reach(self, needed: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """(p,) whether the overlap is a match with objects (G,) that need so much."""
+        """(p,) whether the overlap is at least what the object needs, (G,)."""
         reached: NDArray[np.bool_] = self.compared() >= needed[self.object]
         return reached
 
     def buffer(self) -> tuple[int, Pairs]:
-        """As the kernels read them, which change what they are given."""
+        """Returns a copy for the kernels, which modify it."""
         from detmap.kernels.pairs import Pairs
 
         off = runs(self.detection)
@@ -79,26 +76,27 @@ class Candidates:
         return len(off) - 1, Pairs(self.detection[off[:-1]], off, *columns)
 
 
-def candidates(
+def find_candidates(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
     order: tuple[Rows, NDArray[np.int64]],
     objects: ObjectColumns,
 ) -> Candidates:
-    """Pairs that reach a threshold, in the order of judging; under ``best_any`` with a tolerance
-    all that overlap, since the best one may be one that does not.
+    """Returns the pairs that reach a threshold, in matching order.
+
+    Under ``best_any`` with a tolerance it returns all overlapping pairs, as the best object may
+    not reach its threshold.
 
     Parameters
     ----------
-    truth, detections, protocol : what is compared
-    order : (n,) rows of the detections that are looked at, as they rank; and (D,) what the
-        detections of an image and class take objects in the order of
-    objects : the truth as the kernels read it
+    truth, detections, protocol : what is matched
+    order : (n,) evaluated detections by rank, and (D,) positions in the matching order
+    objects : the truth in the kernels' layout
 
     Raises
     ------
-    DataError : boxes so small that their overlap is 0/0; more pairs than fit into memory
+    DataError : boxes with an IoU of 0/0; more pairs than fit into memory
     """
     n_images, (rows, turns) = len(truth.images), order
     label = labels(objects.off)
@@ -111,8 +109,8 @@ def candidates(
     if protocol.iou.of == "boxes":
         parts = list(_box_pairs(truth, detections, protocol, (mine, first, last), objects, lowest))
     else:
-        given = (truth, detections, objects)
-        parts = list(_shape_pairs(given, protocol, (rows, turn, own, first, last), lowest))
+        tables = (truth, detections, objects)
+        parts = list(_shape_pairs(tables, protocol, (rows, turn, own, first, last), lowest))
     d = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
     placed = np.argsort(d, kind="stable")
     pairs = Candidates(
@@ -133,10 +131,7 @@ def _box_pairs(
     objects: ObjectColumns,
     lowest: float,
 ) -> Iterator[Part]:
-    """Pairs of boxes, some detections at a time.
-
-    met : (n,) rows of detections as they take, and the range of the objects of their cells
-    """
+    """Pairs of boxes, by step; `met` has rows in matching order and the range of their objects."""
     mine, first, last = met
     native = truth.box_format
     det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
@@ -149,8 +144,8 @@ def _box_pairs(
         some = slice(begin, end)
         i = np.repeat(np.arange(begin, end), n_met[some])
         g = np.arange(len(i)) - np.repeat(total[some] - n_met[some] - done, n_met[some]) + first[i]
-        for absorbing, meant in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
-            d, of = (i, g) if meant.all() else (i[meant[g]], g[meant[g]])
+        for absorbing, chosen in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
+            d, of = (i, g) if chosen.all() else (i[chosen[g]], g[chosen[g]])
             overlap = overlaps(
                 det_edges, obj_edges, mine[d], objects.row[of], protocol, over_own_area=absorbing
             )
@@ -158,11 +153,11 @@ def _box_pairs(
                 row = int(mine[d[np.argmax(np.isnan(overlap))]])
                 raise DataError(
                     f"{detections.source}: row {row}",
-                    f"the box {detections.boxes[row].tolist()} and an object's have areas that are "
-                    "0 in double precision: their overlap is 0/0",
-                    "give boxes with sides above 1e-150",
+                    f"the box {detections.boxes[row].tolist()} and its object have areas of 0 in "
+                    "double precision, so their IoU is 0/0",
+                    "use boxes with sides above 1e-150",
                 )
-            # What does not meet is no match, however small the overlap that an object asks for.
+            # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
             memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
@@ -171,15 +166,15 @@ def _box_pairs(
 
 
 def _shape_pairs(
-    given: tuple[Truth, Detections, ObjectColumns],
+    tables: tuple[Truth, Detections, ObjectColumns],
     protocol: Protocol,
     order: tuple[Rows, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     lowest: float,
 ) -> Iterator[Part]:
-    """Pairs of masks or keypoints, as the producer of that kind makes them."""
+    """Pairs of masks or keypoints."""
     from detmap.kernels.cells import Cells
 
-    truth, detections, objects = given
+    truth, detections, objects = tables
     rows, turn, own, first, last = order
     produce = producer(truth, detections, objects, protocol, lowest)
     by_cell = np.argsort(own, kind="stable")
@@ -203,17 +198,15 @@ def _shape_pairs(
 def _bounds(
     cell: NDArray[np.int64], own: NDArray[np.int64], n_cells: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the objects of each detection's cell begin and end; `cell` ascends. Counted where the
-    cells are not many more than the rows, as that takes a third of the time of a search.
-    """
+    """The range of the objects of each detection's cell; counting is faster for few cells."""
     if n_cells > 4 * (len(cell) + len(own)):
         return np.searchsorted(cell, own, "left"), np.searchsorted(cell, own, "right")
     ends = np.cumsum(np.bincount(cell, minlength=n_cells))
     return np.concatenate([[0], ends])[own], ends[own]
 
 
-def equally_near(pairs: Candidates) -> int:
-    """How many detections have two objects that they overlap most."""
+def count_equally_near(pairs: Candidates) -> int:
+    """Counts the detections with two objects of the highest overlap."""
     if not len(pairs.detection):
         return 0
     off = runs(pairs.detection)
@@ -222,25 +215,25 @@ def equally_near(pairs: Candidates) -> int:
     return int((np.add.reduceat(is_best.astype(np.int64), off[:-1]) > 1).sum())
 
 
-def to_find_first(pairs: Candidates, find: NDArray[np.uint64]) -> Candidates:
-    """Without the neutral objects of detections that reach one to find."""
+def prefer_counted(pairs: Candidates, find: NDArray[np.uint64]) -> Candidates:
+    """Removes ignored objects of detections that also reach a counted one."""
     counts = find[pairs.object] != 0
     has = np.zeros(int(pairs.detection.max(initial=-1)) + 1, dtype=bool)
     has[pairs.detection[counts]] = True
     return pairs.take(counts | ~has[pairs.detection])
 
 
-def sorted_choice(
+def sort_image(
     pairs: Candidates,
     turn: NDArray[np.int64],
     obj_rows: Rows,
     image: Rows,
     number: type[np.floating[Any]],
 ) -> tuple[Candidates, int]:
-    """Each detection with the first of its objects after a sort of all pairs of the image, by
-    NumPy's unstable argsort, backwards; and how many detections had equals to choose from.
+    """Chooses an object per detection by NumPy's unstable argsort of all pairs of the image.
 
-    Source: yolov5 val.py, process_batch; Ultralytics 8.3 engine/validator.py, match_predictions.
+    Also returns the number of detections with tied overlaps. Source: yolov5 val.py, process_batch;
+    Ultralytics 8.3 engine/validator.py, match_predictions.
     """
     off = runs(pairs.detection)
     begins, sizes = off[:-1], np.diff(off)
@@ -261,15 +254,15 @@ def sorted_choice(
     return pairs.take(keep), int((n_best > 1).sum())
 
 
-def sorted_own(
-    pairs: Candidates, given: tuple[Truth, Detections, Protocol], rows: Rows, obj_rows: Rows
+def sort_own(
+    pairs: Candidates, tables: tuple[Truth, Detections, Protocol], rows: Rows, obj_rows: Rows
 ) -> tuple[Candidates, int]:
-    """Each detection with the object that NumPy's unstable argsort of its overlaps with all objects
-    of its image and class puts last; and how many had equals to choose from.
+    """Chooses an object per detection by NumPy's unstable argsort of its own overlaps.
 
-    Source: mean_average_precision utils.py, row_to_vars and check_box (greedy).
+    Also returns the number of detections with tied overlaps. Source: mean_average_precision
+    utils.py, row_to_vars and check_box (greedy).
     """
-    truth, detections, protocol = given
+    truth, detections, protocol = tables
     off = runs(pairs.detection)
     begins, sizes = off[:-1], np.diff(off)
     best = np.maximum.reduceat(pairs.overlap, begins) if len(begins) else pairs.overlap
@@ -289,13 +282,13 @@ def sorted_own(
     return pairs.take(keep), int((n_best > 1).sum())
 
 
-def excused_by(
+def find_excused(
     pairs: Candidates,
     detections: Detections,
     rows: Rows,
     of_objects: tuple[Truth, Rows, NDArray[np.bool_]],
 ) -> NDArray[np.bool_]:
-    """(n,) whether the flag that a pair meets is that of a neutral object; see `matching.flags`."""
+    """(n,) whether a pair's flag is that of an ignored object; see `matching.flags`."""
     truth, obj_rows, find = of_objects
     n_images = len(truth.images)
     cell = truth.label[obj_rows].astype(np.int64) * n_images + truth.image[obj_rows]

@@ -1,4 +1,4 @@
-"""Truth + Detections + Protocol -> Matches: the step that judges."""
+"""The fast engine: Truth + Detections + Protocol -> Matches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from detmap.base import memory
 from detmap.base.immutable import blank, vouched
 from detmap.base.parallel import each_batch
 from detmap.errors import DataError
-from detmap.matching.assignments import gathered
+from detmap.matching.assignments import gather
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds as effective_thresholds
 from detmap.matching.matches_checks import least_overlap, word_of
@@ -25,8 +25,9 @@ from detmap.tables.digests import image_digests
 from detmap.tables.grouping import group, labels, offsets, places_of
 
 if TYPE_CHECKING:
-    from detmap.kernels.cells import DetectionColumns, ObjectColumns
+    from detmap.kernels.cells import DetectionColumns, ObjectColumns, Verdicts
     from detmap.kernels.match import Takings
+    from detmap.matching.assignments import Assignments
 
 
 def match(
@@ -37,20 +38,18 @@ def match(
     threads: int | None = None,
     taken: bool = False,
 ) -> Matches:
-    """Judge every detection in every subset and at every threshold of the protocol.
+    """Matches every detection in every subset and at every threshold of the protocol.
 
     Parameters
     ----------
-    truth, detections : tables of the same images and classes (`detections` was read against
-        `truth`)
+    truth, detections : tables of the same images and classes
     protocol : the rules
-    threads : how many to use; all processors when left out. The result does not depend on it.
-    taken : whether to keep who took what, `Matches.taken`
+    threads : number of threads (default: all processors); has no effect on the result
+    taken : whether to keep the assignments, `Matches.taken`
 
     Raises
     ------
-    DataError : an attribute or image size that the protocol asks for and the truth lacks; boxes so
-        small that their overlap is 0/0
+    DataError : a missing attribute or image size; boxes with an IoU of 0/0
     """
     for name, value, kind in (
         ("truth", truth, Truth),
@@ -58,10 +57,10 @@ def match(
         ("protocol", protocol, Protocol),
     ):
         if not isinstance(value, kind):
-            what = f"a {type(value).__name__} where {name} is needed"
+            what = f"a {type(value).__name__}, not {kind.__name__}"
             raise DataError(f"match: {name}", what, "give truth, detections, protocol")
     require_truth_of(detections, truth)
-    truth, detections = clipped(truth, detections, protocol)  # so digests see the images' sizes
+    truth, detections = clipped(truth, detections, protocol)
     if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 
@@ -79,31 +78,18 @@ def judge(
     threads: int | None = None,
     taken: bool = False,
 ) -> Matches:
-    """`match`, where the roles are known already."""
+    """Does `match` with known roles."""
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
-    thresholds, word = effective_thresholds(protocol), word_of(protocol)
-    n_images, n_subsets = len(truth.images), roles.n_subsets
+    n_images, n_subsets, word = len(truth.images), roles.n_subsets, word_of(protocol)
     columns, objects = kernel_columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
-    off = _offsets_within(columns, limit)
-    n_rows = int(off[-1])
-    memory.require(
-        n_rows * (20 + 2 * n_subsets * np.dtype(word).itemsize)
-        + len(truth) * n_subsets * np.dtype(word).itemsize
-        + 24 * int(np.diff(columns.off).max(initial=0)),
-        "match",
-        f"matching {n_rows} detections",
-    )
-    image, rank, position = (blank(n_rows, np.int32) for _ in range(3))
-    tp, ignored = (blank((n_rows, n_subsets), word) for _ in range(2))
-    score = blank(n_rows, np.float64)
-    verdicts = layout.Verdicts(off, image, rank, position, score.view(np.uint64), tp, ignored)
+    rows = _allocate(columns, limit, len(truth), n_subsets, word)
     judging = kernels.Judging(
-        thresholds,
+        effective_thresholds(protocol),
         int(protocol.matching.equal == "first"),
         objects.find,
         objects.absorb,
@@ -123,20 +109,38 @@ def judge(
         )
         ranking = layout.ranking(n_images, int(sizes[classes].max()), roles.outside)
         n_cells = layout.lay_out(
-            classes, columns, objects, limit, len(thresholds), verdicts, cells, ranking
+            classes, columns, objects, limit, len(judging.thresholds), rows, cells, ranking
         )
         largest = int((cells.bounds[:n_cells, 3] - cells.bounds[:n_cells, 2]).max(initial=0))
         walk = kernels.walk(n_subsets, 2 * largest)
-        for n, pairs in produce(cells, n_cells, position):
+        for n, pairs in produce(cells, n_cells, rows.position):
             takings = kernels.empty_takings(int(pairs.off[n]) if taken else 0, n_subsets, word)
-            n_taken = rule(n, pairs, judging, verdicts, takings, walk)
+            n_taken = rule(n, pairs, judging, rows, takings, walk)
             if taken:
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
 
     digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
+    assigned = None
+    if taken:
+        places = places_of(truth.image, truth.label, n_images, len(truth.categories))
+        assigned = gather(kept, places[objects.row], rows.tp)
+    return _make_matches(truth, detections, protocol, roles, objects, rows, digest, assigned)
+
+
+def _make_matches(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    roles: Roles,
+    objects: ObjectColumns,
+    rows: Verdicts,
+    digest: NDArray[np.uint64],
+    assigned: Assignments | None,
+) -> Matches:
+    """The matches of the filled columns; the kernels guarantee what `Matches` would check."""
     cut = np.ones(len(detections), dtype=bool)
-    cut[position] = False
-    beyond = np.bincount(detections.image[cut], minlength=n_images) - roles.unjudged
+    cut[rows.position] = False
+    beyond = np.bincount(detections.image[cut], minlength=len(truth.images)) - roles.unjudged
     return vouched(
         Matches,
         protocol=protocol,
@@ -144,16 +148,16 @@ def judge(
         image_ids=truth.images.ids,
         digest=digest,
         beyond=beyond.astype(np.int32),
-        off=off,
-        image=image,
-        rank=rank,
-        position=position,
-        score=score,
-        tp=tp,
-        ignored=ignored,
+        off=rows.off,
+        image=rows.image,
+        rank=rows.rank,
+        position=rows.position,
+        score=rows.score_bits.view(np.float64),
+        tp=rows.tp,
+        ignored=rows.ignored,
         obj_off=objects.off,
         obj_image=objects.image,
-        counted=_flags(objects.find, n_subsets),
+        counted=_flags(objects.find, roles.n_subsets),
         unjudged=roles.unjudged,
         notes=distinct(
             truth.notes,
@@ -161,13 +165,27 @@ def judge(
             scope_notes(truth, protocol),
             missing_roles(truth, protocol),
         ),
-        taken=gathered(kept, _places(truth)[objects.row], tp) if taken else None,
+        taken=assigned,
     )
 
 
-def _places(truth: Truth) -> NDArray[np.int32]:
-    """(G,) the place of each object among those of its image and class."""
-    return places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
+def _allocate(
+    columns: DetectionColumns, limit: int, n_objects: int, n_subsets: int, word: type
+) -> Verdicts:
+    """Empty columns of match results for the detections within the limit."""
+    from detmap.kernels.cells import Verdicts
+
+    off = _offsets_within(columns, limit)
+    n_rows, size = int(off[-1]), n_subsets * np.dtype(word).itemsize
+    memory.require(
+        n_rows * (20 + 2 * size) + n_objects * size + 24 * int(np.diff(columns.off).max(initial=0)),
+        "match",
+        f"matching {n_rows} detections",
+    )
+    image, rank, position = (blank(n_rows, np.int32) for _ in range(3))
+    score = blank(n_rows, np.float64).view(np.uint64)
+    tp, ignored = (blank((n_rows, n_subsets), word) for _ in range(2))
+    return Verdicts(off, image, rank, position, score, tp, ignored)
 
 
 def match_images(
@@ -178,9 +196,7 @@ def match_images(
     *,
     taken: bool = False,
 ) -> Matches:
-    """`match` on some of the images, given by their positions: the rows of
-    ``match(...).select(ids)``, for less work.
-    """
+    """Returns ``match(...).select(ids)`` for images given by position, with less work."""
     images = np.unique(images)
     rows = np.flatnonzero(np.isin(detections.image, images))
     part = match(
@@ -192,7 +208,7 @@ def match_images(
 def kernel_columns(
     truth: Truth, detections: Detections, protocol: Protocol, roles: Roles
 ) -> tuple[DetectionColumns, ObjectColumns]:
-    """Both tables as the kernels read them."""
+    """Returns both tables in the kernels' layout."""
     from detmap.kernels import cells as layout
 
     n_images, n_classes = len(truth.images), len(truth.categories)
@@ -222,7 +238,7 @@ def kernel_columns(
 
 
 def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
-    """(K + 1,) where each class begins when only what is within the limit is kept."""
+    """(K + 1,) where each class begins, within the limit."""
     from detmap.kernels.cells import count_within
 
     n_classes = len(columns.off) - 1

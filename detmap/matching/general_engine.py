@@ -1,9 +1,10 @@
-"""`match` for the rules that the fast path does not know: other orders, other numbers.
+"""The general engine: `match` for protocols with other orders or number types.
 
-The fast path (`detmap.matching.engine`) ranks with a stable sort and computes overlaps in float64,
-cell by cell. Here whole columns are laid out with NumPy, in the orders and numbers that the
-protocol asks for, and judged by the same kernels. Under a protocol that both know the verdicts are
-the same bits.
+The fast engine (`detmap.matching.engine`) uses a stable sort and float64. The general engine
+sorts whole columns with NumPy as the protocol requires, and runs the same kernels. If both engines
+support a protocol, they give the same bits.
+
+More than 400 lines: the rules share their inputs, one small function per rule.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.matching.assignments import gathered
+from detmap.matching.assignments import gather
 from detmap.matching.candidate_pairs import (
-    candidates,
-    equally_near,
-    excused_by,
-    sorted_choice,
-    sorted_own,
-    to_find_first,
+    Candidates,
+    count_equally_near,
+    find_candidates,
+    find_excused,
+    prefer_counted,
+    sort_image,
+    sort_own,
 )
-from detmap.matching.group_of_regions import judge_regions, regions
+from detmap.matching.group_of_regions import find_regions, match_regions
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds, word_of
 from detmap.matching.prepare import prepare
@@ -36,6 +38,7 @@ from detmap.tables.digests import image_digests
 from detmap.tables.grouping import by_image, group, places_of, runs
 
 if TYPE_CHECKING:
+    from detmap.kernels.cells import ObjectColumns, Verdicts
     from detmap.kernels.match import Takings
 
 Rows = NDArray[np.int32]
@@ -44,14 +47,7 @@ Offsets = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turns:
-    """The orders in which detections are cut and judged.
-
-    Parameters
-    ----------
-    turn : (D,) what the detections of an image and class take objects in the order of
-    rank : (D,) int32, what the limit counts
-    n_undecided : detections that an unstable sort placed among equals
-    """
+    """The orders for limits and matching: see `Order` for the fields."""
 
     turn: NDArray[np.int64]
     rank: Rows
@@ -60,16 +56,16 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """Where the detections stand.
+    """The orders of the detections.
 
     Parameters
     ----------
-    rows : (n,) those that are looked at, by class, as they rank
+    rows : (n,) evaluated detections, by class and rank
     off : (K + 1,) where each class begins
-    listed : (n,) the same as they stand before the sort by score, all classes together
-    turn : (D,) what the detections of an image and class take objects in the order of
-    rank : (D,) int32, what the limit counts
-    n_undecided : detections that an unstable sort placed among equals
+    listed : (n,) the same before the sort by score, all classes together
+    turn : (D,) position in the matching order of image and class
+    rank : (D,) int32, rank for the detection limit
+    n_undecided : detections with tied scores that an unstable sort has ordered
     """
 
     rows: Rows
@@ -83,7 +79,7 @@ class Order:
 def match_in_order(
     truth: Truth, detections: Detections, protocol: Protocol, *, taken: bool = False
 ) -> Matches:
-    """As `detmap.matching.engine.match`, for any protocol."""
+    """Does `detmap.matching.engine.match` for any protocol."""
     ready = prepare(truth, detections, protocol)
     turns = _turns(ready.detections, protocol)
     roles = read_roles(ready.truth, ready.detections, protocol, rank=turns.rank)
@@ -92,56 +88,52 @@ def match_in_order(
     if taken:
         places = places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
         places = places if ready.objects is None else places[ready.objects]
-    matches, n_chosen, late = _judge(ready.truth, ready.detections, protocol, roles, order, places)
+    matches, n_chosen, late = _match(ready.truth, ready.detections, protocol, roles, order, places)
     n_undecided = order.n_undecided
     if protocol.ranking.ignored == "leave":
         matches, n_undecided = _ranked_without_ignored(
             matches, ready.detections, order, late, protocol
         )
     n_images = len(truth.images)
-    looked_at = np.bincount(matches.image, minlength=n_images)
-    position = matches.position if ready.rows is None else ready.rows[matches.position]
-    beyond = np.bincount(detections.image, minlength=n_images) - looked_at - roles.unjudged
-    notes = [*ready.notes]
-    if n_undecided:
-        text = (
-            "detections share their score with another, and NumPy's sort, which is not stable, "
-            "placed them: another version or processor may give another number"
-        )
-        notes.append(Note("order-undecided", text, n_undecided))
-    if n_chosen:
-        text = (
-            "detections overlap two objects alike, and NumPy's sort, which is not stable, chose "
-            "one: another version or processor may give another number"
-        )
-        if protocol.matching.equal == "index":
-            text = (
-                "detections overlap two objects alike, and the reference takes the last in the "
-                "order of an index of its own, here the last of the truth: its number may be "
-                "another"
-            )
-        notes.append(Note("choice-undecided", text, n_chosen))
-    if ready.rows is not None:
-        left_out = np.bincount(detections.image, minlength=n_images)
-        left_out -= np.bincount(ready.detections.image, minlength=n_images)
-        beyond -= left_out
+    beyond = np.bincount(ready.detections.image, minlength=n_images) - roles.unjudged
+    beyond -= np.bincount(matches.image, minlength=n_images)
     return replace(
         matches,
         digest=image_digests(truth, detections),
-        position=position,
+        position=matches.position if ready.rows is None else ready.rows[matches.position],
         beyond=beyond.astype(np.int32),
         notes=distinct(
             truth.notes,
             detections.notes,
             scope_notes(truth, protocol),
             missing_roles(truth, protocol),
-            notes,
+            [*ready.notes, *_sort_notes(protocol, n_undecided, n_chosen)],
         ),
     )
 
 
+def _sort_notes(protocol: Protocol, n_undecided: int, n_chosen: int) -> list[Note]:
+    """Notes on results that depend on an unstable sort."""
+    other = "another NumPy version or processor may give another number"
+    notes = []
+    if n_undecided:
+        text = f"detections have tied scores, ordered by NumPy's unstable sort; {other}"
+        notes.append(Note("order-undecided", text, n_undecided))
+    if n_chosen:
+        text = (
+            "detections overlap two objects equally, and NumPy's unstable sort chose one; " + other
+        )
+        if protocol.matching.equal == "index":
+            text = (
+                "detections overlap two objects equally; the reference chooses by its own index, "
+                "detmap chooses the last in file order, so the numbers may differ"
+            )
+        notes.append(Note("choice-undecided", text, n_chosen))
+    return notes
+
+
 def _turns(detections: Detections, protocol: Protocol) -> Turns:
-    """The orders in which detections are cut and judged, before any is left out."""
+    """The orders for limits and matching, before any detection is removed."""
     image, label = detections.image, detections.label
     n_images, n_classes = len(detections.images), len(detections.categories)
     score = detections.score.astype(number_of(protocol))
@@ -177,7 +169,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
 
 
 def _order(detections: Detections, protocol: Protocol, turns: Turns, some: Rows | None) -> Order:
-    """Where the detections `some` stand."""
+    """The orders of the detections `some`."""
     image, label, turn = detections.image, detections.label, turns.turn
     matching, ranking = protocol.matching, protocol.ranking
     n_images = len(detections.images)
@@ -201,7 +193,7 @@ def _order(detections: Detections, protocol: Protocol, turns: Turns, some: Rows 
 
 
 def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[Rows, Offsets, int]:
-    """Rows by class as they rank, where each class begins, and how many the sort decided alone."""
+    """Rows by class and rank, where each class begins, and how many an unstable sort ordered."""
     label, n_classes = detections.label, len(detections.categories)
     score, sort = detections.score.astype(ranked_number(protocol)), protocol.ranking.sort
     if protocol.ranking.of == "all":
@@ -216,9 +208,7 @@ def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[R
 def _ranked_without_ignored(
     matches: Matches, detections: Detections, order: Order, late: Rows, protocol: Protocol
 ) -> tuple[Matches, int]:
-    """The matches with the detections in the order that they have where ignored ones leave the list
-    before it is sorted, and those that found a region, (D,) from 1, stand last of their image.
-    """
+    """Moves ignored detections behind the ranked list, and matches of regions last per image."""
     ignored = np.zeros(len(detections), dtype=bool)
     ignored[matches.position] = (matches.ignored[:, 0] & matches.ignored.dtype.type(1)) != 0
     stay = order.listed[~ignored[order.listed]]
@@ -237,7 +227,42 @@ def _ranked_without_ignored(
     return replace(matches, **placed, taken=taken), n
 
 
-def _judge(
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inputs:
+    """The inputs of the matching rules.
+
+    Parameters
+    ----------
+    objects : in matching order
+    counted : (G,) uint64, subsets in which an object counts as ground truth
+    flags : (G,) whether it counts in any, before ``matching.flags = "repeated"``
+    regional : (G,) whether it is a group-of region
+    keep : whether to keep the assignments
+    """
+
+    truth: Truth
+    detections: Detections
+    protocol: Protocol
+    roles: Roles
+    order: Order
+    objects: ObjectColumns
+    counted: NDArray[np.uint64]
+    flags: NDArray[np.bool_]
+    regional: NDArray[np.bool_]
+    keep: bool
+
+    def by_threshold(self) -> bool:
+        """Whether a rule needs one pass per threshold."""
+        matching = self.protocol.matching
+        return (
+            matching.prefer == "to_find"
+            or matching.equal.startswith("sorted")
+            or matching.flags == "repeated"
+            or bool(self.regional.any())
+        )
+
+
+def _match(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
@@ -245,140 +270,184 @@ def _judge(
     order: Order,
     places: Rows | None,
 ) -> tuple[Matches, int, Rows]:
-    """The verdicts, how many choices an unstable sort of pairs made, and (D,) the regions that
-    detections found, from 1. Who took what is told where there are `places` (G,) of the objects
-    among those of their image and class.
-    """
-    from detmap.kernels import cells as layout
-    from detmap.kernels import match as kernels
-
-    n_images, n_classes, n_subsets = len(truth.images), len(truth.categories), roles.n_subsets
-    thresholds, word = effective_thresholds(protocol), word_of(protocol)
-    obj_rows, obj_off = group(truth.image, truth.label, n_images, n_classes, roles.objects)
-    counted = roles.find[obj_rows]
-    if protocol.matching.equal == "first_to_find":
-        neutral = roles.find[obj_rows] == 0
-        again = np.lexsort((neutral, truth.image[obj_rows], truth.label[obj_rows]))
-        obj_rows = obj_rows[again]
-    find, absorb = roles.find[obj_rows], roles.absorb[obj_rows]
-    flags = find != 0
-    if protocol.matching.flags == "repeated":
-        find = np.full_like(find, np.uint64(2**64 - 1))
-        counted = find
-    enough = roles.enough[obj_rows]
-    rows = order.rows
-    tp, ignored = (np.zeros((len(rows), n_subsets), dtype=word) for _ in range(2))
-    full = word(2 ** len(thresholds) - 1)
-    for a in range(n_subsets):
-        outside = (roles.outside[rows].astype(np.uint64) >> np.uint64(a)) & np.uint64(1)
-        ignored[:, a] = outside.astype(word) * full
-    position = rows.astype(np.int32)
-    verdicts = layout.Verdicts(
-        order.off,
-        detections.image[rows],
-        order.rank[rows],
-        position,
-        detections.score[rows].view(np.uint64),
-        tp,
-        ignored,
-    )
-    of_objects = layout.ObjectColumns(
-        obj_off, obj_rows, truth.image[obj_rows], find, absorb, enough
-    )
-    pairs = candidates(truth, detections, protocol, (rows, order.turn), of_objects)
-    rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
-    equal = protocol.matching.equal
-    one_by_one = protocol.matching.prefer == "to_find" or equal.startswith("sorted")
-    one_by_one |= protocol.matching.flags == "repeated"
-    regional = regions(truth, protocol)[obj_rows]
-    one_by_one |= bool(regional.any())
+    """The matches, the number of choices by an unstable sort, and (D,) regions found, from 1."""
+    inputs = _read_inputs(truth, detections, protocol, roles, order, keep=places is not None)
+    objects, rows = inputs.objects, _start(inputs)
+    pairs = find_candidates(truth, detections, protocol, (order.rows, order.turn), objects)
     late: Rows = np.zeros(len(detections), dtype=np.int32)
-    cell: Offsets = np.zeros((0, 2), dtype=np.int64)
-    if protocol.matching.neutral_when == "none_free":
-        off = runs(truth.label[obj_rows], truth.image[obj_rows])
-        cell = np.repeat(np.stack([off[:-1], off[1:]], axis=1), np.diff(off), axis=0)
-    kept = []
-    n_chosen = equally_near(pairs) if equal == "index" else 0
-    passes = [[t] for t in range(len(thresholds))] if one_by_one else [list(range(len(thresholds)))]
-    for ts in passes:
-        mine, part = pairs, verdicts
-        if one_by_one:
-            t = ts[0]
-            needed = np.minimum(enough, thresholds[t])
-            of_region, reached = regional[pairs.object], pairs.reach(needed)
-            of_regions = pairs.take(of_region & reached)
-            best_first = protocol.iou.tolerance > 0 and protocol.matching.prefer == "overlap"
-            mine = pairs.take(~of_region & (reached | best_first))
-            if protocol.matching.prefer == "to_find":
-                mine = to_find_first(mine, find)
-            if equal == "sorted":
-                turn, at = order.turn[rows], truth.image[obj_rows]
-                mine, n = sorted_choice(mine, turn, obj_rows, at, number_of(protocol))
-                n_chosen = max(n_chosen, n)
-            if equal == "sorted_own":
-                mine, n = sorted_own(mine, (truth, detections, protocol), rows, obj_rows)
-                n_chosen = max(n_chosen, n)
-            mine = mine.take(mine.reach(needed))
-            blank = np.zeros((2, len(rows), n_subsets), dtype=np.uint16)
-            part = verdicts._replace(tp=blank[0], ignored=blank[1])
-            part.ignored[:] = (ignored >> word(t)) & word(1)
-            if protocol.matching.flags == "repeated":
-                excused = excused_by(mine, detections, rows, (truth, obj_rows, flags))
-                part.ignored[mine.detection[excused]] = 1
-                mine = mine.take(~excused)
-        judging = kernels.Judging(
-            thresholds[ts],
-            int(equal not in ("last", "index")),
-            find,
-            absorb,
-            enough,
-            roles.dropped,
-            np.zeros((len(obj_rows), n_subsets), dtype=part.tp.dtype),
-            cell,
-        )
-        n, buffer = mine.buffer()
-        most = int(np.diff(buffer.off).max(initial=0))
-        n_asked = 0 if places is None else len(mine.object)
-        takings = kernels.empty_takings(n_asked, n_subsets, part.tp.dtype)
-        walk = kernels.walk(n_subsets, most)
-        n_taken = rule(n, buffer, judging, part, takings, walk)
-        if one_by_one:
-            in_region = judge_regions(of_regions, part, find, late)
-            tp |= part.tp.astype(word) << word(t)
-            ignored &= ~(word(1) << word(t))
-            ignored |= part.ignored.astype(word) << word(t)
-        shift = word(ts[0] if one_by_one else 0)
-        filled = kernels.Takings._make(column[:n_taken] for column in takings)
-        filled = filled._replace(words=filled.words.astype(word) << shift)
-        kept.append(_restore_overlaps(filled, absorb, protocol))
-        if places is not None and one_by_one:
-            kept.append(in_region._replace(words=in_region.words.astype(word) << shift))
+    n_chosen = count_equally_near(pairs) if protocol.matching.equal == "index" else 0
+    thresholds = effective_thresholds(protocol)
+    if inputs.by_threshold():
+        kept = []
+        for t in range(len(thresholds)):
+            assigned, n = _match_threshold(inputs, pairs, rows, t, late)
+            kept += assigned
+            n_chosen = max(n_chosen, n)
+    else:
+        kept = [_run_kernel(inputs, pairs, rows, thresholds)]
+    subsets = np.uint64(1) << np.arange(roles.n_subsets, dtype=np.uint64)
     matches = Matches(
         protocol,
         truth.categories,
         truth.images.ids,
-        np.zeros((n_images, 2), dtype=np.uint64),
-        np.zeros(n_images, dtype=np.int32),
+        np.zeros((len(truth.images), 2), dtype=np.uint64),
+        np.zeros(len(truth.images), dtype=np.int32),
         order.off,
-        verdicts.image,
-        verdicts.rank,
-        position,
-        detections.score[rows],
-        tp,
-        ignored,
-        obj_off,
-        truth.image[obj_rows],
-        (counted[:, None] & (np.uint64(1) << np.arange(n_subsets, dtype=np.uint64))) != 0,
+        rows.image,
+        rows.rank,
+        rows.position,
+        detections.score[order.rows],
+        rows.tp,
+        rows.ignored,
+        objects.off,
+        objects.image,
+        (inputs.counted[:, None] & subsets) != 0,
         roles.unjudged,
-        taken=None if places is None else gathered(kept, places[obj_rows], tp),
+        taken=None if places is None else gather(kept, places[objects.row], rows.tp),
     )
     return matches, n_chosen, late
 
 
+def _read_inputs(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    roles: Roles,
+    order: Order,
+    *,
+    keep: bool,
+) -> _Inputs:
+    """The objects in matching order, by the rules `matching.equal` and `matching.flags`."""
+    from detmap.kernels.cells import ObjectColumns
+
+    obj_rows, off = group(
+        truth.image, truth.label, len(truth.images), len(truth.categories), roles.objects
+    )
+    counted = roles.find[obj_rows]
+    if protocol.matching.equal == "first_to_find":  # counted objects first
+        keys = (counted == 0, truth.image[obj_rows], truth.label[obj_rows])
+        obj_rows = obj_rows[np.lexsort(keys)]
+    find = roles.find[obj_rows]
+    flags = find != 0
+    if protocol.matching.flags == "repeated":  # ignored objects match as others do
+        find = counted = np.full_like(find, np.uint64(2**64 - 1))
+    objects = ObjectColumns(
+        off, obj_rows, truth.image[obj_rows], find, roles.absorb[obj_rows], roles.enough[obj_rows]
+    )
+    regional = find_regions(truth, protocol)[obj_rows]
+    return _Inputs(
+        truth, detections, protocol, roles, order, objects, counted, flags, regional, keep
+    )
+
+
+def _start(inputs: _Inputs) -> Verdicts:
+    """Match results before matching: ignored in the subsets that exclude a detection."""
+    from detmap.kernels.cells import Verdicts
+
+    order, detections, roles = inputs.order, inputs.detections, inputs.roles
+    rows, word = order.rows, word_of(inputs.protocol)
+    tp, ignored = (np.zeros((len(rows), roles.n_subsets), dtype=word) for _ in range(2))
+    full = word(2 ** len(inputs.protocol.thresholds()) - 1)
+    for a in range(roles.n_subsets):
+        outside = (roles.outside[rows].astype(np.uint64) >> np.uint64(a)) & np.uint64(1)
+        ignored[:, a] = outside.astype(word) * full
+    return Verdicts(
+        order.off,
+        detections.image[rows],
+        order.rank[rows],
+        rows.astype(np.int32),
+        detections.score[rows].view(np.uint64),
+        tp,
+        ignored,
+    )
+
+
+def _match_threshold(
+    inputs: _Inputs, pairs: Candidates, rows: Verdicts, t: int, late: Rows
+) -> tuple[list[Takings], int]:
+    """Matches at one threshold; gives the assignments and the number of unstable choices."""
+    protocol, objects = inputs.protocol, inputs.objects
+    threshold, word = effective_thresholds(protocol)[[t]], word_of(protocol)
+    needed = np.minimum(objects.enough, threshold[0])
+    regional, reached = inputs.regional[pairs.object], pairs.reach(needed)
+    best_first = protocol.iou.tolerance > 0 and protocol.matching.prefer == "overlap"
+    mine, n_chosen = _choose(inputs, pairs.take(~regional & (reached | best_first)))
+    mine = mine.take(mine.reach(needed))
+    empty = np.zeros((2, *rows.tp.shape), dtype=np.uint16)
+    part = rows._replace(tp=empty[0], ignored=empty[1])
+    part.ignored[:] = (rows.ignored >> word(t)) & word(1)
+    if protocol.matching.flags == "repeated":
+        mine = _ignore_flagged(inputs, mine, part)
+    assigned = _run_kernel(inputs, mine, part, threshold)
+    in_region = match_regions(pairs.take(regional & reached), part, objects.find, late)
+    tp, ignored = rows.tp, rows.ignored
+    tp |= part.tp.astype(word) << word(t)
+    ignored &= ~(word(1) << word(t))
+    ignored |= part.ignored.astype(word) << word(t)
+    kept = [
+        each._replace(words=each.words.astype(word) << word(t)) for each in (assigned, in_region)
+    ]
+    return kept, n_chosen
+
+
+def _choose(inputs: _Inputs, pairs: Candidates) -> tuple[Candidates, int]:
+    """The rules `matching.prefer` and `matching.equal`; the functions cite their sources."""
+    protocol, objects, order = inputs.protocol, inputs.objects, inputs.order
+    if protocol.matching.prefer == "to_find":
+        pairs = prefer_counted(pairs, objects.find)
+    if protocol.matching.equal == "sorted":
+        turn = order.turn[order.rows]
+        return sort_image(pairs, turn, objects.row, objects.image, number_of(protocol))
+    if protocol.matching.equal == "sorted_own":
+        return sort_own(pairs, (inputs.truth, inputs.detections, protocol), order.rows, objects.row)
+    return pairs, 0
+
+
+def _ignore_flagged(inputs: _Inputs, pairs: Candidates, part: Verdicts) -> Candidates:
+    """The rule ``matching.flags = "repeated"``: ignores detections, drops their pairs."""
+    excused = find_excused(
+        pairs,
+        inputs.detections,
+        inputs.order.rows,
+        (inputs.truth, inputs.objects.row, inputs.flags),
+    )
+    part.ignored[pairs.detection[excused]] = 1
+    return pairs.take(~excused)
+
+
+def _run_kernel(
+    inputs: _Inputs, pairs: Candidates, rows: Verdicts, thresholds: NDArray[np.float64]
+) -> Takings:
+    """Runs the kernel of `matching.rule`; writes the match results, gives the assignments."""
+    from detmap.kernels import match as kernels
+
+    matching, objects = inputs.protocol.matching, inputs.objects
+    cell: Offsets = np.zeros((0, 2), dtype=np.int64)
+    if matching.neutral_when == "none_free":
+        off = runs(inputs.truth.label[objects.row], objects.image)
+        cell = np.repeat(np.stack([off[:-1], off[1:]], axis=1), np.diff(off), axis=0)
+    n_subsets, word = rows.tp.shape[1], rows.tp.dtype
+    judging = kernels.Judging(
+        thresholds,
+        int(matching.equal not in ("last", "index")),
+        objects.find,
+        objects.absorb,
+        objects.enough,
+        inputs.roles.dropped,
+        np.zeros((len(objects.row), n_subsets), dtype=word),
+        cell,
+    )
+    n, buffer = pairs.buffer()
+    walk = kernels.walk(n_subsets, int(np.diff(buffer.off).max(initial=0)))
+    takings = kernels.empty_takings(len(pairs.object) if inputs.keep else 0, n_subsets, word)
+    rule = kernels.best_free if matching.rule == "best_free" else kernels.best_any
+    n_taken = rule(n, buffer, judging, rows, takings, walk)
+    kept = kernels.Takings._make(column[:n_taken] for column in takings)
+    return _restore_overlaps(kept, objects.absorb, inputs.protocol)
+
+
 def _restore_overlaps(takings: Takings, absorb: NDArray[np.uint64], protocol: Protocol) -> Takings:
-    """The takings with the overlaps of objects that absorb as they were before `Candidates.buffer`
-    made them smaller.
-    """
+    """Undoes the decrement of `Candidates.buffer` in the overlaps of ignored regions."""
     if protocol.iou.absorb != ">" or protocol.iou.comparison == ">":
         return takings
     words = absorb[takings.object]

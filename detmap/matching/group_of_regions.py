@@ -1,4 +1,4 @@
-"""Regions: objects that stand for many; detections in one are excused, or one of them is true."""
+"""Group-of regions: their detections are ignored, or one of them is a true positive."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from detmap.kernels.match import Takings
 
 
-def regions(truth: Truth, protocol: Protocol) -> NDArray[np.bool_]:
-    """(G,) whether an object has a role that the protocol calls a region."""
+def find_regions(truth: Truth, protocol: Protocol) -> NDArray[np.bool_]:
+    """(G,) whether an object has a role that the protocol treats as a region."""
     found = np.zeros(len(truth), dtype=bool)
     for role, what in protocol.matching.neutral:
         if what in REGIONS:
@@ -26,24 +26,23 @@ def regions(truth: Truth, protocol: Protocol) -> NDArray[np.bool_]:
     return found
 
 
-def judge_regions(
+def match_regions(
     pairs: Candidates, verdicts: Verdicts, find: NDArray[np.uint64], late: NDArray[np.int32]
 ) -> Takings:
-    """After the objects have been taken at a threshold: a detection that took none, and lies in a
-    region by its own area, is ignored; of a region to find the one that scores best is true.
+    """Ignores unmatched detections in a region; the best one in a counted region is true.
 
     Source: TF OD API per_image_evaluation.py, compute_match_ioa.
 
     Parameters
     ----------
-    pairs : of detections and regions that reach the threshold, over the detection's own area
-    verdicts : at this threshold, as they rank; changed
-    find : (G,) subsets in which an object is one to find
-    late : (D,) the region that a detection found, from 1; written
+    pairs : of detections and regions, by the overlap over the detection's area
+    verdicts : match results at this threshold; modified
+    find : (G,) subsets in which an object counts
+    late : (D,) the region found by a detection, from 1; modified
     """
     from detmap.kernels.match import Takings
 
-    # Each detection with the region that holds most of it, the first of equals.
+    # The region with the highest overlap, the first of equals.
     order = np.lexsort((pairs.object, -pairs.overlap, pairs.detection))
     best = order[runs(pairs.detection[order])[:-1]]
     d, g = pairs.detection[best], pairs.object[best]

@@ -1,8 +1,4 @@
-"""`Matches`, the mergeable heart of an evaluation, and its laws; its file is
-`detmap.matching.matches_file`.
-
-It holds a verdict for every detection and a count for every object; nothing after it sees a box.
-"""
+"""`Matches`: the mergeable match results of an evaluation."""
 
 from __future__ import annotations
 
@@ -13,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
+from detmap.base import arguments
 from detmap.base.immutable import Immutable
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, MergeError, counted, few
-from detmap.matching import matches_checks as verdicts
-from detmap.matching.assignments import Taken, joined
+from detmap.matching import matches_checks, matches_file
+from detmap.matching.assignments import Assignments, join
 from detmap.matching.matches_checks import word_of
 from detmap.matching.matches_overview import Overview as Overview
 from detmap.protocol import Protocol
@@ -33,7 +29,7 @@ from detmap.tables.grouping import group, labels, offsets, ranked, rows_of
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches(Immutable):
-    """Verdicts of D detections and counts of G objects under one protocol, on a set of images.
+    """Match results of D detections and G objects under one protocol, on a set of images.
 
     >>> import detmap
     >>> from detmap.base.resources import folder
@@ -44,29 +40,27 @@ class Matches(Immutable):
     >>> round(detmap.summarize(matches).metrics["AP50"], 4)
     0.606
 
-    Rows of detections are ordered by class, then by descending score, then by the protocol's rule
-    for ties; rows of objects by class, then by image. A verdict is a bit a threshold: set in `tp`,
-    or in `ignored`, or in neither (a false positive).
+    Detections are ordered by class, descending score, then the protocol's rule for ties; objects
+    by class, then image. A detection has a bit per threshold: set in `tp`, in `ignored`, or in
+    neither (false positive).
 
     Parameters
     ----------
-    protocol, categories : what the verdicts were made under
-    image_ids : (I,) int64 or str, ascending: the images that are covered, empty ones too
+    protocol, categories : rules and classes
+    image_ids : (I,) int64 or str, ascending, with images without objects or detections
     digest : (I, 2) uint64, fingerprints of each image's truth and detections
-    beyond : (I,) int32, detections that the protocol's limit kept from being looked at
+    beyond : (I,) int32, detections beyond the detection limit
     off, obj_off : (K + 1,) int64, where each class's rows begin
     image, obj_image : (D,), (G,) int32, positions in `image_ids`
-    rank : (D,) int32, how many detections of the same image and class come before
-    position : (D,) int32, row of the detections table, to trace a verdict back to its record; 0
-        where there was no table but a stream (`detmap.Evaluator`)
+    rank : (D,) int32, rank for the detection limit
+    position : (D,) int32, row in the detections table; 0 for streams (`detmap.Evaluator`)
     score : (D,) float64
     tp, ignored : (D, A) unsigned words, bit t for threshold t
-    counted : (G, A) bool, whether the object is one to find in each area range
-    unjudged : (I,) int32, detections within the limit that the protocol leaves out: of classes
-        that are not annotated on the image, or without an area
+    counted : (G, A) bool, whether the object counts as ground truth in each subset
+    unjudged : (I,) int32, detections within the limit that the protocol excludes: their class is
+        not annotated on the image, or they have no area
     notes : remarks of the readers
-    taken : which object each detection took, and at what overlap; None where nobody asked
-        (`match(..., taken=True)`), or a part of a merge does not know
+    taken : the assignments, with ``match(..., taken=True)``; else None
     """
 
     protocol: Protocol
@@ -86,42 +80,41 @@ class Matches(Immutable):
     counted: NDArray[np.bool_]
     unjudged: NDArray[np.int32]
     notes: tuple[Note, ...] = ()
-    taken: Taken | None = None
+    taken: Assignments | None = None
 
     def __post_init__(self) -> None:
-        verdicts.check(self)
+        matches_checks.check(self)
 
     def __len__(self) -> int:
         return len(self.score)
 
     def n_objects(self) -> NDArray[np.int64]:
-        """(K, A) objects to find."""
+        """(K, A) counted objects."""
         total = np.zeros((len(self.counted) + 1, self.counted.shape[1]), dtype=np.int64)
         np.cumsum(self.counted, axis=0, out=total[1:])
         return total[self.obj_off[1:]] - total[self.obj_off[:-1]]
 
     @property
     def n_images(self) -> int:
-        """How many images are covered, I."""
+        """The number of images, I."""
         return len(self.image_ids)
 
     def data_digest(self) -> str:
-        """Digest of the data that was matched; independent of how the images were split."""
+        """Returns the digest of the matched data; it does not depend on how images were split."""
         order, dropped = self.order_digest(), n_dropped(self.notes)
         return data_digest(self.categories, self.image_ids, self.digest, order, dropped)
 
     def order_digest(self) -> NDArray[np.uint64]:
-        """Digests of the order of each class's rows, (K,), where the order of the input decides
-        ties; else (0,).
+        """(K,) digests of each class's row order if file order decides ties, else (0,).
 
-        The digests of the images know the order within an image, not that among images.
+        Image digests cover the order within an image, but not the order of images.
         """
         if self.protocol.ranking.ties == "image":
             return np.zeros(0, dtype=np.uint64)
         return fold_table(len(self.categories), labels(self.off), self.image, self.rank)
 
     def n_tied(self) -> int:
-        """Detections that share their score with another of their class."""
+        """Counts the detections with tied scores within their class."""
         label = labels(self.off)
         same = (self.score[1:] == self.score[:-1]) & (label[1:] == label[:-1])
         tied = np.zeros(len(self), dtype=bool)
@@ -130,13 +123,13 @@ class Matches(Immutable):
         return int(tied.sum())
 
     def n_images_without_objects(self) -> int:
-        """Images on which every detection is false."""
+        """Counts the images without ground-truth objects."""
         with_objects = np.zeros(self.n_images, dtype=bool)
         with_objects[self.obj_image] = True
         return int((~with_objects).sum())
 
     def overview(self) -> Overview:
-        """What is known of the whole without the rows."""
+        """Returns a summary without the rows."""
         return Overview(
             self.protocol,
             self.categories,
@@ -150,7 +143,7 @@ class Matches(Immutable):
         )
 
     def without_rows(self) -> Matches:
-        """The same images, with their digests and the notes, and not a row."""
+        """Returns the same images, digests and notes without any row."""
         return replace(
             Matches.empty(self.protocol, self.categories),
             image_ids=self.image_ids,
@@ -163,7 +156,7 @@ class Matches(Immutable):
 
     @staticmethod
     def empty(protocol: Protocol, categories: Categories) -> Matches:
-        """No images at all: the neutral element of `merge`."""
+        """Returns matches without images."""
         n_areas, word = len(protocol.subsets), word_of(protocol)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
         return Matches(
@@ -186,16 +179,16 @@ class Matches(Immutable):
         )
 
     def merge(self, *others: Matches) -> Matches:
-        """All parts as one; the same bits in whatever order and grouping they are put together.
+        """Merges all parts; the result does not depend on order or grouping.
 
         Raises
         ------
-        MergeError : another protocol or other classes, an image in two parts, or a protocol under
-            which parts do not make the whole
+        MergeError : another protocol or other classes, an image in two parts, or a protocol that
+            needs all detections at once
         """
         for other in others:
             if not isinstance(other, Matches):
-                what = f"a {type(other).__name__} where matches are needed"
+                what = f"a {type(other).__name__}, not Matches"
                 raise MergeError("merge", what, "give the parts as `Matches`")
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
@@ -208,9 +201,8 @@ class Matches(Immutable):
         if not self.protocol.image_by_image():
             raise MergeError(
                 "merge",
-                f"under {self.protocol.name} the order of all detections decides, not that of parts"
-                " (ranking.sort, ranking.ties)",
-                "match the whole at once",
+                f"{self.protocol.name} orders all detections together (ranking.sort, ranking.ties)",
+                "match all images at once",
             )
         image_ids, moved = join_images(parts)
         n_images, n_classes = len(image_ids), len(self.categories)
@@ -219,8 +211,8 @@ class Matches(Immutable):
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
         ignored, ranking = np.concatenate([part.ignored for part in parts]), self.protocol.ranking
-        first = []  # of equal scores; parts have those of an image in their order
-        if ranking.ignored == "leave":  # those stand behind the list
+        first = []  # keys for tied scores; parts are ordered within an image
+        if ranking.ignored == "leave":  # ignored detections follow the ranked list
             first.append(ignored[:, 0] & ignored.dtype.type(1))
         if ranking.ties == "input":
             first.append(position)
@@ -253,22 +245,22 @@ class Matches(Immutable):
             counted=np.concatenate([part.counted for part in parts])[obj_order],
             unjudged=unjudged,
             notes=notes,
-            taken=joined([part.taken for part in parts], order),
+            taken=join([part.taken for part in parts], order),
         )
 
     def select(self, image_ids: ArrayLike) -> Matches:
-        """The part on some of the images, given by their ids.
+        """Returns the part on some images, given by id.
 
         Raises
         ------
         DataError : an id that is not among `image_ids`
         """
-        wanted = np.unique(given.ids("select", image_ids))
+        wanted = np.unique(arguments.ids("select", image_ids))
         known = not len(wanted) or wanted.dtype.kind == self.image_ids.dtype.kind
         keep = np.isin(self.image_ids, wanted) if known else np.zeros(self.n_images, dtype=bool)
         if keep.sum() != len(wanted):
-            strange = (wanted[~np.isin(wanted, self.image_ids)] if known else wanted).tolist()
-            raise DataError("select", f"no images {strange[:5]}", "give ids that were evaluated")
+            unknown = (wanted[~np.isin(wanted, self.image_ids)] if known else wanted).tolist()
+            raise DataError("select", f"no images {unknown[:5]}", "give ids of evaluated images")
         moved = (np.cumsum(keep) - 1).astype(np.int32)
         rows, obj_rows = keep[self.image], keep[self.obj_image]
         n_classes = len(self.categories)
@@ -292,14 +284,13 @@ class Matches(Immutable):
         )
 
     def select_classes(self, classes: ArrayLike) -> Matches:
-        """The part on some of the classes, given by their positions in ascending order; it
-        covers the same images.
+        """Returns the part on some classes, given by ascending position; it keeps all images.
 
         Raises
         ------
-        DataError : positions that do not ascend, or that no class has
+        DataError : positions that do not ascend or do not exist
         """
-        wanted = given.positions("select_classes", classes, len(self.categories))
+        wanted = arguments.positions("select_classes", classes, len(self.categories))
         rows, off = rows_of(self.off, wanted)
         obj_rows, obj_off = rows_of(self.obj_off, wanted)
         return replace(
@@ -319,27 +310,23 @@ class Matches(Immutable):
         )
 
     def save(self, path: str | Path, **remarks: Any) -> None:
-        """Write to a ``.npz`` file: arrays, and a JSON header with the format, protocol, classes
-        and notes. An older file stays as it is until the new one is whole.
+        """Writes a ``.npz`` file atomically: arrays, and a JSON header with protocol and notes.
 
-        `remarks` are plain values that go into the header too; `load` passes them over, `read`
-        hands them out.
+        The header also has the `remarks`, plain values that `read` returns and `load` does not.
 
         Raises
         ------
-        DetmapError : the place is a folder or a device, or the system refuses
+        DetmapError : the path is a folder or a device, or the write fails
         """
-        from detmap.matching import matches_file as saved
-
-        saved.write(path, self, ARRAYS, remarks)
+        matches_file.write(path, self, ARRAYS, remarks)
 
     @staticmethod
     def load(path: str | Path) -> Matches:
-        """Read what `save` wrote.
+        """Reads a file of `save`.
 
         Raises
         ------
-        DataError : not such a file, damaged, or of a format that this version does not know
+        DataError : not such a file, damaged, or of an unknown format
         """
         return read(path)[0]
 
@@ -349,44 +336,41 @@ ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]
 
 
 def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
-    """What `Matches.save` wrote, and the remarks in its header.
+    """Reads a file of `Matches.save`, with the remarks in its header.
 
     Raises
     ------
-    DataError : not such a file, damaged, forged, or of a format that this version does not know; it
-        names the array
+    DataError : not such a file, damaged, forged, or of an unknown format; names the array
     """
-    from detmap.matching import matches_file as saved
-
-    return saved.read(path, ARRAYS, Matches)
+    return matches_file.read(path, ARRAYS, Matches)
 
 
 def require_same_kind(a: Matches, b: Matches) -> None:
-    """A `MergeError` unless two parts have the same protocol and classes."""
+    """Raises `MergeError` unless two parts have the same protocol and classes."""
     if a.protocol is not b.protocol and protocol_digest(a.protocol) != protocol_digest(b.protocol):
         raise MergeError(
             "merge",
             f"protocol {a.protocol.name} {dict(a.protocol.changes)} and {b.protocol.name} "
             f"{dict(b.protocol.changes)}",
-            "match every part under the same protocol",
+            "match all parts under the same protocol",
         )
     if a.categories is not b.categories and a.categories != b.categories:
-        strange = sorted(set(a.categories.names) ^ set(b.categories.names))
+        differing = sorted(set(a.categories.names) ^ set(b.categories.names))
         raise MergeError(
             "merge",
-            f"the classes differ: {few(strange) or 'same names, other ids'}",
-            "give every part the same list of classes",
+            f"the classes differ: {few(differing) or 'same names, other ids'}",
+            "use the same list of classes for all parts",
         )
 
 
 def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
-    """The union of the parts' image ids, ascending, and where each part's images went."""
+    """Returns the union of the parts' image ids, ascending, and the new position of each image."""
     kinds = {part.image_ids.dtype.kind for part in parts}
     if len(kinds) > 1:
         raise MergeError(
             "merge",
             "image ids are numbers in one part and strings in another",
-            "use one kind of ids",
+            "use one kind of ids in all parts",
         )
     image_ids, count = np.unique(
         np.concatenate([part.image_ids for part in parts]), return_counts=True
@@ -396,7 +380,7 @@ def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int
         raise MergeError(
             "merge",
             f"{counted(len(twice), 'image')} in more than one part: {twice[:5]}",
-            "give every image to one part only",
+            "put every image into one part only",
         )
     return image_ids, [
         np.searchsorted(image_ids, part.image_ids).astype(np.int32) for part in parts

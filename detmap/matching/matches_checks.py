@@ -1,4 +1,4 @@
-"""What the columns of `Matches` have to be, looked at once, when one is made."""
+"""Checks of the columns of `Matches`."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from numpy.typing import NDArray
 
 from detmap.base import column_checks as checks
 from detmap.base.immutable import keep
-from detmap.matching.assignments import Taken
+from detmap.matching.assignments import Assignments
 from detmap.protocol import Protocol
 from detmap.tables import MAX_ROWS, Categories, Note
 from detmap.tables.grouping import labels
 
 
 def word_of(protocol: Protocol) -> type[np.unsignedinteger[Any]]:
-    """The word that holds a bit a threshold."""
+    """Returns the unsigned type with a bit per threshold."""
     return np.uint16 if len(protocol.thresholds()) <= 16 else np.uint64
 
 
 def effective_thresholds(protocol: Protocol) -> NDArray[np.float64]:
-    """(T,) the smallest overlap that is a match at each threshold: the protocol's cap and
-    comparison applied.
+    """(T,) the lowest IoU that matches at each threshold, with the protocol's cap and comparison.
 
-    ``overlap > t`` is ``overlap >=`` the next larger number, so the kernels know one comparison
-    only.
+    ``overlap > t`` becomes ``overlap >=`` the next larger number: the kernels only use ``>=``.
     """
     thresholds = np.minimum(protocol.thresholds(), protocol.iou.cap)
     return np.nextafter(thresholds, np.inf) if protocol.iou.comparison == ">" else thresholds
 
 
 def least_overlap(protocol: Protocol) -> float:
-    """The overlap from which on a pair is looked at: the lowest threshold; under ``best_any`` with
-    a tolerance any above 0, since the best object of all need not be one that is reached.
+    """Returns the lowest overlap of a candidate pair.
+
+    It is the lowest threshold; under ``best_any`` with a tolerance it is any overlap above 0.
     """
     lowest = float(effective_thresholds(protocol)[0])
     if protocol.matching.rule == "best_any" and protocol.iou.tolerance:
@@ -42,11 +41,11 @@ def least_overlap(protocol: Protocol) -> float:
 
 
 def check(matches: Any) -> None:
-    """Look at every column once, and keep it where nobody can change it.
+    """Checks every column once and makes it read-only.
 
     Raises
     ------
-    DataError : it names the array
+    DataError : names the array
     """
     protocol, categories = matches.protocol, matches.categories
     for name, value, kind in (
@@ -96,8 +95,8 @@ def check(matches: Any) -> None:
 
 
 def _check_taken(matches: Any) -> None:
-    """Who took what: that it is there to be taken, and that the verdicts say the same."""
-    if not isinstance(matches.taken, Taken):
+    """Checks that the assignments agree with the match results."""
+    if not isinstance(matches.taken, Assignments):
         checks.refuse("Matches.taken", f"a {type(matches.taken).__name__}")
     n_images = max(matches.n_images, 1)
     cell = labels(matches.off).astype(np.int64) * n_images + matches.image
@@ -105,14 +104,14 @@ def _check_taken(matches: Any) -> None:
     n_met = np.searchsorted(obj_cell, cell, "right") - np.searchsorted(obj_cell, cell, "left")
     protocol = matches.protocol
     absent = "absent" in dict(protocol.matching.neutral).values()
-    some = absent or protocol.boxes.empty == "drop"  # and the place counts those left out
+    some = absent or protocol.boxes.empty == "drop"  # positions count removed objects too
     fault = matches.taken.fault(matches.tp, matches.ignored, None if some else n_met)
     if fault:
         checks.refuse("Matches.taken", fault)
 
 
 def _check_order(matches: Any) -> None:
-    """The order of rows, and what their verdicts may be."""
+    """Checks the order of rows and the bits of match results."""
     from detmap.kernels.state import find_bad_verdict
 
     image, word = matches.obj_image, matches.tp.dtype.type
@@ -148,18 +147,16 @@ def _check_order(matches: Any) -> None:
         checks.refuse(f"Matches.score[{row}]", "does not descend within its class")
     rank = _rank(matches, row, before)
     if rank is not None:
-        checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} where {rank} is right")
+        checks.refuse(f"Matches.rank[{row}]", f"{matches.rank[row]} instead of {rank}")
     if (matches.tp[row] & matches.ignored[row]).any():
-        checks.refuse(f"Matches.tp[{row}]", "true and ignored at once")
+        checks.refuse(f"Matches.tp[{row}]", "both true and ignored")
     if ((matches.tp[row] | matches.ignored[row]) & no_threshold).any():
-        checks.refuse(f"Matches.ignored[{row}]", "a bit that stands for no threshold")
+        checks.refuse(f"Matches.ignored[{row}]", "a bit beyond the thresholds")
     checks.refuse(f"Matches.tp[{row}]", "more true positives than objects of its class")
 
 
 def _ranks(protocol: Protocol) -> int:
-    """How the ranks of an image and class go on: 0, 1, 2 ...; or upwards, with gaps for what is
-    left out or of other classes; or in any order, that of the input.
-    """
+    """The kind of ranks in an image and class: consecutive, ascending with gaps, or any."""
     from detmap.kernels import state
 
     if protocol.limits.order == "input" or not protocol.uses_default_order():
@@ -169,7 +166,7 @@ def _ranks(protocol: Protocol) -> int:
 
 
 def _rank(matches: Any, row: int, before: slice) -> str | None:
-    """What the rank of a row has to be; None where it is that."""
+    """The required rank of a row; None if it is correct."""
     from detmap.kernels import state
 
     rank, kind = int(matches.rank[row]), _ranks(matches.protocol)
@@ -177,5 +174,5 @@ def _rank(matches: Any, row: int, before: slice) -> str | None:
     if kind == state.NO_GAPS:
         return None if rank == len(earlier) else f"{len(earlier)}"
     limit = matches.protocol.max_dets()[-1]
-    least = 0 if kind == state.ANY_ORDER else int(earlier.max(initial=-1)) + 1
-    return None if least <= rank < limit else f"{least} or more, below {limit},"
+    lowest = 0 if kind == state.ANY_ORDER else int(earlier.max(initial=-1)) + 1
+    return None if lowest <= rank < limit else f"{lowest} to {limit - 1}"

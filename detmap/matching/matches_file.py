@@ -1,4 +1,4 @@
-"""The file of matches: a JSON header, and arrays, each of the length that the others give it."""
+"""Reads and writes files of matches: a JSON header and arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from detmap.base import npz_archive as archive
 from detmap.errors import DataError
 from detmap.matching import matches_header as headers
-from detmap.matching.assignments import ARRAYS as TAKEN_ARRAYS
-from detmap.matching.assignments import Taken
+from detmap.matching.assignments import ARRAYS as ASSIGNMENT_ARRAYS
+from detmap.matching.assignments import Assignments
 from detmap.matching.matches_checks import word_of
 from detmap.tables import MAX_ROWS, Categories
 
@@ -20,30 +20,29 @@ Made = TypeVar("Made")
 
 
 def write(path: str | Path, matches: Any, columns: Sequence[str], remarks: dict[str, Any]) -> None:
-    """Write matches, whose arrays are those of these names, to a file.
+    """Writes matches with the arrays of these names.
 
     Raises
     ------
-    DetmapError : the place is a folder or a device, or the system refuses
+    DetmapError : the path is a folder or a device, or the write fails
     """
-    header = headers.written(matches.protocol, matches.categories, matches.notes, remarks)
+    header = headers.to_header(matches.protocol, matches.categories, matches.notes, remarks)
     arrays = {name: getattr(matches, name) for name in columns}
     if matches.taken is not None:
-        arrays |= {f"taken_{name}": getattr(matches.taken, name) for name in TAKEN_ARRAYS}
+        arrays |= {f"taken_{name}": getattr(matches.taken, name) for name in ASSIGNMENT_ARRAYS}
     archive.write(path, header, {"category_ids": matches.categories.ids, **arrays})
 
 
 def read(
     path: str | Path, columns: Sequence[str], make: Callable[..., Made]
 ) -> tuple[Made, dict[str, Any]]:
-    """What `make` makes of the parts that `write` wrote, and the remarks in the header.
+    """Calls `make` with the parts of a file of `write`; also returns the remarks.
 
     Raises
     ------
-    DataError : not such a file, damaged, forged, or of a format that this version does not know; it
-        names the array
+    DataError : not such a file, damaged, forged, or of an unknown format; names the array
     """
-    more = [f"taken_{name}" for name in TAKEN_ARRAYS]
+    more = [f"taken_{name}" for name in ASSIGNMENT_ARRAYS]
     with archive.opened(path, ["header", "category_ids", *columns], more) as file:
         header = file.read_json("header")
         protocol, names, groups, notes, remarks = headers.read(file.place("header"), header)
@@ -79,7 +78,8 @@ def read(
             arrays = {name: file.read(name) for name in columns}
             taken = None
             if more[0] in file.members:
-                taken = Taken(**{name: file.read(f"taken_{name}") for name in TAKEN_ARRAYS})
+                values = {name: file.read(f"taken_{name}") for name in ASSIGNMENT_ARRAYS}
+                taken = Assignments(**values)
             matches = make(protocol, categories, notes=notes, taken=taken, **arrays)
         except DataError as error:
             if error.where.startswith(file.path):
@@ -89,5 +89,5 @@ def read(
     of_truth = remarks.get("images_of_truth", 0)
     if type(of_truth) is not int or not (of_truth == 0 or n_images <= of_truth <= MAX_ROWS):
         where = file.place("header.remarks.images_of_truth")
-        raise DataError(where, f"{of_truth!r}", f"it covers {n_images} images")
+        raise DataError(where, f"{of_truth!r}", f"the file has {n_images} images")
     return matches, remarks

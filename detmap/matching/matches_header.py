@@ -1,4 +1,4 @@
-"""The header of a file of matches: what is not an array."""
+"""The JSON header of a file of matches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from detmap.tables import Categories, Note
 FORMAT = 3  # of the saved file; 1 had other digests of the data, 2 areas in the protocol
 
 
-def written(
+def to_header(
     protocol: Protocol, categories: Categories, notes: tuple[Note, ...], remarks: dict[str, Any]
 ) -> dict[str, Any]:
-    """The header as plain values for JSON."""
+    """Returns the header as plain values."""
     return {
         "format": FORMAT,
         "protocol": protocol.to_dict(),
@@ -32,7 +32,7 @@ def written(
 
 
 class Header(NamedTuple):
-    """What a file of matches says beside its arrays."""
+    """The content of the header."""
 
     protocol: Protocol
     names: tuple[str, ...]
@@ -42,11 +42,11 @@ class Header(NamedTuple):
 
 
 def read(where: str, header: Any) -> Header:
-    """What is beside the arrays, each part of the kind that `written` gives it.
+    """Checks and parses the header.
 
     Raises
     ------
-    DataError : it names the part
+    DataError : names the part
     """
 
     def part(name: str, is_good: Callable[[Any], bool]) -> Any:

@@ -1,4 +1,4 @@
-"""What is known of matches without their rows."""
+"""A summary of matches without their rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from detmap.tables import Categories, Note
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Overview:
-    """What a result tells of matches beside their scores; where the rows lie elsewhere, it stands
-    for them.
+    """A summary of matches without their rows.
 
     Parameters
     ----------
     protocol, categories, notes : as in `Matches`
-    n_images, n_images_without_objects : the images that are covered, and those of them where every
-        detection is false
-    n_beyond : detections that the protocol's limit kept from being looked at
-    n_tied : detections that share their score with another of their class
-    n_unjudged : detections that the protocol leaves out though within the limit
+    n_images, n_images_without_objects : all images, and those without ground-truth objects
+    n_beyond : detections beyond the detection limit
+    n_tied : detections with tied scores within their class
+    n_unjudged : detections that the protocol excludes though within the limit
     digest : `Matches.data_digest`
     """
 

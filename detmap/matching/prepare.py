@@ -1,6 +1,4 @@
-"""What a protocol makes of the tables before anything is compared: scores in its numbers, rows
-that do not take part.
-"""
+"""Preparation of the tables before matching: score precision, score floors, excluded rows."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.matching.scope import find_absent
 from detmap.overlaps.box_edges import as_text
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth, boxes_as
@@ -16,14 +15,13 @@ from detmap.tables import Detections, Note, Truth, boxes_as
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """The tables as the protocol sees them.
+    """The tables after preparation.
 
     Parameters
     ----------
-    truth, detections : without what does not take part
-    objects, rows : (n,) int32, the row of the given objects and detections that each one was; None
-        for all
-    notes : what was left out
+    truth, detections : without excluded rows
+    objects, rows : (n,) int32, original rows of both tables; None for all
+    notes : what was excluded
     """
 
     truth: Truth
@@ -34,23 +32,20 @@ class Prepared:
 
 
 def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepared:
-    """Apply the protocol's rules on scores, floors, flat boxes and absent roles."""
-    absent = np.zeros(len(truth), dtype=bool)
-    for role, what in protocol.matching.neutral:
-        if what == "absent":
-            absent |= truth.role(role)
+    """Applies the protocol's rules on scores, score floors, empty boxes and absent roles."""
+    absent = find_absent(truth, protocol)
     notes = []
     objects = None
     if absent.any():
         objects = np.flatnonzero(~absent).astype(np.int32)
         truth = truth.take(objects)
-        text = "objects with a role that the protocol treats as absent were taken out of the truth"
+        text = "ground-truth objects are excluded by their role (absent)"
         notes.append(Note("object-absent", text, int(absent.sum())))
     score = detections.score
     if protocol.detections.score_decimals >= 0:
         score = as_text(score, protocol.detections.score_decimals)
     if protocol.detections.score_precision == "float32":
-        with np.errstate(over="ignore"):  # what is too large for float32 is infinite there
+        with np.errstate(over="ignore"):  # too large for float32: infinite
             score = score.astype(np.float32).astype(np.float64)
     keep = np.ones(len(detections), dtype=bool)
     for floor in protocol.detections.above:
@@ -58,7 +53,7 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
             float(np.float32(floor)) if protocol.detections.score_precision == "float32" else floor
         )
         if not keep.all():
-            text = f"detections that score {floor:g} or less take no part"
+            text = f"detections have a score of {floor:g} or less and are excluded"
             notes.append(Note("below-floor", text, int((~keep).sum())))
     if protocol.boxes.empty == "detections":
         boxes = boxes_as(detections.boxes, detections.box_format, truth.box_format)
@@ -68,7 +63,7 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
         number = np.float32 if protocol.boxes.precision == "float32" else np.float64
         flat = (first.astype(number) >= last.astype(number)).any(axis=1)
         if flat.any():
-            text = "detections without a width or a height take no part"
+            text = "detections have no width or height and are excluded"
             notes.append(Note("box-flat", text, int(flat.sum())))
         keep &= ~flat
     if score is not detections.score:

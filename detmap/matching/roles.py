@@ -1,6 +1,4 @@
-"""What a protocol makes of every row: the one place where its rules on objects and detections are
-read, and the plain arrays that the kernels get instead.
-"""
+"""Roles: the protocol's rules on objects and detections as arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -19,22 +17,16 @@ from detmap.tables import FLAGS, Detections, Note, Truth, reversed_boxes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:
-    """What the protocol makes of each row; words have bit a for subset a.
+    """The role of each row; words have bit a for subset a.
 
     Parameters
     ----------
     n_subsets : A
-    objects, detections : (n,) int32, the rows that take part, ascending; None for all
-    find : (G,) uint64, where the object is one to find
-    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
-        their own area; all ones where it does in every subset
-    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
-        none
-    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes
-        nothing
-    dropped : (D,) uint64, where it takes nothing; (0,) where none is
-    rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
-    unjudged : (I,) int32, detections within the limit that do not take part
+    objects, detections : (n,) int32, the evaluated rows, ascending; None for all
+    find, absorb, enough : see `ObjectWords`
+    outside, dropped : see `DetectionWords`
+    rank : (D,) int32, rank for the detection limit; (0,) if it is the rank in image and class
+    unjudged : (I,) int32, excluded detections within the limit
     """
 
     n_subsets: int
@@ -56,12 +48,11 @@ def read_roles(
     threads: int | None = None,
     rank: NDArray[np.int32] | None = None,
 ) -> Roles:
-    """The protocol applied to both tables; `rank` is what the limit counts, where that is known.
+    """Applies the protocol to both tables; `rank` is the rank for the limit, if known.
 
     Raises
     ------
-    DataError : an attribute that a subset asks for and the truth lacks; a reversed box where the
-        protocol refuses it
+    DataError : a missing attribute; a reversed box if the protocol refuses it
     """
     if protocol.boxes.reversed == "refuse":
         _refuse_reversed(detections, protocol)
@@ -90,17 +81,17 @@ def _refuse_reversed(detections: Detections, protocol: Protocol) -> None:
     if len(rows):
         raise DataError(
             detections.source,
-            f"{len(rows)} boxes end before they begin, the first is "
+            f"{len(rows)} boxes have reversed corners, the first is "
             f"{few(detections.boxes[rows[0]].tolist())}; {protocol.name} refuses such boxes",
-            "exchange their corners (--fix boxes-reversed), or set boxes.reversed=no_overlap",
+            "swap the corners (--fix boxes-reversed), or set boxes.reversed=no_overlap",
         )
 
 
 def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
-    """A note of each role that the protocol gives a meaning and the truth lacks altogether.
+    """Returns a note per role that the protocol uses and the truth does not have.
 
-    Stock protocols name the flags of other formats besides; of ``crowd`` and ``difficult``, COCO's
-    and VOC's names of one flag, either will do.
+    Bundled protocols also list the flags of other formats. One of ``crowd`` (COCO) and
+    ``difficult`` (VOC) is enough: they are the same flag.
     """
     changed = {key for key, _ in protocol.changes}
     either = {"crowd", "difficult"} if truth.roles.keys() & {"crowd", "difficult"} else set()
@@ -110,9 +101,8 @@ def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
         stock = protocol.stock and f"matching.neutral.{role}" not in changed
         if what == "count" or role in truth.roles or role in either or (stock and role in FLAGS):
             continue
-        text = f"objects are without the role {role!r}, which {protocol.name} gives a meaning"
+        text = f"objects do not have the role {role!r}, which {protocol.name} uses"
         if role not in FLAGS:
-            text += "; where the truth has it under that name (COCO JSON, CSV, Parquet, a frame), "
-            text += f"read it with roles=[{role!r}]"
+            text += f"; if the file has it (COCO JSON, CSV, Parquet, a frame), use roles=[{role!r}]"
         notes.append(Note("role-missing", text, len(truth), truth.source))
     return notes

@@ -1,4 +1,4 @@
-"""Which rows a protocol looks at: limits, pairs of image and class that are judged, empty boxes."""
+"""Scope: which rows are evaluated (detection limits, annotated classes, empty boxes)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """Which detections are looked at.
+    """The evaluated detections.
 
     Parameters
     ----------
-    rows : (n,) int32, ascending; None for all that the matching's own limit lets through
-    rank : (D,) int32, what the limit counts; (0,) where that is the place in image and class
-    lenient : (D,) bool, whether the detection is IGNORED where it takes nothing; (0,) where none is
-    unjudged : (I,) int32, detections that are left out though within the limit
+    rows : (n,) int32, ascending; None for all within the limit
+    rank : (D,) int32, rank for the limit; (0,) if it is the rank in image and class
+    lenient : (D,) bool, whether an unmatched detection is ignored; (0,) if none is
+    unjudged : (I,) int32, excluded detections within the limit
     """
 
     rows: NDArray[np.int32] | None
@@ -37,14 +37,22 @@ class Looked:
 
 
 def objects_that_take_part(truth: Truth, protocol: Protocol) -> NDArray[np.int32] | None:
-    """(n,) int32 rows of the truth; None for all."""
-    absent = [role for role, what in protocol.matching.neutral if what == "absent"]
-    if protocol.boxes.empty != "drop" and not any(role in truth.roles for role in absent):
+    """(n,) int32, the evaluated rows of the truth; None for all."""
+    absent = find_absent(truth, protocol)
+    if protocol.boxes.empty == "drop":
+        absent |= ~(truth.area > 0)
+    elif not absent.any():
         return None
-    part = truth.area > 0 if protocol.boxes.empty == "drop" else np.ones(len(truth), dtype=bool)
-    for role in absent:
-        part &= ~truth.role(role)
-    return np.flatnonzero(part).astype(np.int32)
+    return np.flatnonzero(~absent).astype(np.int32)
+
+
+def find_absent(truth: Truth, protocol: Protocol) -> NDArray[np.bool_]:
+    """(G,) whether an object has a role that the protocol treats as absent."""
+    absent = np.zeros(len(truth), dtype=bool)
+    for role, what in protocol.matching.neutral:
+        if what == "absent":
+            absent |= truth.role(role)
+    return absent
 
 
 def look(
@@ -55,11 +63,10 @@ def look(
     threads: int | None = None,
     rank: NDArray[np.int32] | None = None,
 ) -> Looked:
-    """Cut the detections to the limit, then leave out those of pairs that are not judged and those
-    without an area.
+    """Applies the limit, then excludes detections of classes not annotated or without an area.
 
-    `objects` are the rows of `objects_that_take_part`; `rank` is what the limit counts, where that
-    is known. Source: lvis/results.py, limit_dets_per_image; lvis/eval.py, _prepare.
+    `objects` are the rows of `objects_that_take_part`; `rank` is the rank for the limit, if known.
+    Source: lvis/results.py, limit_dets_per_image; lvis/eval.py, _prepare.
     """
     n_images = len(truth.images)
     unjudged = np.zeros(n_images, dtype=np.int32)
@@ -96,9 +103,7 @@ def _rank(
     grouped: tuple[NDArray[np.int32], NDArray[np.int64]],
     threads: int | None,
 ) -> NDArray[np.int32]:
-    """(D,) place of each detection in its image, or
-    in its image and class, by score or as given.
-    """
+    """(D,) rank of each detection in its image (and class), by score or in file order."""
     from detmap.kernels import scope as kernels
     from detmap.kernels.grouping import sorter
 
@@ -128,7 +133,7 @@ def _kinds(
     grouped: tuple[NDArray[np.int32], NDArray[np.int64]],
     threads: int | None,
 ) -> NDArray[np.uint8]:
-    """(D,) what the truth says of each detection's pair of image and class."""
+    """(D,) bits `UNLISTED` and `LENIENT` of each detection's image and class."""
     from detmap.kernels import scope as kernels
 
     order, off = grouped
@@ -145,26 +150,26 @@ def _kinds(
 
 
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
-    """What is odd about this protocol on a truth that is, or is not, annotated everywhere."""
+    """Returns a note if the protocol does not fit how the truth is annotated."""
     judges = protocol.scope.unlisted == "judge"
     if truth.scope is not None and judges:
         text = (
-            "images are annotated for some classes only (LVIS), and this protocol judges every "
-            "class on every image: for the benchmark's own number use -p lvis"
+            "images are annotated for some classes only (LVIS), but this protocol evaluates all "
+            "classes on all images; use -p lvis for the benchmark's number"
         )
         return [Note("scope-unused", text, len(truth.images))]
     if truth.scope is None and not judges:
-        text = "images do not say which classes are annotated: every class is judged on them"
+        text = "images do not list their annotated classes; all classes are evaluated on them"
         return [Note("scope-missing", text, len(truth.images))]
     return []
 
 
 def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
-    """The tables with their boxes cut to their images, where the protocol says so.
+    """Returns the tables with boxes clipped to the images, if the protocol requires it.
 
     Raises
     ------
-    DataError : an image whose size the truth does not say
+    DataError : an image without a size
     """
     if protocol.boxes.clip == "no":
         return truth, detections
@@ -173,8 +178,7 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
     if unknown.any():
         raise DataError(
             truth.source,
-            f"image {images.ids[np.argmax(unknown)].item()!r} has no size, to which boxes.clip "
-            "cuts",
+            f"image {images.ids[np.argmax(unknown)].item()!r} has no size, which boxes.clip needs",
             "give width and height, or set boxes.clip=no",
         )
     return (
@@ -184,8 +188,9 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
 
 
 def _clip(table: Truth | Detections, images: Images) -> NDArray[np.float64]:
-    """(n, 4) boxes x y width height. Source: CrowdDet lib/evaluate APMRToolkits/image.py: the left
-    top corner within (width - 1, height - 1), the right bottom one within (width, height).
+    """(n, 4) clipped boxes x y width height. Source: CrowdDet lib/evaluate APMRToolkits/image.py.
+
+    The left top corner is within (width - 1, height - 1), the right bottom one within the image.
     """
     boxes = boxes_as(table.boxes, table.box_format, "xywh")
     size = np.stack([images.width, images.height], axis=1)[table.image]

@@ -1,4 +1,4 @@
-"""Subsets and roles as words: bit a says what an object or a detection is in subset a."""
+"""Subsets and roles as words: bit a is the role in subset a."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
-EVERY_SUBSET = ~np.uint64(0)  # more bits than there are subsets: "all" in one look
+EVERY_SUBSET = ~np.uint64(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectWords:
-    """The protocol's view of G objects; words have bit a for subset a.
+    """The roles of G objects; words have bit a for subset a.
 
     Parameters
     ----------
-    find : (G,) uint64, where the object is one to find
-    absorb : (G,) uint64, where it absorbs: it takes any number of detections, by the overlap over
-        their own area; all ones where it does in every subset
-    enough : (G,) float64, the overlap that is a match with the object at any threshold, inf for
-        none
+    find : (G,) uint64, where the object counts as ground truth
+    absorb : (G,) uint64, where it is an ignored region: it matches any number of detections, by
+        the overlap over their own area; all ones if in every subset
+    enough : (G,) float64, the overlap that matches at any threshold; inf for none
     """
 
     find: Words
@@ -39,13 +38,12 @@ class ObjectWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DetectionWords:
-    """The protocol's view of D detections; words have bit a for subset a.
+    """The roles of D detections; words have bit a for subset a.
 
     Parameters
     ----------
-    outside : (D,) uint8 or uint64, where the detection is IGNORED rather than false if it takes
-    nothing
-    dropped : (D,) uint64, where it takes nothing; (0,) where none is
+    outside : (D,) uint8 or uint64, where an unmatched detection is ignored
+    dropped : (D,) uint64, where it cannot match; (0,) if none
     """
 
     outside: NDArray[np.unsignedinteger[Any]]
@@ -53,11 +51,11 @@ class DetectionWords:
 
 
 def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
-    """Roles and subsets of the objects.
+    """Returns roles and subsets of the objects.
 
     Raises
     ------
-    DataError : the truth lacks an attribute that a subset asks for
+    DataError : the truth lacks an attribute of a subset
     """
     outside = np.zeros(len(truth), dtype=np.uint64)
     for attribute in named_attributes(protocol):
@@ -84,9 +82,7 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
 def detection_words(
     detections: Detections, protocol: Protocol, native: BoxFormat, threads: int | None = None
 ) -> DetectionWords:
-    """Subsets of the detections: by the measures of their boxes, which are all the attributes that
-    a detection has; `native` is the format of the truth's files.
-    """
+    """Returns subsets of the detections by their boxes; `native` is the truth's box format."""
     word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
     outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
     what, margin = protocol.detections.outside, protocol.detections.margin
@@ -120,12 +116,13 @@ def measure(
     protocol: Protocol,
     native: BoxFormat | None = None,
 ) -> Floats:
-    """(n,) a measure of boxes (n, 4) under the protocol's extent and in its numbers; `native` is
-    the format of the truth's files where that is another.
+    """(n,) a measure of boxes (n, 4) under the protocol's box convention and precision.
+
+    `native` is the format of the truth's files, if different.
     """
     if name == "box_area" and protocol.boxes.extent == "as_written":
         written = boxes_as(boxes, box_format, "voc")
-        pixel = 1.0 if (native or box_format) == "xywh" else 0.0  # COCO's are x, y, x + w, y + h
+        pixel = 1.0 if (native or box_format) == "xywh" else 0.0
         sides: Floats = written[:, 2:] - written[:, :2] + pixel
         return sides[:, 0] * sides[:, 1]
     inclusive = protocol.boxes.extent == "inclusive"
@@ -154,7 +151,7 @@ def _single_precision(protocol: Protocol) -> bool:
 
 
 def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
-    """(G,) the truth's own column, or the measure of its boxes."""
+    """(G,) the truth's column, or the measure of its boxes."""
     if name in truth.attributes:
         values = truth.attributes[name]
         return _single(values) if name == "area" and _single_precision(protocol) else values
@@ -163,14 +160,14 @@ def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
     known = sorted({*truth.attributes, *MEASURES})
     raise DataError(
         truth.source,
-        f"no object has the attribute {name!r} that a subset of {protocol.name} asks for",
-        f"the attributes are {few(known)}; read it with attributes=[{name!r}] where the truth "
-        "has it, or change the subsets",
+        f"no object has the attribute {name!r}, which a subset of {protocol.name} uses",
+        f"the attributes are {few(known)}; read it with attributes=[{name!r}] if the file has it, "
+        "or change the subsets",
     )
 
 
 def _ranges(protocol: Protocol, attribute: str) -> Floats:
-    """(A, 2) the range of an attribute in each subset, -inf to inf where it has none."""
+    """(A, 2) the range of an attribute in each subset; -inf to inf if none."""
     bounds = np.tile([-np.inf, np.inf], (len(protocol.subsets), 1))
     for a, subset in enumerate(protocol.subsets):
         for r in subset.ranges:
@@ -203,8 +200,9 @@ def _word(bits: NDArray[np.bool_]) -> np.uint64:
 
 
 def _enough(truth: Truth, protocol: Protocol) -> Floats:
-    """(G,) see `ObjectWords`. Source: ILSVRC2014
-    eval_detection.m: min(0.5, w h / ((w + 10)(h + 10))).
+    """(G,) see `ObjectWords`. Source: ILSVRC2014 eval_detection.m.
+
+    The formula is min(0.5, w h / ((w + 10)(h + 10))).
     """
     tolerance = protocol.iou.tolerance
     if tolerance == 0:

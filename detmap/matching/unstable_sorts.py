@@ -1,8 +1,7 @@
-"""Sorts by descending score that need not be stable: what a reference's own sort makes of ties.
+"""Sorts by descending score as reference implementations do, stable or not.
 
-NumPy's default sort is not stable, and what it makes of equal keys depends on its version and on
-the processor. Where no keys are equal every sort gives one order; so the reference's own call is
-made for lists with equal keys, and for no others.
+NumPy's default sort is unstable: the order of equal keys depends on version and processor. All
+sorts agree on lists without ties, so only lists with ties use the reference's own call.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from detmap.tables.grouping import labels
 def sort_lists(
     score: NDArray[np.floating[Any]], order: NDArray[np.int32], off: NDArray[np.int64], how: str
 ) -> tuple[NDArray[np.int32], int]:
-    """Rows of each list by descending score; and how many rows a sort that is not stable placed
-    among equals.
+    """Sorts each list by descending score; also counts the tied rows ordered by an unstable sort.
 
     Parameters
     ----------
-    score : (D,) float64 or float32, without NaN: the type that the reference sorts
-    order : (n,) rows, one list after the other, as they are before the sort
+    score : (D,) float64 or float32, without NaN, in the reference's type
+    order : (n,) rows, list by list, before the sort
     off : (L + 1,) where each list begins
     how : ``stable``, ``unstable``, ``reversed`` or ``objects``, see `ranking.sort`
     """
@@ -49,20 +47,20 @@ def sort_lists(
 
 
 def _sorted(score: NDArray[np.floating[Any]], how: str) -> NDArray[np.intp]:
-    """The order that NumPy's default sort gives."""
+    """The order of NumPy's default sort."""
     if how == "unstable":
         return np.argsort(-score)
     if how == "reversed":
         return np.argsort(score)[::-1]
-    backwards = score[::-1].astype(object)  # as pandas sorts a column of objects, descending
+    backwards = score[::-1].astype(object)  # as pandas sorts object columns, descending
     return (len(score) - 1 - np.argsort(backwards))[::-1]
 
 
 def number_of(protocol: Protocol) -> type[np.floating[Any]]:
-    """The floating-point numbers that scores are held in."""
+    """Returns the number type of scores."""
     return np.float32 if protocol.detections.score_precision == "float32" else np.float64
 
 
 def ranked_number(protocol: Protocol) -> type[np.floating[Any]]:
-    """The floating-point numbers that the ranking's sort sees."""
+    """Returns the number type of scores in the ranking's sort."""
     return np.float64 if protocol.ranking.precision == "float64" else number_of(protocol)

@@ -1,4 +1,4 @@
-"""Words for a paper: a sentence, a caption, and whom to cite."""
+"""Citations for a paper: a methods sentence, a table caption and BibTeX entries."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ BENCHMARKS = {
   year      = {2019}
 }""",
 }
-"""Whom to cite for the rules of a protocol, by a word in its name."""
+"""BibTeX of benchmarks, keyed by a word in the protocol's name."""
 
 TOOL = """@misc{{{name},
   title        = {{{{{name}}}: {summary}}},
   howpublished = {{{source}}}
 }}"""
-"""Whom to cite for the rules of a tool: the code that its protocol restates."""
+"""BibTeX template of a tool's source code."""
 
 DETMAP = """@software{{detmap,
   author  = {{{{The detmap contributors}}}},
@@ -48,7 +48,7 @@ DETMAP = """@software{{detmap,
 
 
 def sentence(receipt: Receipt, *, verified: bool = True) -> str:
-    """What was measured, in one sentence, which says so where the number was not verified."""
+    """Returns one sentence with metric, data, protocol and version; marks unverified numbers."""
     name, value = _headline(receipt)
     counts, rules = receipt.content["counts"], receipt.protocol
     under = rules.title if rules.changes else rules.name
@@ -64,19 +64,19 @@ def sentence(receipt: Receipt, *, verified: bool = True) -> str:
 
 
 def caption(receipt: Receipt) -> str:
-    """A table's caption, with the short signature."""
+    """Returns a table caption with the short signature."""
     rules = receipt.protocol
-    told = rules.title if rules.changes else rules.summary
-    return f"{told}. detmap, {receipt.content['short']}."
+    title = rules.title if rules.changes else rules.summary
+    return f"{title}. detmap, {receipt.content['short']}."
 
 
 def bibtex(receipt: Receipt) -> list[str]:
-    """The references of the benchmark or tool, where it is known, and of detmap."""
+    """Returns the BibTeX entries of the benchmark or tool, where known, and of detmap."""
     texts = [text for word, text in BENCHMARKS.items() if word in receipt.protocol.name]
     rules = receipt.protocol
     if rules.name in tools():
-        told = rules.to_dict()
-        texts.append(TOOL.format(**{key: told[key] for key in ("name", "summary", "source")}))
+        fields = rules.to_dict()
+        texts.append(TOOL.format(**{key: fields[key] for key in ("name", "summary", "source")}))
     return [*texts, DETMAP.format(version=_version(receipt))]
 
 
@@ -85,7 +85,7 @@ def _version(receipt: Receipt) -> str:
 
 
 def _headline(receipt: Receipt) -> tuple[str, float | None]:
-    """The first metric that the protocol names, and its value."""
+    """The first metric of the protocol and its value."""
     metrics = receipt.content["metrics"]
     first = receipt.protocol.metrics[0]
     name = first if first in metrics else next(iter(metrics), "")

@@ -1,6 +1,4 @@
-"""The curves of an evaluation as panels: precision over recall by class, by subset of the objects
-and by IoU, and F1 over the score.
-"""
+"""Curve plots: precision over recall by class, subset and IoU, and F1 over the score."""
 
 from __future__ import annotations
 
@@ -11,58 +9,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import atomic_files as files
-from detmap.curves import operating_points as operating
+from detmap.curves import operating_points
 from detmap.curves.operating_points import Points
 from detmap.errors import DataError
 from detmap.matching.matches import Matches
 from detmap.output.plot_panels import Curve, Panel, draw
 
 RECALL = np.linspace(0, 1, 101)
-"""Where curves of several classes are averaged."""
+"""Recall grid on which class curves are averaged."""
 
 Floats = NDArray[np.float64]
 
 
 def write(path: str | Path, matches: Matches, t: int, signature: str) -> None:
-    """Draw the panels to a file, in the format of its suffix."""
+    """Renders the panels to a file, in the format of its suffix."""
     if not isinstance(path, str | Path):
         raise DataError("plot: path", f"a {type(path).__name__}", "give a string or a Path")
     files.write_bytes(path, draw(Path(path), panels(matches, t), signature))
 
 
 def panels(matches: Matches, t: int) -> list[Panel]:
-    """Four panels.
+    """Returns the four panels at threshold `t`.
 
-    Parameters
-    ----------
-    matches : of one protocol
-    t : the threshold of the panels that show one alone
-
-    Notes
-    -----
-    A class's curve is that of every score, not interpolated; equal scores enter together. A mean
-    of classes takes the highest precision at each recall or beyond, at 101 recalls, over the
-    classes that have an object.
+    Class curves have a point per distinct score and are not interpolated. The mean curve uses 101
+    recalls: it averages each class's highest precision at that recall or above, over the classes
+    with objects.
     """
     protocol, names = matches.protocol, matches.categories.names
     main, iou = protocol.subset(), protocol.thresholds()[t]
-    every, n_objects = operating.points_of_classes(matches, main, t), matches.n_objects()
+    every, n_objects = operating_points.points_of_classes(matches, main, t), matches.n_objects()
     shown = [k for k, n in enumerate(n_objects[:, main].tolist()) if n > 0 and len(every[k].tp)]
     classes = tuple(Curve(names[k], *_from_zero(every[k])) for k in shown)
     subsets = tuple(
-        _mean(subset.name, operating.points_of_classes(matches, a, t), n_objects[:, a])
+        _mean(subset.name, operating_points.points_of_classes(matches, a, t), n_objects[:, a])
         for a, subset in enumerate(protocol.subsets)
         if n_objects[:, a].any()
     )
     by_iou = tuple(
-        _mean(f"{value:.2f}", operating.points_of_classes(matches, main, i), n_objects[:, main])
+        _mean(
+            f"{value:.2f}", operating_points.points_of_classes(matches, main, i), n_objects[:, main]
+        )
         for i, value in enumerate(protocol.thresholds().tolist())
         if n_objects[:, main].any()
     )
     scores = tuple(Curve(names[k], every[k].threshold, every[k].f) for k in shown)
     if shown:
-        pool = operating.points_of_all(matches, main, t)
-        mean = operating.macro_points(every)
+        pool = operating_points.points_of_all(matches, main, t)
+        mean = operating_points.macro_points(every)
         scores += tuple(
             Curve(name, points.threshold, points.f, strong=True)
             for name, points in (("micro", pool), ("macro", mean))
@@ -78,14 +71,14 @@ def panels(matches: Matches, t: int) -> list[Panel]:
 
 
 def _from_zero(points: Points) -> tuple[Floats, Floats]:
-    """Recall and precision; a curve begins at the precision of its first threshold."""
+    """Recall and precision, extended to recall 0 with the first precision."""
     return np.append(0.0, points.recall), np.append(points.precision[:1], points.precision)
 
 
 def _mean(
     name: str, every: Sequence[Points], n_objects: NDArray[np.int64], strong: bool = False
 ) -> Curve:
-    """The mean precision of the classes that have an object."""
+    """The mean precision of the classes with objects."""
     total = np.zeros(len(RECALL))
     for points, n in zip(every, n_objects.tolist(), strict=True):
         if n > 0:

@@ -1,7 +1,7 @@
-"""Receipts: a result with everything that is needed to check it later.
+"""Receipts: a result with everything needed to verify it later.
 
-A receipt is JSON of one spelling, keys in order, all digits: runs that agree give the same bytes.
-Its `digest` is computed over all its other parts, so that an edit of any of them is found.
+A receipt is canonical JSON: sorted keys and full precision, so equal runs give equal bytes.
+Its `digest` covers all other parts, so any edit is detected.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from detmap.version import __version__
 
 PIECE = 1 << 20  # bytes
 FORMAT = 1
-MOST_BYTES = 1 << 26
-"""Of a receipt that is read."""
-MOST_MEMBERS = 10_000
-"""Files of a folder up to which each has a digest of its own, of these digits."""
+MAX_BYTES = 1 << 26
+MAX_MEMBERS = 10_000
+"""A folder with at most this many files lists a digest per file."""
 MEMBER_DIGITS = 16
-MOST_NUMBER = 10**18
+MAX_NUMBER = 10**18
 READ = (".json", ".jsonl", ".gz", ".xml", ".txt", ".csv", ".yaml", ".yml", ".parquet", ".toml")
-"""Files of a folder that make a number; pictures do not."""
+"""Suffixes of the files in a folder that affect metrics; images do not."""
 
 WHOLE = {
     "receipt": int,
@@ -55,16 +54,14 @@ WHOLE = {
 
 
 LATER: Mapping[str, Any] = {"contents": {}, "digest": ""}
-"""Parts that the first receipts do not have, and their default values."""
+"""Parts that early receipts lack, and their default values."""
 FIRST = "0.0."
-"""Begins the versions of detmap whose receipts may lack them."""
+"""Version prefix of detmap whose receipts may lack these parts."""
 ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
-OF_INPUT = ("name", "files", "bytes", "sha256", "members")
-"""What there are inputs for, and what is told of one."""
+INPUT_KEYS = ("name", "files", "bytes", "sha256", "members")
 
 
 def _is_digest(value: Any, digits: int) -> bool:
-    """Whether a value is a digest of exactly this many hexadecimal digits."""
     return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{digits}}}", value) is not None
 
 
@@ -82,11 +79,11 @@ def _is_input(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST_NUMBER
+    return type(value) is int and 0 <= value <= MAX_NUMBER
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= MOST_NUMBER
+    return type(value) in (int, float) and abs(value) <= MAX_NUMBER
 
 
 def _is_texts(value: Any) -> bool:
@@ -95,7 +92,7 @@ def _is_texts(value: Any) -> bool:
 
 PARTS: Mapping[str, Callable[[Any], bool]] = {
     "command": lambda value: isinstance(value, str),
-    "inputs": lambda value: _is_input(value),
+    "inputs": _is_input,
     "options": lambda value: value is None or isinstance(value, str) or _is_texts(value),
     "metrics": lambda value: value is None or _is_number(value),
     "counts": _is_count,
@@ -106,26 +103,26 @@ PARTS: Mapping[str, Callable[[Any], bool]] = {
         isinstance(value, list) and [type(each) for each in value] == [str, str, int]
     ),
 }
-"""What each value of a part has to be."""
+"""Checks of each value of a part."""
 DIGITS = {"data": 12, "per_class": 64}
-"""Of the parts that are digests."""
+"""Lengths of the parts that are digests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a receipt says.
+    """A receipt.
 
     Parameters
     ----------
-    content : the tree; its keys are those of `WHOLE`
-    protocol : the rules in it
+    content : the JSON tree; its keys are those of `WHOLE`
+    protocol : the protocol in it
     """
 
     content: Mapping[str, Any]
     protocol: Protocol
 
     def to_bytes(self) -> bytes:
-        """The file: JSON with keys in order and a line break at the end."""
+        """Returns the file: JSON with sorted keys and a final newline."""
         text = json.dumps(self.content, sort_keys=True, indent=1, allow_nan=False)
         return (text + "\n").encode()
 
@@ -137,14 +134,14 @@ def make(
     options: Mapping[str, Any],
     command: Sequence[str],
 ) -> Receipt:
-    """The receipt of a result.
+    """Creates the receipt of a result.
 
     Parameters
     ----------
     contents : digests of the content of truth and detections (`digests.content_digests`)
-    inputs : paths by their role; None for one that was not given
-    options : how they were read
-    command : the words
+    inputs : paths by role; None if not given
+    options : reader options
+    command : the words of the command line
     """
     rules = result.protocol
     content = {
@@ -166,14 +163,14 @@ def make(
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a receipt with the SHA-256 over all its other parts as `digest`."""
+    """Returns the content with `digest`, the SHA-256 of all other parts."""
     rest = {name: value for name, value in content.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True)
     return {**content, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def numbers(result: Result) -> dict[str, Any]:
-    """What is compared bit by bit: digest of the data, metrics, counts, digest of the classes."""
+    """Returns the parts that are verified bit by bit: data digest, metrics, counts, class digest."""
     rows = [{key: or_none(value) for key, value in row.items()} for row in result.classes()]
     table = json.dumps(rows, sort_keys=True, allow_nan=False)
     return {
@@ -185,12 +182,11 @@ def numbers(result: Result) -> dict[str, Any]:
 
 
 def parse(data: bytes, where: str) -> Receipt:
-    """A receipt from its file.
+    """Reads a receipt from the bytes of its file.
 
     Raises
     ------
-    DataError : it is none, or of a later format, a key occurs twice, a digest is malformed; the
-        message names the part
+    DataError : not a receipt, a later format, duplicate keys or a malformed part
     """
     fix = "give a file that `detmap eval --receipt` wrote"
     try:
@@ -198,7 +194,7 @@ def parse(data: bytes, where: str) -> Receipt:
     except (ValueError, RecursionError) as error:
         raise DataError(where, f"not a receipt: {str(error)[:80]}", fix) from None
     if not isinstance(content, dict) or "receipt" not in content:
-        raise DataError(where, "no receipt", fix)
+        raise DataError(where, "not a receipt", fix)
     if content["receipt"] != FORMAT:
         what = f"format {content['receipt']!r:.20}"
         raise DataError(f"{where}: receipt", what, f"this detmap reads format {FORMAT}")
@@ -230,47 +226,45 @@ def parse(data: bytes, where: str) -> Receipt:
 
 
 def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
-    """What a receipt says in two ways, so that it was changed after it was written: the part, what
-    it says, and what follows from its other parts; and parts that no receipt has.
-    """
+    """Lists the inconsistent parts of an edited receipt: part, stated value, computed value."""
     content, rules = receipt.content, receipt.protocol
     version = content["environment"].get("detmap", "absent")
     whole = signature(rules, content["data"]).removesuffix(__version__) + version
-    said, follows = content["signature"].split("|"), whole.split("|")
+    stated, computed = content["signature"].split("|"), whole.split("|")
     parts = {"protocol": "", "state": "", "proto": "proto:", "data": "data:"}
     parts |= {"environment.detmap": "detmap:"}
-    if len(said) == len(follows) == len(parts):
+    if len(stated) == len(computed) == len(parts):
         found = [
             (name, x.removeprefix(begin), y.removeprefix(begin))
-            for (name, begin), x, y in zip(parts.items(), follows, said, strict=True)
+            for (name, begin), x, y in zip(parts.items(), computed, stated, strict=True)
         ]
     else:
         found = [("signature", content["signature"], whole)]
-    if len(said) >= len(parts):
+    if len(stated) >= len(parts):
         found.append(("short", content["short"], short(content["signature"])))
     if content["digest"] or not version.startswith(FIRST):
         found.append(("digest", content["digest"], sealed(content)["digest"]))
     changes = [list(each) for each in rules.changes]
     found.append(("changes", str(content["changes"]), str(changes)))
-    if rules.stock and version == __version__:  # others may have said it in other words
+    if rules.stock and version == __version__:  # other versions may have other texts
         shipped, changed = protocols.load(rules.name), {key for key, _ in rules.changes}
         for key in {"summary", "source"} - changed if shipped.version == rules.version else ():
             found.append((f"protocol.{key}", getattr(rules, key), getattr(shipped, key)))
     known = {"": {*WHOLE, *LATER}, "inputs": set(ROLES)}
-    known |= {f"inputs.{role}": set(OF_INPUT) for role in content["inputs"]}
+    known |= {f"inputs.{role}": set(INPUT_KEYS) for role in content["inputs"]}
     trees = {"": content, "inputs": content["inputs"]}
     trees |= {f"inputs.{role}": tree for role, tree in content["inputs"].items()}
     extra = [f"{at}.{key}".lstrip(".") for at in trees for key in trees[at].keys() - known[at]]
-    found += [(name, "there", "no part of a receipt") for name in extra]
+    found += [(name, "present", "no part of a receipt") for name in extra]
     return sorted(each for each in found if each[1] != each[2])
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, in which every key occurs once; else ValueError."""
+    """Returns a JSON object as a dict; raises ValueError on duplicate keys."""
     tree: dict[str, Any] = {}
     for name, value in pairs:
         if name in tree:
@@ -280,8 +274,7 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def digest_of(path: str | Path) -> dict[str, Any]:
-    """Name, size and SHA-256 of a file; of a folder, over the files in it that can make a number,
-    and the first digits of each by its place in the folder, up to `MOST_MEMBERS`.
+    """Returns name, size and SHA-256 of a file, or of the files in a folder that affect metrics.
 
     Raises
     ------
@@ -302,12 +295,11 @@ def digest_of(path: str | Path) -> dict[str, Any]:
         "files": len(members),
         "bytes": total,
         "sha256": hashed.hexdigest(),
-        **({"members": members} if len(members) <= MOST_MEMBERS else {}),
+        **({"members": members} if len(members) <= MAX_MEMBERS else {}),
     }
 
 
 def _sha256(file: Path) -> tuple[Any, int]:
-    """The digest of a file, and its size; a piece of it is held at a time."""
     hashed = hashlib.sha256()
     with opened(file) as stream:
         for at in range(0, stream.size, PIECE):
@@ -316,14 +308,12 @@ def _sha256(file: Path) -> tuple[Any, int]:
 
 
 def _files(place: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a folder that can make a number, and their places in it; links are followed, to
-    each folder once.
-    """
+    """The files of a folder that affect metrics, with relative names; follows each link once."""
 
     def refuse(error: OSError) -> None:
         raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
 
-    seen = {str(each) for each in place.resolve().parents}  # a link to these leads out
+    seen = {str(each) for each in place.resolve().parents}  # a link to a parent leaves the folder
     for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
         seen.add(os.path.realpath(folder))
         for each in sorted(inner):
@@ -338,7 +328,7 @@ def _files(place: Path) -> Iterator[tuple[str, Path]]:
 
 
 def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
-    """Whether a file or folder is the one of a digest; large ones of other sizes are not read."""
+    """Returns whether a file or folder has a digest; does not read files of other sizes."""
     place = Path(path)
     files = [file for _, file in _files(place)] if place.is_dir() else [place]
     sizes = sum(file.stat().st_size for file in files)
@@ -348,9 +338,7 @@ def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
 
 
 def short(signature: str) -> str:
-    """A signature for a caption: protocol and version, what was changed, and both digests' first
-    digits.
-    """
+    """Returns a short signature: protocol, version, changes, and the first digits of both digests."""
     name, state, *rest = signature.split("|")
     parts = dict(part.split(":", 1) for part in rest if ":" in part)
     state = "" if state == "stock" else f" ({state})"

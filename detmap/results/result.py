@@ -1,6 +1,6 @@
-"""The result of an evaluation: named numbers, per-class table, counts, notes, signature.
+"""The result of an evaluation: metrics, per-class table, counts, notes, signature.
 
-More than 400 lines: it is the one object that people hold, and its methods only call others.
+More than 400 lines: it holds the public methods of one class, which only call others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.base.reprs import outline
 from detmap.curves import aggregation
-from detmap.curves import scores as curves
+from detmap.curves import scores as class_scores
 from detmap.curves.aggregation import COUNTS
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, DetmapError, ProtocolError
@@ -26,8 +26,7 @@ from detmap.output.cell_text import or_none
 from detmap.output.table import Table
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
-from detmap.results import result_notes as remarks
-from detmap.results import result_tables as display
+from detmap.results import result_notes, result_tables
 from detmap.results.signature import environment, signature
 from detmap.tables import Note, fixes
 from detmap.tables.catalog import summed
@@ -43,28 +42,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What `detmap.evaluate` returns; ``print(result)`` shows it.
+    """The return value of `detmap.evaluate`; ``print(result)`` shows it.
 
     >>> import detmap
     >>> from detmap.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> result = detmap.evaluate(sample, sample / "detections" / "contours", "coco-bbox")
-    >>> round(result.metrics["AP50"], 4)  # a fraction; NaN where nothing is defined
+    >>> round(result.metrics["AP50"], 4)  # a fraction; NaN if undefined
     0.606
-    >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, a class a row
+    >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, one row per class
     [45, 37, 39]
     >>> recall, precision, score = result.curve("circle", iou=0.75)
-    >>> result.signature.split("|")[:2]  # rules, and what was changed of them
+    >>> result.signature.split("|")[:2]  # protocol and its changes
     ['coco-bbox.2', 'stock']
 
     Parameters
     ----------
-    verdicts : the match rows behind the numbers; an `Overview` of them where they lie on other
-        machines
+    verdicts : the match rows, or an `Overview` of them if they are on other machines
     scores : the integrated curves
-    weights : (I,) float64, how often each image counts; None where each counts once
-    inputs : what `evaluate` was given: truth, detections, protocol, options of the reader
-    matched : the tables behind them, for orders of equal scores; None where it is not at hand
+    weights : (I,) float64 image weights; None for 1
+    inputs : arguments of `evaluate`: truth, detections, protocol, reader options
+    matched : truth and detections, for orders of tied scores; None if not available
     """
 
     verdicts: Matches | Overview
@@ -75,18 +73,19 @@ class Result:
 
     @property
     def protocol(self) -> Protocol:
-        """The rules that were applied."""
+        """The protocol of the evaluation."""
         return self.verdicts.protocol
 
     @cached_property
     def rows(self) -> list[MetricRow]:
-        """Where each metric is read: kind, IoU, subset, group of classes, detection limit."""
+        """The definition of each metric: kind, IoU, subset, class group, detection limit."""
         return self.protocol.rows()[0]
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """Common mistakes in the input files, as the quick doctor of the command line finds them;
-        empty where the result was made of matches alone.
+        """Common mistakes in the input files, as the quick input checks find them.
+
+        Empty for results of matches without input files.
         """
         if self.inputs is None:
             return []
@@ -97,8 +96,8 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Name to value, a fraction in [0, 1]; NaN where nothing is defined."""
-        return dict(self._metrics)  # the caller's own
+        """Values by name, fractions in [0, 1]; NaN if undefined."""
+        return dict(self._metrics)  # a copy, so callers cannot change the cache
 
     @cached_property
     def _metrics(self) -> dict[str, float]:
@@ -110,13 +109,11 @@ class Result:
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
-        """One dict a class: name, id, AP (AP50, AP75, AR as the protocol has them), and counts
-        at IoU 0.5.
-        """
+        """One dict per class: name, id, AP (also AP50, AP75, AR if in the protocol), counts at IoU 0.5."""
         return self.classes()
 
     def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
-        """As `per_class`, with the counts at another IoU threshold of the protocol."""
+        """Returns `per_class` with the counts at another IoU threshold of the protocol."""
         counts = aggregation.count(self.scores, self.protocol, iou)
         rows = aggregation.class_rows(self.protocol)
         values = {row.name: aggregation.per_class(self.scores, row, self.protocol) for row in rows}
@@ -131,8 +128,9 @@ class Result:
         ]
 
     def counts(self, iou: float | None = None) -> dict[str, int | float]:
-        """Totals over classes at one IoU threshold: 0.5 where the protocol has it, else its
-        first, when left out.
+        """Returns totals over classes at an IoU threshold.
+
+        The default is 0.5, or the protocol's first threshold if 0.5 is not evaluated.
         """
         counts = aggregation.count(self.scores, self.protocol, iou)
         return {
@@ -146,49 +144,49 @@ class Result:
 
     @cached_property
     def signature(self) -> str:
-        """One line that says which rules, which data and which version made these numbers."""
+        """One line that identifies protocol, changes, data and version."""
         line = signature(self.protocol, "+".join((self.overview.digest, *self.fixes)))
         return line if self.weights is None else f"{line}|weights:{digest_of(self.weights)}"
 
     @property
     def fixes(self) -> tuple[str, ...]:
-        """Names of the repairs that the detections were read with (``--fix``), in their order."""
+        """Names of the fixes (``--fix``) applied to the detections, in order."""
         return fixes(self.verdicts.notes)
 
     @cached_property
     def overview(self) -> Overview:
-        """What is known of the matches without their rows."""
+        """A summary of the matches without their rows."""
         return self.verdicts if isinstance(self.verdicts, Overview) else self.verdicts.overview()
 
     @property
     def matches(self) -> Matches:
-        """The match rows; a `DetmapError` where they lie on other machines."""
+        """The match rows; raises `DetmapError` if they are on other machines."""
         if isinstance(self.verdicts, Overview):
             raise DetmapError(
                 "matches",
-                "the match rows lie on other machines",
-                "for curves and further integrators match in parts and merge them here",
+                "the match rows are on other machines",
+                "match in parts and merge them here for curves and other AP interpolations",
             )
         return self.verdicts
 
     @cached_property
     def notes(self) -> list[Note]:
-        """What a careful reader would ask."""
+        """Remarks on the input and the numbers."""
         undefined = aggregation.classes_without_truth(
             self.scores, self.verdicts.categories, self.protocol
         )
         tied: list[Note] = []
         if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
-            from detmap.curves import tie_bounds as bounds
+            from detmap.curves import tie_bounds
 
-            tied = bounds.note(self.verdicts, self.scores, self.matched)
+            tied = tie_bounds.note(self.verdicts, self.scores, self.matched)
         return [
             *summed(self.verdicts.notes),
-            *remarks.match_notes(self.overview),
+            *result_notes.match_notes(self.overview),
             *undefined,
             *tied,
-            *remarks.left_out(self.protocol),
-            *remarks.stops(self.verdicts),
+            *result_notes.left_out(self.protocol),
+            *result_notes.stops(self.verdicts),
         ]
 
     def curve(
@@ -198,23 +196,23 @@ class Result:
         subset: str | None = None,
         max_dets: int | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The precision-recall curve of a class at every rank, not interpolated.
+        """Returns the precision-recall curve of a class at every rank, not interpolated.
 
         Parameters
         ----------
-        name : a class by its name or id
+        name : name or id of the class
         iou : one of the protocol's thresholds
-        subset : name of a subset of the objects; ``all`` when left out
-        max_dets : another detection limit than the protocol's highest
+        subset : name of a subset of the objects (default: ``all``)
+        max_dets : detection limit (default: the protocol's highest)
 
         Returns
         -------
-        recall, precision, score : each (n,) float64, best score first; ignored detections are left
-            out
+        recall, precision, score : each (n,) float64, by descending score, without ignored
+            detections
 
         Raises
         ------
-        DetmapError : no such class, threshold or subset, or the rows lie elsewhere
+        DetmapError : unknown class, threshold or subset, or no match rows
         """
         k = self.verdicts.categories.index(name)
         t = self.protocol.threshold(iou, where="curve")
@@ -222,10 +220,10 @@ class Result:
         whole = isinstance(max_dets, int) and not isinstance(max_dets, bool) and max_dets > 0
         if max_dets is not None and not whole:
             raise ProtocolError(
-                "curve", f"max_dets {max_dets!r} is no limit", "give a whole number from 1"
+                "curve", f"max_dets {max_dets!r} is not a valid limit", "use a positive integer"
             )
         limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
-        return curves.whole_curve(self.matches, k, a, t, limit, self.weights)
+        return class_scores.whole_curve(self.matches, k, a, t, limit, self.weights)
 
     def intervals(
         self,
@@ -238,10 +236,10 @@ class Result:
         threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Intervals:
-        """Standard error, bias and confidence interval of every metric and class.
+        """Computes standard error, bias and confidence interval of every metric and class.
 
-        Parameters and errors are those of `detmap.statistics.intervals.intervals`: `groups` is a
-        mapping from image to group, or a CSV file, where images belong together.
+        Parameters and errors are those of `detmap.statistics.intervals.intervals`. `groups` maps
+        images to groups (for example, frames of one video), as a mapping or a CSV file.
         """
         from detmap.statistics import intervals
 
@@ -258,100 +256,95 @@ class Result:
         )
 
     def select(self, image_ids: ArrayLike) -> Result:
-        """The result of some of the images alone, given by their ids: in every bit that of an
-        evaluation of truth and detections restricted to them, unless a note says that the
-        protocol's order of equal scores is that of all images.
+        """Returns the result of some images, given by id.
+
+        It equals an evaluation of truth and detections restricted to these images. A note reports
+        the exception: protocols that order tied scores over all images.
 
         Raises
         ------
-        DetmapError : an image that was not evaluated, or the rows lie elsewhere
+        DetmapError : an image was not evaluated, or no match rows
         """
         whole, weights = self.matches, self.weights
-        matches = remarks.slice_notes(whole.select(image_ids))
+        matches = result_notes.slice_notes(whole.select(image_ids))
         if weights is not None:
             weights = weights[np.isin(whole.image_ids, matches.image_ids)]
-        return Result(matches, curves.scores(matches, weights=weights), weights)
+        return Result(matches, class_scores.scores(matches, weights=weights), weights)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
-        """The result of each named set of images, as `select`; `detmap.read_slices` reads such
-        sets.
-        """
+        """Returns the result of each named set of images; see `detmap.read_slices` for files."""
         if not isinstance(images, Mapping):
-            raise DataError("slices", f"a {type(images).__name__}", "give image ids by name")
+            raise DataError("slices", f"a {type(images).__name__}", "give a dict: name to ids")
         return {name: self.select(image_ids) for name, image_ids in images.items()}
 
     def per_image(self, iou: float | None = None) -> list[dict[str, Any]]:
-        """One dict an image: its id, counts that add up to `counts`, and ``worst_score``, the
-        score of its surest false positive, NaN where there is none.
-        """
-        from detmap.results import slices as slicing
+        """Returns one dict per image: id, counts, score of the highest-scoring false positive.
 
-        return slicing.per_image(*self._rows(iou))
+        That is ``worst_score``, NaN without false positives. The counts add up to `counts`.
+        """
+        from detmap.results import slices
+
+        return slices.per_image(*self._rows(iou))
 
     def operating_point(self, threshold: float, *, iou: float | None = None) -> Operating:
-        """Precision, recall, F1, TP, FP and missed objects from a score on."""
+        """Returns precision, recall, F1, TP, FP and FN of detections at or above a score."""
         return self._operating("operating_point", iou, threshold)
 
     def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
-        """The threshold of the highest F-beta of each class, and of all of them together."""
+        """Returns the score threshold of the highest F-beta, per class and overall."""
         return self._operating("best_f_beta", iou, beta)
 
     def threshold_for_precision(self, precision: float, *, iou: float | None = None) -> Operating:
-        """The lowest threshold with at least the wanted precision: the one of most recall."""
+        """Returns the lowest score threshold with at least this precision."""
         return self._operating("for_precision", iou, precision)
 
     def threshold_for_recall(self, recall: float, *, iou: float | None = None) -> Operating:
-        """The highest threshold with at least the wanted recall: the one of fewest detections."""
+        """Returns the highest score threshold with at least this recall."""
         return self._operating("for_recall", iou, recall)
 
     def _operating(self, rule: str, iou: float | None, value: float) -> Operating:
-        from detmap.curves import operating_points as operating
+        from detmap.curves import operating_points
 
-        points: Operating = getattr(operating, rule)(*self._rows(iou), value)
+        points: Operating = getattr(operating_points, rule)(*self._rows(iou), value)
         return points
 
     def plot(self, path: str | Path, *, iou: float | None = None) -> None:
-        """Draw precision over recall by class, subset and IoU, and F1 over the score, to a .png,
-        .svg or .pdf file.
+        """Writes precision-recall curves by class, subset and IoU, and F1 over the score.
 
         Raises
         ------
-        DetmapError : another suffix, matplotlib is missing, the place cannot be written
+        DetmapError : a suffix other than .png, .svg and .pdf, no matplotlib, or the write fails
         """
-        from detmap.results import curve_plots as pictures
+        from detmap.results import curve_plots
 
         matches, _, t = self._rows(iou)
-        pictures.write(path, matches, t, self.signature)
+        curve_plots.write(path, matches, t, self.signature)
 
     def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
-        """The rows, the main subset, and the threshold at which is counted."""
+        """The match rows, the main subset, and the threshold of the counts."""
         t = aggregation.threshold_of(self.protocol, iou)
         return self._unweighted("rows"), self.protocol.subset(), t
 
     def _unweighted(self, what: str) -> Matches:
         if self.weights is not None:
-            raise DetmapError(what, "the images are weighted", "ask the result without weights")
+            raise DetmapError(what, "the images are weighted", "use a result without weights")
         return self.matches
 
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Bounds, expectation and spread of every metric over the orders of equal scores."""
+        """Computes bounds, mean and standard deviation of every metric over orders of tied scores."""
         from detmap.statistics import ties
 
-        given = self._unweighted("ties"), self.scores, self.matched
-        return ties.ties(*given, orders=orders, seed=seed, threads=threads)
+        rows = self._unweighted("ties")
+        return ties.ties(rows, self.scores, self.matched, orders=orders, seed=seed, threads=threads)
 
     def integrators(self) -> dict[str, dict[str, float]]:
-        """AP, and AP50 and AP75 where evaluated, under each of the four integrators, from the
-        same matches.
-        """
+        """Computes AP, AP50 and AP75 under each of the four AP interpolations."""
         return aggregation.under_integrators(self.matches, self.weights)
 
     def to_dict(self, iou: float | None = None) -> dict[str, Any]:
-        """Plain values in a fixed order, undefined ones as None: the content of the JSON output;
-        counts at `iou`.
-        """
+        """Returns the content of the JSON output: plain values, undefined ones as None."""
         return {
             "metrics": {name: or_none(value) for name, value in self.metrics.items()},
             "per_class": [
@@ -371,36 +364,33 @@ class Result:
     def tables(
         self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False
     ) -> list[Table]:
-        """The result as tables: the metrics, and on demand classes and integrators; the last one
-        carries the signature.
-        """
-        tables = [display.metric_table(self.protocol, self.rows, self.metrics)]
+        """Returns the tables: metrics, and on request classes and AP interpolations."""
+        tables = [result_tables.metric_table(self.protocol, self.rows, self.metrics)]
         if integrators:
-            tables.append(display.integrator_table(self.integrators()))
+            tables.append(result_tables.integrator_table(self.integrators()))
         if per_class:
-            tables.append(display.class_table(self.classes(iou)))
-        repaired = (f"detections repaired by --fix {name}" for name in self.fixes)
-        lines = (*display.totals(self.counts(iou)), *repaired, self.signature)
+            tables.append(result_tables.class_table(self.classes(iou)))
+        fixed = (f"detections fixed by --fix {name}" for name in self.fixes)
+        lines = (*result_tables.totals(self.counts(iou)), *fixed, self.signature)
         tables[-1] = replace(tables[-1], lines=lines)
         return tables
 
     def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
-        """One of the tables as a `pandas.DataFrame`, numbers
-        as they are; its ``attrs`` hold the signature.
+        """Returns one of the tables as a `pandas.DataFrame`; its ``attrs`` hold the signature.
 
         Parameters
         ----------
         table : ``metrics``, ``classes`` or ``integrators``
-        iou : of the counts of classes
+        iou : threshold of the counts
 
         Raises
         ------
-        DetmapError : no such table, or pandas is not installed
+        DetmapError : unknown table, or pandas is not installed
         """
         tables = self.tables(iou=iou, per_class=True, integrators=table == "integrators")
-        from detmap.output import data_frames as frames
+        from detmap.output import data_frames
 
-        return frames.frame(tables, table, self.signature)
+        return data_frames.frame(tables, table, self.signature)
 
     def _repr_html_(self) -> str:
         from detmap.output.tiles import metric_tiles
@@ -416,7 +406,9 @@ class Result:
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.text(self.tables()) + notes
 
+    as_dict, at_threshold = to_dict, operating_point  # the old names
+
 
 def _count(number: Any) -> int | float:
-    """A count, or a weight where that is not whole."""
+    """An int if the number is whole, else a float."""
     return int(number) if float(number).is_integer() else float(number)

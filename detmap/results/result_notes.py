@@ -1,4 +1,4 @@
-"""What a careful reader of a result would ask, beside what the readers of the files noticed."""
+"""Notes on a result, in addition to the notes of the file readers."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ from detmap.tables.catalog import distinct
 
 
 def match_notes(seen: Overview) -> list[Note]:
-    """Remarks that the verdicts themselves give rise to."""
+    """Returns notes on images without objects, limits and tied scores."""
     order = {
-        "image": "image id, then input order",
-        "input": "input order",
-        "matched": "image id, then the order in which they took objects",
-        "first_seen": "the image that the class's detections name first, then input order",
+        "image": "image id, then file order",
+        "input": "file order",
+        "matched": "image id, then matching order",
+        "first_seen": "first image of the class in the file, then file order",
     }[seen.protocol.ranking.ties]
     limits = seen.protocol.limits
-    of = "image and class" if limits.scope == "class" else "image"
-    which = "best" if limits.order == "score" else "first"
+    scope = "image and class" if limits.scope == "class" else "image"
+    which = "highest-scoring" if limits.order == "score" else "first"
+    effect = "all their detections count as false positives"
+    if seen.protocol.scope.unlisted != "judge":
+        effect += ", except of classes that are not annotated there"
     remarks = (
         (
             "image-without-truth",
-            "images have no object: "
-            + (
-                "every detection there is false"
-                if seen.protocol.scope.unlisted == "judge"
-                else "a detection there is false, or of a class that is not annotated there"
-            ),
+            f"images have no ground-truth objects; {effect}",
             seen.n_images_without_objects,
         ),
         (
             "beyond-limit",
-            f"detections beyond the {limits.max_dets[-1]} {which} of their {of} were not looked at",
+            f"detections exceed the limit of the {limits.max_dets[-1]} {which} per {scope}; "
+            "they are not evaluated",
             seen.n_beyond,
         ),
         (
             "unjudged",
-            "detections are of classes that are not annotated on their image, or without an area: "
-            "the protocol leaves them out",
+            "detections are not evaluated: their class is not annotated on the image, or their "
+            "box has no area",
             seen.n_unjudged,
         ),
         (
             "score-tied",
-            f"detections share their score with another of their class: ranked by {order}",
+            f"detections have tied scores within their class; ties are ordered by {order}",
             seen.n_tied,
         ),
     )
@@ -57,14 +56,14 @@ def match_notes(seen: Overview) -> list[Note]:
 
 
 def left_out(protocol: Protocol) -> list[Note]:
-    """A note that names the metrics that the protocol asks for and cannot have."""
+    """Returns a note on the metrics that the protocol lists but cannot compute."""
     names = protocol.rows()[1]
-    text = f"metrics are not reported, their IoU or limit is not evaluated: {few(names)}"
+    text = f"metrics are not reported: their IoU or limit is not evaluated ({few(names)})"
     return [Note("metric-left-out", text, len(names))] if names else []
 
 
 def stops(verdicts: Matches | Overview) -> list[Note]:
-    """That the reference has no number for this input, where that is so."""
+    """Returns a note if the reference implementation fails on this input."""
     if isinstance(verdicts, Overview):
         return []
     begins, sizes = verdicts.off[:-1], np.diff(verdicts.off)
@@ -73,23 +72,23 @@ def stops(verdicts: Matches | Overview) -> list[Note]:
         "no_detections": (int((sizes == 0).sum()), "classes have no detections"),
         "neutral_first": (
             int((verdicts.ignored[first, 0] & verdicts.ignored.dtype.type(1)).sum()),
-            "classes have a best detection that meets a neutral object",
+            "classes have a best detection that matches an ignored object",
         ),
     }
     return [
-        Note("reference-stops", f"{text}: the reference stops there and has no number", count)
+        Note("reference-stops", f"{text}; the reference fails there and has no number", count)
         for stop, (count, text) in conditions.items()
         if count and stop in verdicts.protocol.ranking.stops_at
     ]
 
 
 def slice_notes(matches: Matches) -> Matches:
-    """Matches on some images, with a note where the order of equal scores is that of all images."""
+    """Adds a note if tied scores are ordered over all images."""
     n_tied = 0 if matches.protocol.image_by_image() else matches.n_tied()
     if not n_tied:
         return matches
     text = (
-        "detections of a slice share their score with another, and stand there as the order of all "
-        "images has them: an evaluation of these images alone may give another number"
+        "detections of a slice have tied scores; they keep the order of the whole data set, so an "
+        "evaluation of these images alone may give another number"
     )
     return replace(matches, notes=distinct(matches.notes, [Note("order-of-whole", text, n_tied)]))

@@ -1,4 +1,4 @@
-"""A result's numbers as tables."""
+"""Tables of a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 def metric_table(
     protocol: Protocol, rows: Sequence[MetricRow], values: Mapping[str, float]
 ) -> Table:
-    """A row a metric, and where it is read."""
+    """Returns one row per metric, with its definition."""
     cells = tuple(
         (
             row.name,
@@ -30,7 +30,7 @@ def metric_table(
 
 
 def overlaps(protocol: Protocol, row: MetricRow) -> str:
-    """The IoU thresholds of a metric: one, or the ends of those that it is a mean over."""
+    """Returns the IoU threshold of a metric, or the first and last of its range."""
     thresholds = protocol.thresholds() if row.iou is None else [row.iou]
     if len(thresholds) == 1:
         return f"{thresholds[0]:.2f}"
@@ -38,21 +38,21 @@ def overlaps(protocol: Protocol, row: MetricRow) -> str:
 
 
 def integrator_table(by_rule: Mapping[str, Mapping[str, float]]) -> Table:
-    """A row an integrator."""
-    header = ("integrator", *next(iter(by_rule.values())))
+    """Returns one row per AP interpolation."""
+    header = ("AP interpolation", *next(iter(by_rule.values())))
     cells: list[tuple[Cell, ...]] = [(rule, *row.values()) for rule, row in by_rule.items()]
-    return Table("integrators", header, tuple(cells), name="integrators")
+    return Table("AP interpolation", header, tuple(cells), name="integrators")
 
 
 def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A row a class."""
+    """Returns one row per class."""
     header = ("class", *(key for key in rows[0] if key != "name")) if rows else ("class",)
     cells: list[tuple[Cell, ...]] = [tuple(row.values()) for row in rows]
     return Table("classes", header, tuple(cells), name="classes")
 
 
 def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
-    """What is counted in all, in two lines."""
+    """Returns the total counts as two lines of text."""
     things = (
         counted(counts[f"{each}s"], each, sep="") for each in ("image", "object", "detection")
     )

@@ -1,5 +1,4 @@
-"""Digests of protocol and data, and the one line under
-every result that makes two numbers comparable.
+"""The signature: one line that identifies protocol, data and version.
 
 ``coco-bbox.2|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
@@ -14,9 +13,7 @@ from detmap.version import __version__
 
 
 def signature(protocol: Protocol, data: str) -> str:
-    """Protocol and version, what differs from the
-    stock protocol, both digests, detmap's version.
-    """
+    """Returns protocol, version, changes, both digests and detmap's version."""
     if protocol.changes:
         state = ";".join(f"{key}={value}" for key, value in protocol.changes)
     else:
@@ -33,7 +30,7 @@ def signature(protocol: Protocol, data: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Versions that could matter to a number."""
+    """Returns the versions that can affect a metric."""
     from importlib.metadata import version
 
     return {

@@ -1,8 +1,7 @@
-"""A part of an evaluation: some images, some classes, one image.
+"""Parts of an evaluation: slices (sets of images) and single images.
 
-A slice is a set of images. Its result is that of an evaluation of these images alone: of truth and
-detections restricted to them. Since an image is matched without a look at any other, the rows of
-one matching serve every slice.
+The result of a slice equals an evaluation of these images alone. Images are matched
+independently, so one set of match rows serves every slice.
 """
 
 from __future__ import annotations
@@ -18,17 +17,15 @@ from detmap.output.table import Cell, Table
 
 
 def per_image(matches: Matches, a: int, t: int) -> list[dict[str, Any]]:
-    """What is counted on each image, a dict an image: its id, `COUNTS`, and ``worst_score``, the
-    score of the surest false positive, NaN where there is none.
+    """Returns one dict per image: id, `COUNTS`, and ``worst_score``.
 
-    Parameters
-    ----------
-    a, t : subset of the objects and threshold
+    `a` and `t` select subset and threshold. ``worst_score`` is the score of the highest-scoring
+    false positive, NaN without one.
     """
     n, image = matches.n_images, matches.image
     bit = matches.tp.dtype.type(1 << t)
-    hit, excused = (matches.tp[:, a] & bit) != 0, (matches.ignored[:, a] & bit) != 0
-    false = ~(hit | excused)
+    hit, ignored = (matches.tp[:, a] & bit) != 0, (matches.ignored[:, a] & bit) != 0
+    false = ~(hit | ignored)
     total = np.bincount(image, minlength=n)
     tp, fp = np.bincount(image[hit], minlength=n), np.bincount(image[false], minlength=n)
     objects = np.bincount(matches.obj_image[matches.counted[:, a]], minlength=n)
@@ -42,7 +39,7 @@ def per_image(matches: Matches, a: int, t: int) -> list[dict[str, Any]]:
 
 
 def image_table(rows: list[dict[str, Any]]) -> Table:
-    """A row an image, of `Result.per_image`."""
+    """Returns one row per image, from `Result.per_image`."""
     header = ("image", *COUNTS, "worst_score")
     cells = tuple(
         (row["image"], *(row[name] for name in COUNTS), _full_digits(row["worst_score"]))
@@ -56,7 +53,7 @@ def _full_digits(score: float) -> str | None:
 
 
 def slice_table(results: Mapping[str, Any], iou: float | None) -> Table:
-    """A row a slice: what is counted, its metrics, its signature."""
+    """Returns one row per slice: counts, metrics, signature."""
     rows: list[tuple[Cell, ...]] = []
     header: tuple[str, ...] = ("slice", "images", *COUNTS)
     for name, result in results.items():

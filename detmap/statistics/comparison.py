@@ -146,6 +146,8 @@ class Comparison:
             "notes": [asdict(note) for note in self.notes],
         }
 
+    as_dict = to_dict  # the old name
+
     def images_needed(self, pair: Pair, difference: float) -> int:
         """For how many images a true difference of this size would show."""
         return math.ceil(self.units.n * (pair.mdd / difference) ** 2)

@@ -1,9 +1,7 @@
-"""An evaluation whose data lie on many machines. The engine is Dask (``pip install
-'detmap-eval[dask]'``).
+"""Distributed evaluation with Dask (``pip install 'detmap-eval[dask]'``).
 
-Each shard is matched where it is read; its match rows are dealt out by class; the scores of a
-class are computed where its rows have come together. No machine holds all rows, and what comes
-back are scores per class.
+Workers match each shard and split its match rows by class. Other tasks then compute the scores
+of each class. No machine holds all rows.
 """
 
 from __future__ import annotations
@@ -46,41 +44,36 @@ def evaluate(
     settings: dict[str, Any] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Result:
-    """Evaluate shards of a data set on a Dask cluster, with the bits of one process.
+    """Evaluates shards of a data set on a Dask cluster; gives the same bits as one process.
 
     Parameters
     ----------
-    shards : pairs of paths, of truth and of detections, as the workers see them; or functions
-        without arguments that read a shard's truth and detections. No image is in two shards, and
-        all have the same classes. Where the protocol ranks ties by input order, that is the order
-        of the shards, then of the rows in each.
+    shards : pairs of paths (truth, detections) as the workers see them, or functions that
+        return truth and detections. Each image is in one shard; all shards have the same
+        classes. Protocols with ties by input order use the order of the shards.
     protocol : a protocol, the name of one, or the path of a TOML file
-    client : of the cluster; when left out the current one, else processes on this machine for as
-        long as it takes
+    client : Dask client (default: the current one, else a local cluster for this call)
     settings : keys of the protocol to change
-    progress : called with the number of shards that are matched and the number of all, as they
-        come; the cluster's dashboard shows each task
+    progress : called with the numbers of matched shards and of all shards
 
     Returns
     -------
-    Result without match rows: for `Result.curve` and `Result.integrators` match in parts and merge
-    them
+    Result without match rows: `Result.curve` and `Result.integrators` need merged parts
 
     Raises
     ------
     DataError : a shard cannot be read
-    MergeError : an image in two shards, or classes that differ
+    MergeError : an image in two shards, or different classes
     ProtocolError : an unknown protocol, key or value
 
     Notes
     -----
-    A worker that is lost costs the time of its shards: Dask reads and matches them anew elsewhere,
-    with the same bits. The memory of this process holds paths and scores, however many detections
-    there are.
+    Dask repeats the shards of a lost worker, with the same bits. This process holds only paths
+    and scores.
     """
     if not shards:
         raise DataError(
-            "shards", "none given", "give pairs of paths, or functions that read a shard"
+            "shards", "no shards", "give pairs of paths, or functions that return the tables"
         )
     as_completed = require("distributed", "dask").as_completed
     rules = prepare(protocol, settings)
@@ -109,7 +102,7 @@ def evaluate(
                 )
             )
         joined = cluster.submit(_join, heads, scored, pure=False, key=_named("join", heads))
-        del parts, dealt, pieces  # so that the cluster forgets them as soon as it has used them
+        del parts, dealt, pieces  # lets the cluster free them after use
         for done, head in enumerate(as_completed(heads), start=1):
             if head.status == "error":
                 head.result()
@@ -126,7 +119,7 @@ def _connected(client: Client | None) -> Iterator[Client]:
     if client is None:
         try:
             client = get_client()
-        except ValueError:  # there is none
+        except ValueError:  # no current client
             with Client() as own:
                 yield own
             return
@@ -134,19 +127,16 @@ def _connected(client: Client | None) -> Iterator[Client]:
 
 
 def _named(task: str, heads: Sequence[Any]) -> str:
-    """A key of its own in each evaluation, which the dashboard shows by its first words."""
+    """A unique key per evaluation; its first words show on the dashboard."""
     return f"detmap-{task}-{heads[0].key.rpartition('-')[0].removeprefix('detmap-head-')}"
 
 
-# --- what runs on the workers
-# --------------------------------------------------------------------------------------------
+# --- tasks on the workers ---
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Head:
-    """A shard without its rows: its images, how many of them show no object, the end of its
-    rows' positions.
-    """
+    """A shard without its rows."""
 
     images: Matches
     n_images_without_objects: int
@@ -155,7 +145,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """The scores of some classes, given by their positions, and what is told of their rows."""
+    """The scores of some classes, given by position."""
 
     classes: NDArray[np.int64]
     scores: Scores
@@ -179,9 +169,7 @@ def _head(part: Matches) -> _Head:
 
 
 def _offsets(heads: Sequence[_Head]) -> list[int]:
-    """What to add to each shard's positions so that they follow those of the shards before,
-    where that counts.
-    """
+    """What to add to each shard's positions, for protocols with ties by input order."""
     if heads[0].images.protocol.ranking.ties == "image":
         return [0] * len(heads)
     ends = list(accumulate(head.end for head in heads))
@@ -195,7 +183,7 @@ def _offsets(heads: Sequence[_Head]) -> list[int]:
 
 
 def _deal(part: Matches, shard: int, *, offsets: Sequence[int], n_groups: int) -> list[Matches]:
-    """A shard's rows by group of classes."""
+    """Splits a shard's rows by group of classes."""
     moved = replace(part, position=part.position + np.int32(offsets[shard]))
     return [
         moved.select_classes(_classes(len(part.categories), g, n_groups)) for g in range(n_groups)

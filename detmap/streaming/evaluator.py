@@ -1,6 +1,4 @@
-"""An evaluation that is fed batch by batch: in a
-training loop, on several ranks, over several runs.
-"""
+"""Streaming evaluation: batch by batch in a training loop, on several ranks, over several runs."""
 
 from __future__ import annotations
 
@@ -27,14 +25,14 @@ from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.protocol.named_columns import named_columns
 from detmap.results.result import Result
-from detmap.streaming.merging import numbered_on
+from detmap.streaming.merging import renumbered
 from detmap.tables import Categories, Detections, Note, Truth
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 
 
 class Evaluator(Locked):
-    """Takes batches of predictions and targets, and has the result of all so far at any time.
+    """Evaluates batches of predictions and targets; gives the result so far at any time.
 
     >>> import detmap
     >>> ev = detmap.Evaluator("coco-bbox", classes=["cat", "dog"])
@@ -43,49 +41,42 @@ class Evaluator(Locked):
     >>> round(ev.compute().metrics["AP50"], 6)
     1.0
 
-    A batch is matched when it comes; what is kept are match rows, no boxes. The numbers are those
-    of one run over the whole, bit for bit, whatever the batches and their order: `detmap.evaluate`
-    of the same boxes, as ``x y width height``, with the images by ascending id.
+    Each batch is matched at once; only match rows are kept. The numbers equal `detmap.evaluate` of
+    the same boxes, bit for bit, for any batches in any order.
 
     Parameters
     ----------
     protocol : a protocol, the name of one, or the path of a TOML file
-    classes : names, whose ids are then 0, 1, 2 ...; or ids; or a dict from id to name. Left out
-        where `truth` is given.
-    truth : known up front, a table or the path of one: targets are then left out, and predictions
-        name their image. The result covers the images that were updated; a note says how many were
-        not.
-    box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0; ``normalized
-        xyxy`` and so on in fractions of the image, whose ``orig_size`` (height, width) comes with
-        it; ``voc``: first and last pixel, counted from 1, both inside the box
+    classes : names (ids 0, 1, 2 ...), ids, or a dict from id to name; omit with `truth`
+    truth : a table or path; `update` then takes predictions only, with image ids. The result
+        covers the updated images; a note counts the others.
+    box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0;
+        ``normalized xyxy`` etc. in fractions of the image (needs ``orig_size``: height, width);
+        ``voc``: first and last pixel, counted from 1, inclusive
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
-    unknown, class_names : what becomes of predictions of other classes and on other images, and
-        what labels stand for that are not the ids of `truth`; as in `detmap.read_detections`
+    unknown, class_names : handling of unknown classes and images, and names of class ids; as in
+        `detmap.read_detections`
 
     Raises
     ------
-    DataError : neither or both of `classes` and `truth`, classes that are not unique, an unknown
-        box format
+    DataError : neither or both of `classes` and `truth`, duplicate classes, unknown box format
     ProtocolError : an unknown protocol, key or value
 
     Notes
     -----
-    **Image ids.** With an ``image_id`` in every image, results do not depend on the order of
-    arrival at all. Without, images are numbered as they come, and where two parts are merged those
-    of the second follow those of the first. The number decides one thing only: which of two
-    detections of equal score on two images ranks first.
+    **Image ids.** With an ``image_id`` in every image, the order of arrival has no effect. Else
+    images are numbered as they arrive; a merge renumbers those of the second part. The number only
+    orders tied scores on different images.
 
-    **Threads.** They may share an evaluator: one is at work at a time.
+    **Threads.** Threads may share an evaluator; calls run one at a time.
 
-    **Ties.** Of equal scores the image with the lower id ranks first, and within an image the
-    earlier prediction. Protocols that rank ties by input order (``ranking.ties = "input"``, VOC)
-    have no file here: the input order of a stream is by image id, then by place in the image.
+    **Ties.** Tied scores are ordered by image id, then by position in the batch. The same holds for
+    protocols with ties by input order (``ranking.ties = "input"``, VOC).
 
-    **Exactness of boxes.** Tables hold ``x y width height``; ``xywh`` and ``voc`` boxes enter as
-    they are. From corners or centers the rest is computed in float64. That is exact for whole and
-    half pixels, and for boxes in float32 and shorter, normalized ones included, as long as no
-    coordinate but 0 is under 2**-9 or over 2**16, in pixels or in fractions; other float64 boxes
-    may move by one rounding, as when they are written to a COCO file.
+    **Exactness of boxes.** Tables hold ``x y width height``; ``xywh`` and ``voc`` boxes are kept.
+    Corners and centers are converted in float64. This is exact for whole and half pixels. It is
+    exact for float32 boxes if all coordinates are 0 or from 2**-9 to 2**16. Other float64 boxes may
+    change by one rounding, as in a COCO file.
     """
 
     def __init__(
@@ -103,10 +94,10 @@ class Evaluator(Locked):
             fix = f"the formats are {', '.join(geometry.IN_MEMORY)}"
             raise DataError("box_format", f"no format {box_format!r}", fix)
         if isinstance(truth, Detections):
-            raise DataError("truth", "these are detections", "give the truth, or its path")
+            raise DataError("truth", "is a table of detections", "give the truth, or its path")
         if (classes is None) == (truth is None):
             fix = 'give classes=["cat", "dog"], or truth='
-            raise DataError("Evaluator", "needs classes or truth, one of the two", fix)
+            raise DataError("Evaluator", "needs either classes or truth", fix)
         self.protocol = prepare(protocol, settings)
         self.box_format = box_format
         self.truth = None
@@ -123,12 +114,11 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def reset(self) -> None:
-        """Forget all images; protocol and classes stay."""
+        """Removes all images; keeps protocol and classes."""
         self._parts: list[Matches] = []
         self._seen: set[Any] = set()
-        # Whether images are numbered as they come; None before the first.
-        self._numbered: bool | None = None
-        self._gathered = False  # whether it holds the images of other ranks
+        self._numbered: bool | None = None  # None before the first image
+        self._gathered = False  # whether `sync` added the images of other ranks
         self._result: Result | None = None
 
     def __repr__(self) -> str:
@@ -143,30 +133,28 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
-        """Match a batch; either all of it enters, or none where there is an error.
+        """Matches a batch; on an error nothing is added.
 
         Parameters
         ----------
-        predictions : B images: dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class
-            ids, and ``image_id`` where wanted; or objects with ``xyxy``, ``confidence``,
-            ``class_id``; or a dict from image id to such. Arrays of numpy, or of torch, JAX, CuPy
-            and others on the CPU, of any kind of float; lists will do.
-        targets : the same B images: ``boxes``, ``labels``, and where there are such ``area`` (n,)
-            in square pixels (else that of the box), flags ``iscrowd``, ``difficult`` and ``ignore``
-            (n,), ``image_id``; and (n,) each, by name, every other role and attribute that the
-            protocol looks at. None where the evaluator has the truth.
+        predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids and
+            optional ``image_id``; or objects with ``xyxy``, ``confidence``, ``class_id``; or a dict
+            from image id to these. Arrays of numpy, torch, JAX, CuPy (on the CPU) or lists.
+        targets : the same B images: ``boxes``, ``labels``; optional ``area`` (n,) in square pixels,
+            flags ``iscrowd``, ``difficult``, ``ignore`` (n,), ``image_id``, and other roles and
+            attributes of the protocol by name. None if the evaluator has the truth.
 
         Raises
         ------
-        DataError : shapes or lengths that differ, labels outside the classes, numbers that are not
-            finite, negative sizes, an image that came before or that the truth lacks
-        ProtocolError : the protocol compares masks or keypoints; batches have boxes
+        DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
+            repeated image, or an image that is not in the truth
+        ProtocolError : the protocol compares masks or keypoints; batches have boxes only
         """
         if kind_of(self.protocol.iou.of).reader is not None:
             raise ProtocolError(
                 f"protocol {self.protocol.name}",
-                f"compares {self.protocol.iou.of}, and batches have boxes alone",
-                "write them to COCO files, and give these to detmap.evaluate or `detmap match`",
+                f"compares {self.protocol.iou.of}, but batches have boxes only",
+                "write COCO files, and pass these to detmap.evaluate or `detmap match`",
             )
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
@@ -199,12 +187,12 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def compute(self) -> Result:
-        """The result of all images so far; feeding may go on."""
+        """Returns the result of all images so far; updates may follow."""
         if self._result is None:
             matches = self.matches
             unseen = 0 if self.truth is None else len(self.truth.table.images) - matches.n_images
             if unseen:
-                text = "images of the truth have not been updated and are left out"
+                text = "ground-truth images have not been updated; the result does not cover them"
                 matches = replace(
                     matches,
                     notes=tuple(sorted((*matches.notes, Note("image-unseen", text, unseen)))),
@@ -215,45 +203,43 @@ class Evaluator(Locked):
     # --- merging and keeping ---
 
     def merge(self, *others: Evaluator) -> Evaluator:
-        """Take in the images of other evaluators, which stay as they are; returns itself.
+        """Adds the images of other evaluators, which do not change; returns itself.
 
-        Images that were numbered as they came are numbered on: those of the first of the others
-        follow one's own.
+        Images without ids are renumbered after the own ones.
 
         Raises
         ------
-        MergeError : another protocol, other classes, an image in two of them; nothing is changed
-            then
+        MergeError : another protocol, other classes, or an image in two of them; nothing changes
         """
         for each in others:
             if not isinstance(each, Evaluator):
-                what = f"a {type(each).__name__} where an evaluator is needed"
+                what = f"a {type(each).__name__}, not an Evaluator"
                 raise MergeError("merge", what, "give evaluators of the same protocol and classes")
             if self.truth and each.truth and not self.truth.same(each.truth):
                 what = f"the truths differ: {self.truth.table.source}, {each.truth.table.source}"
                 raise MergeError("merge", what, "give every evaluator the same truth")
-        return self._take_in([other._held() for other in others])
+        return self._add([other._state() for other in others])
 
     @one_at_a_time
-    def _held(self) -> tuple[Matches, bool | None]:
-        """What it holds at one moment; whether images are numbered."""
+    def _state(self) -> tuple[Matches, bool | None]:
+        """The match rows, and whether images are numbered."""
         return self.matches, self._numbered
 
     @one_at_a_time
-    def _take_in(self, held: Sequence[tuple[Matches, bool | None]]) -> Evaluator:
-        """`merge` of what others held, each looked at alone: no two wait for each other."""
-        kinds = {self._numbered, *(numbered for _, numbered in held)} - {None}
+    def _add(self, states: Sequence[tuple[Matches, bool | None]]) -> Evaluator:
+        """`merge` of states; each was read under its own lock, so no deadlock is possible."""
+        kinds = {self._numbered, *(numbered for _, numbered in states)} - {None}
         if len(kinds) > 1:
             raise MergeError(
                 "merge",
-                "images have ids in one evaluator and not in another",
-                "give every image its id, or none",
+                "images have ids in one evaluator but not in another",
+                "give ids to all images, or to none",
             )
         numbered = kinds.pop() if kinds else None
         parts, n_images = [self.matches], len(self)
-        for part, _ in held:
-            moves = numbered and part.n_images
-            parts.append(numbered_on(part, n_images) if moves else part)
+        for part, _ in states:
+            renumber = numbered and part.n_images
+            parts.append(renumbered(part, n_images) if renumber else part)
             n_images += part.n_images
         whole = parts[0].merge(*parts[1:])
         self._parts, self._seen = [whole], set(whole.image_ids.tolist())
@@ -262,22 +248,21 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def sync(self, group: Any = None) -> Evaluator:
-        """Take in the images of all ranks of a torch.distributed
-        group, on every rank; returns itself.
+        """Adds the images of all ranks of a torch.distributed group, on every rank; returns itself.
 
-        Every rank has to call it, those without images too. Without torch.distributed there is one
-        rank, and nothing to do. After it, `reset` comes before the next round.
+        Every rank must call it, with or without images. Without torch.distributed it does nothing.
+        Call `reset` before the next round.
 
         Parameters
         ----------
-        group : of processes; all when left out
+        group : process group (default: all processes)
 
         Raises
         ------
-        MergeError : as `merge`, on every rank; or synced before
-        DetmapError : a rank that has ended, or is not there within the timeout of the group
+        MergeError : as `merge`, on every rank; or a second call
+        DetmapError : a rank has ended or exceeds the timeout of the group
         """
-        if "torch.distributed" not in sys.modules:  # nobody has formed a group
+        if "torch.distributed" not in sys.modules:  # no group exists
             return self
         import torch.distributed as dist
 
@@ -286,17 +271,17 @@ class Evaluator(Locked):
         if self._gathered:
             raise MergeError(
                 "sync",
-                "this evaluator holds the images of every rank already",
-                "reset() it before the next round",
+                "this evaluator already holds the images of every rank",
+                "call reset() before the next round",
             )
         states: list[Any] = [None] * dist.get_world_size(group)
         try:
             dist.all_gather_object(states, (self.matches, self._numbered), group=group)
-        except RuntimeError as error:  # torch's errors of a lost rank and of a timeout are such
+        except RuntimeError as error:  # torch reports a lost rank and a timeout in this way
             raise DetmapError(
                 "sync",
-                f"the ranks did not come together: {str(error).splitlines()[0]}",
-                "one of them has ended or is too slow; what this rank has is still here",
+                f"the ranks did not synchronize: {str(error).splitlines()[0]}",
+                "check whether a rank has ended or is too slow; this rank keeps its images",
             ) from error
         ranks = [self._with(*state) for state in states]
         whole = self._with(Matches.empty(self.protocol, self.categories), None)
@@ -304,25 +289,19 @@ class Evaluator(Locked):
             whole.merge(*ranks)
         except MergeError as error:
             hint = (
-                "; a sampler that evens out the ranks repeats images: shard without it"
+                "; samplers with padding repeat images: use a sampler without padding"
                 if "more than one" in error.what
                 else ""
             )
             raise MergeError("sync", error.what, error.fix + hint) from None
-        self._parts, self._seen, self._numbered, self._result = (
-            whole._parts,
-            whole._seen,
-            whole._numbered,
-            None,
-        )
+        self._parts, self._seen = whole._parts, whole._seen
+        self._numbered, self._result = whole._numbered, None
         self._gathered = True
         return self
 
     @one_at_a_time
     def save(self, path: str | Path) -> None:
-        """Write all so far to a ``.npz`` file, from which `load` goes on, and which ``detmap
-        merge`` takes too.
-        """
+        """Writes the state to a ``.npz`` file for `load` or ``detmap merge``."""
         self.matches.save(path, box_format=self.box_format, numbered=self._numbered)
 
     @staticmethod
@@ -333,16 +312,16 @@ class Evaluator(Locked):
         unknown: str = "error",
         class_names: ClassNames | None = None,
     ) -> Evaluator:
-        """Read what `save` wrote, or a part that ``detmap match`` wrote.
+        """Reads a file of `save` or of ``detmap match``.
 
         Parameters
         ----------
-        path : of the file
-        truth, unknown, class_names : as in `Evaluator`, to go on with; they are not in the file
+        path : path of the file
+        truth, unknown, class_names : as in `Evaluator`; the file does not contain them
 
         Raises
         ------
-        DataError : not such a file, damaged, or the truth has other classes
+        DataError : not such a file, damaged, or other classes than the truth
         """
         matches, remarks = read(path)
         loaded = Evaluator(
@@ -362,23 +341,20 @@ class Evaluator(Locked):
             raise DataError(f"{path}: image_ids", what, "write it again")
         if loaded.categories != matches.categories:
             raise DataError(
-                str(path), "other classes than the truth", "give the truth that it was made with"
+                str(path), "other classes than the truth", "give the truth of the first run"
             )
         if loaded.truth is not None:
             strange = ~np.isin(matches.image_ids, loaded.truth.table.images.ids)
             if strange.any():
                 what = f"image {matches.image_ids[strange][0].item()!r} is not in the truth"
-                raise DataError(f"{path}: image_ids", what, "give the truth that it was made with")
+                raise DataError(f"{path}: image_ids", what, "give the truth of the first run")
         return loaded._with(matches, numbered)
 
     def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
-        """One of the same kind that holds these match rows."""
+        """An evaluator of the same kind with these match rows."""
         other = Evaluator.__new__(Evaluator)
         other.__dict__.update(self.__getstate__())
         other.reset()
-        other._parts, other._seen, other._numbered = (
-            [matches],
-            set(matches.image_ids.tolist()),
-            numbered,
-        )
+        other._parts, other._seen = [matches], set(matches.image_ids.tolist())
+        other._numbered = numbered
         return other

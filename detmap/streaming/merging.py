@@ -1,4 +1,4 @@
-"""Parts of one evaluation, put together."""
+"""Merging of partial evaluations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from detmap.tables import Note
 
 
 def merge_files(paths: Sequence[str | Path]) -> Matches:
-    """The parts that `Matches.save` wrote to these files, merged; a note counts the images of the
-    truth that none has.
+    """Merges the files of `Matches.save`; a note counts the ground-truth images in none of them.
 
     Raises
     ------
-    DataError : a file that cannot be read
-    MergeError : parts that do not belong together; the message names the files
+    DataError : a file cannot be read
+    MergeError : parts of different evaluations; the message names the files
     """
     opened = [read(path) for path in paths]
     parts = [part for part, _ in opened]
@@ -28,17 +27,17 @@ def merge_files(paths: Sequence[str | Path]) -> Matches:
     try:
         whole = parts[0].merge(*parts[1:])
     except MergeError as error:
-        first, second = _quarrel(parts)
+        first, second = _conflict(parts)
         raise MergeError(f"{paths[first]} and {paths[second]}", error.what, error.fix) from None
     of_truth = {remarks.get("images_of_truth", 0) for _, remarks in opened}
     missing = of_truth.pop() - whole.n_images
     if of_truth or missing <= 0:
         return whole
-    text = "images of the truth are in none of the parts and are left out"
+    text = "ground-truth images are in none of the parts; the result does not cover them"
     return replace(whole, notes=distinct(whole.notes, [Note("images-left-out", text, missing)]))
 
 
-def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
+def _conflict(parts: Sequence[Matches]) -> tuple[int, int]:
     """The first two parts that do not merge."""
     for second in range(len(parts)):
         for first in range(second):
@@ -50,8 +49,8 @@ def _quarrel(parts: Sequence[Matches]) -> tuple[int, int]:
     return 0, len(parts) - 1
 
 
-def numbered_on(part: Matches, by: int) -> Matches:
-    """Match rows whose images are numbered from a later number on, in the notes on batches too."""
+def renumbered(part: Matches, by: int) -> Matches:
+    """Adds a number to all image ids, also in notes on batches."""
     notes = tuple(
         replace(note, source=source_of(int(note.source.rpartition(" ")[2]) + by))
         if note.source.startswith(source_of(""))

@@ -105,7 +105,7 @@ def test_images_that_no_part_has_are_told(data: tuple[Path, Path]) -> None:
     ids = image_ids(data[0])
     outcome = run("merge", *parts_of(data, [ids[:1], ids[1:2]]))
     assert outcome.code == 0
-    assert "note: 2 images of the truth are in none of the parts and are left out\n" in outcome.err
+    assert "note: 2 ground-truth images are in none of the parts; the result does not cover them\n" in outcome.err
 
 
 def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_parts_of_another_protocol_are_refused(data: tuple[Path, Path]) -> None:
     assert outcome.code == 2
     assert f"{first} and {second}: protocol coco-bbox" in outcome.err
     assert "limits.max_dets" in outcome.err
-    assert "fix: match every part under the same protocol" in outcome.err
+    assert "fix: match all parts under the same protocol" in outcome.err
 
 
 def test_parts_of_other_classes_are_refused(data: tuple[Path, Path], tmp_path: Path) -> None:

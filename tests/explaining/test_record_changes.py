@@ -194,7 +194,7 @@ def test_of_many_files_there_is_one_digest(tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(TEXT, tmp_path / "D")
     whole = receipt.digest_of(tmp_path / "D")
     assert len(whole["members"]) == whole["files"] == 6
-    monkeypatch.setattr(receipt, "MOST_MEMBERS", 5)
+    monkeypatch.setattr(receipt, "MAX_MEMBERS", 5)
     file = written(tmp_path / "run.json", VOC, tmp_path / "D")
     assert "members" not in json.loads(file.read_text())["inputs"]["detections"]
     name = "comp4_det_test_star.txt"

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 import detmap
 from detmap.errors import DataError
-from detmap.matching.assignments import ARRAYS, Taken
+from detmap.matching.assignments import ARRAYS, Assignments
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from tests.reference import coco
@@ -33,7 +33,7 @@ def drawn(seed: int) -> Matches:
     return match(*read_coco(*data), COCO, threads=1, taken=True)
 
 
-def assert_same(a: Taken | None, b: Taken | None) -> None:
+def assert_same(a: Assignments | None, b: Assignments | None) -> None:
     assert a is not None
     assert b is not None
     for name in ARRAYS:
@@ -94,7 +94,7 @@ def test_the_file_keeps_who_took_what(tmp_path: Path) -> None:
     assert_same(Matches.load(tmp_path / "matches.npz").taken, whole.taken)
 
 
-FORGERIES: dict[str, Callable[[Taken], Taken]] = {
+FORGERIES: dict[str, Callable[[Assignments], Assignments]] = {
     "no such object": lambda taken: replace(taken, object=taken.object + np.int32(99)),
     "negative object": lambda taken: replace(taken, object=taken.object - np.int32(99)),
     "falling offsets": lambda taken: replace(taken, off=taken.off[::-1].copy()),
