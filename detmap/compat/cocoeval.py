@@ -15,6 +15,7 @@ from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
 from detmap.compat import accumulate, drop_in_engine, eval_imgs, matched_objects
+from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.class_stand_in import StandIn, stands_in_for
 from detmap.compat.coco_api import columns_of
@@ -133,7 +134,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if params.useCats != 1:
             warn_of("categories-forgotten")
 
-    def _parts(self, chosen: accumulate.Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
+    def _parts(self, chosen: Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
         """The match results that ``accumulate`` counts: those of ``evalImgs`` after an access."""
         if not self._waits_for("evalImgs"):
             evaluated = self._paramsEval

@@ -170,7 +170,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def numbers(result: Result) -> dict[str, Any]:
-    """Returns the parts that are verified bit by bit: data digest, metrics, counts, class digest."""
+    """Returns what is verified bit by bit: data digest, metrics, counts, class digest."""
     rows = [{key: or_none(value) for key, value in row.items()} for row in result.classes()]
     table = json.dumps(rows, sort_keys=True, allow_nan=False)
     return {
@@ -338,7 +338,7 @@ def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
 
 
 def short(signature: str) -> str:
-    """Returns a short signature: protocol, version, changes, and the first digits of both digests."""
+    """Returns a short signature: protocol, version, changes, first digits of both digests."""
     name, state, *rest = signature.split("|")
     parts = dict(part.split(":", 1) for part in rest if ":" in part)
     state = "" if state == "stock" else f" ({state})"

@@ -109,7 +109,7 @@ class Result:
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
-        """One dict per class: name, id, AP (also AP50, AP75, AR if in the protocol), counts at IoU 0.5."""
+        """One dict per class: name, id, the AP and AR of the protocol, counts at IoU 0.5."""
         return self.classes()
 
     def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
@@ -333,7 +333,7 @@ class Result:
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Computes bounds, mean and standard deviation of every metric over orders of tied scores."""
+        """Computes bounds, mean and deviation of every metric over orders of tied scores."""
         from detmap.statistics import ties
 
         rows = self._unweighted("ties")

@@ -105,7 +105,10 @@ def test_images_that_no_part_has_are_told(data: tuple[Path, Path]) -> None:
     ids = image_ids(data[0])
     outcome = run("merge", *parts_of(data, [ids[:1], ids[1:2]]))
     assert outcome.code == 0
-    assert "note: 2 ground-truth images are in none of the parts; the result does not cover them\n" in outcome.err
+    assert (
+        "note: 2 ground-truth images are in none of the parts; the result does not cover them\n"
+        in outcome.err
+    )
 
 
 def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
