@@ -4,7 +4,6 @@ dicts when asked.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.base import open_files as opening
 from detmap.base.immutable import own
+from detmap.base.open_files import parse_json
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError
 from detmap.tables.grouping import Positions
@@ -61,12 +61,12 @@ class Instances:
     @cached_property
     def images(self) -> tuple[Tree, ...]:
         """The records of the images."""
-        return tuple(json.loads(self.texts["images"]))
+        return tuple(parse_json(self.texts["images"], "images"))
 
     @cached_property
     def categories(self) -> tuple[Tree, ...]:
         """The records of the categories."""
-        return tuple(json.loads(self.texts["categories"]))
+        return tuple(parse_json(self.texts["categories"], "categories"))
 
     @property
     def info(self) -> Any:
@@ -80,7 +80,7 @@ class Instances:
 
     def dataset(self) -> Tree:
         """All dicts, those of images and categories being the ones that were handed out before."""
-        tree: Tree = json.loads(self.text)
+        tree: Tree = parse_json(self.text, "annotations")
         return tree | {"images": list(self.images), "categories": list(self.categories)}
 
 
@@ -140,7 +140,7 @@ class Results:
 
     def dataset(self) -> Tree:
         """All dicts, with what loadRes adds to results of boxes."""
-        annotations = self._records() if self.text is None else json.loads(self.text)
+        annotations = self._records() if self.text is None else parse_json(self.text, "results")
         for number, annotation in enumerate(annotations, start=1):
             left, top, width, height = annotation["bbox"]
             right, bottom = left + width, top + height
@@ -234,7 +234,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
     if not columns.whole:
         return Results(head, rows, text)
-    first = json.loads(text[text.index(b"{") : text.index(b"}") + 1])
+    first = parse_json(text[text.index(b"{") : text.index(b"}") + 1], str(path))
     return Results(head, rows, keys=tuple(first))
 
 

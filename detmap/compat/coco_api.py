@@ -5,7 +5,6 @@ when they are asked for.
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -55,7 +54,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         dataset: Any = None
         if source is None:
             with open(annotation_file, opener=opening.regular) as file:
-                dataset = json.load(file)
+                dataset = opening.parse_json(file.read(), opening.shown(annotation_file))
             assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
         print(f"Done (t={time.time() - begin:0.2f}s)")
         if source is None:

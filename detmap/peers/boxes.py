@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from detmap.base.open_files import parse_json
+
 from .row import Classes
 
 
@@ -31,12 +33,10 @@ def per_image(truth: str, found: str) -> tuple[list[Image], list[Image]]:
     """Objects and detections of each image of two COCO files, by image id; `labels` are category
     ids.
     """
-    import json
-
-    content = json.loads(Path(truth).read_bytes())
+    content = parse_json(Path(truth).read_bytes(), truth)
     place = {image["id"]: i for i, image in enumerate(sorted(content["images"], key=_index_by_id))}
     objects = _columns(content["annotations"], place)
-    return objects, _columns(json.loads(Path(found).read_bytes()), place)
+    return objects, _columns(parse_json(Path(found).read_bytes(), found), place)
 
 
 def _index_by_id(image: dict[str, Any]) -> Any:
