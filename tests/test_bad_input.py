@@ -817,7 +817,7 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
 def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
     make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
     where = detmap.errors.clipped(f"VOC2007/Annotations/{stem}.xml")
-        assert_refused(run("eval", "VOC2007", "text"), where, what, "")
+    assert_refused(run("eval", "VOC2007", "text"), where, what, "")
 
 
 OUTSIDE = ["../../x", "..", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "a\0b", "a\x1bb"]

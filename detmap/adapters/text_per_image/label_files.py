@@ -108,7 +108,8 @@ def read(files: Sequence[Path]) -> Lines:
     used = data[: begins[-1]]
     position = np.int32 if len(data) < 1 << 31 else np.int64
     gaps = _GAPS[used]
-    edges = np.flatnonzero(gaps[1:] != gaps[:-1]).astype(position) + position(1)
+    edges: NDArray[Any] = np.flatnonzero(gaps[1:] != gaps[:-1]).astype(position)
+    edges += 1
     words = Cells(data, edges[::2], edges[1::2])
     ends = np.flatnonzero((used == LF) | ((used == CR) & (data[1 : len(used) + 1] != LF)))
     upto = np.searchsorted(words.begin, ends.astype(position))  # words before each line end
