@@ -312,6 +312,12 @@ def test_labels_that_are_no_text(tmp_path: Path, text: bytes) -> None:
         read_truth(file)
 
 
+def test_labels_with_a_nul_byte(tmp_path: Path) -> None:
+    file = small(tmp_path, a="0 .5 .5 .1 .1\n", b="0 .5 .5 .1 .1\r\n0 .5 .5 .1 .1\0\n")
+    with pytest.raises(DataError, match=r"b.txt: line 2: holds a NUL byte"):
+        read_truth(file)
+
+
 def test_line_ends_marks_and_empty_files(tmp_path: Path) -> None:
     file = small(tmp_path, a="\ufeff0 .5 .5 .1 .1\r\n\r\n1 .5 .5 .1 .1", b="")
     assert read_truth(file).label.tolist() == [0, 1]
