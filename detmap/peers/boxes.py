@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from detmap.base.open_files import parse_json
 
 from .row import Classes
 
@@ -33,10 +32,17 @@ def per_image(truth: str, found: str) -> tuple[list[Image], list[Image]]:
     """Objects and detections of each image of two COCO files, by image id; `labels` are category
     ids.
     """
-    content = parse_json(Path(truth).read_bytes(), truth)
+    content = _read(truth)
     place = {image["id"]: i for i, image in enumerate(sorted(content["images"], key=_index_by_id))}
     objects = _columns(content["annotations"], place)
-    return objects, _columns(parse_json(Path(found).read_bytes(), found), place)
+    return objects, _columns(_read(found), place)
+
+
+def _read(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_bytes())
+    except RecursionError:
+        raise ValueError(f"{path}: nested too deeply") from None
 
 
 def _index_by_id(image: dict[str, Any]) -> Any:
