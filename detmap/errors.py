@@ -16,6 +16,14 @@ MOST_NAMED = 5
 MOST_CHARACTERS = 600
 """Of each of the three parts of a message, about."""
 
+LONGEST_VALUE = 200
+"""Of one value in a message, about: what is in quotes, or has no space (nor / of a path) in it."""
+
+
+_LONG_VALUE = re.compile(
+    rf"\'[^\']{{{LONGEST_VALUE},}}\'|\"[^\"]{{{LONGEST_VALUE},}}\"|[^\s,;/]{{{LONGEST_VALUE},}}"
+)
+
 
 class DetmapError(Exception):
     """Base class of all errors that a user can fix.
@@ -38,12 +46,19 @@ class DetmapError(Exception):
 
 
 def clipped(text: str) -> str:
-    """Shortens a part of a message by removing its middle."""
-    text = str(text)
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    half = MOST_CHARACTERS // 2
-    return f"{text[:half]} ... {text[-half:]}"
+    """A part of a message; the middles of its values and its own are left out where they are too
+    long to be read.
+    """
+    return _without_middle(_LONG_VALUE.sub(_cut_value, str(text)), MOST_CHARACTERS)
+
+
+def _cut_value(value: re.Match[str]) -> str:
+    return _without_middle(value[0], LONGEST_VALUE)
+
+
+def _without_middle(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
 
 
 class DataError(DetmapError):

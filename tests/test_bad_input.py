@@ -104,6 +104,52 @@ def test_a_file_that_is_not_json(
     assert_refused(run("eval", "gt.json", "dt.json"), f"{file}{place}", what, fix)
 
 
+@pytest.mark.parametrize("length", [250, 5000])
+def test_a_single_value_is_cut_in_every_message(folder: Path, length: int) -> None:
+    """Many places where a value of others gets into a message: at most 200 characters of it."""
+    long = "x" * length
+    makers: list[tuple[Any, ...]] = [
+        (detmap.evaluate, "gt.json", "dt.json", long),
+        (detmap.evaluate, f"{'d/' * 20}{long}", "dt.json"),
+        (detmap.read_truth, {"images": long}),
+        *(
+            (detmap.evaluate, "gt.json", make.write(folder / f"{field}.json", [record]))
+            for field in ("image_id", "category_id", "bbox", "score")
+            for record in [make.detection(**{field: long})]
+        ),
+        *(
+            (detmap.evaluate, make.write(folder / f"{name}.csv", text), "dt.json")
+            for name, text in {
+                "head": f"{long},class\n",
+                "cell": f"image,class,x,y,w,h\na,b,{long},1,1,1\n",
+                "twice": f"{long},{long},class\na,b,c\n",
+            }.items()
+        ),
+        (detmap.errors.DataError, "where", f"{long!r} and {long!r}", f"write {long}, {long}"),
+    ]
+    for call, *arguments in makers:
+        try:
+            error = call(*arguments)
+        except DetmapError as raised:
+            error = raised
+        assert isinstance(error, DetmapError), (call, arguments)
+        assert "x" * 201 not in str(error), str(error)
+        assert len(str(error)) < 2000
+
+
+def test_json_nested_too_deeply_for_readers_of_clients(folder: Path) -> None:
+    from detmap.compat.coco_api import COCO
+    from detmap.peers.boxes import per_image
+
+    nest = "[" * 100_000 + "]" * 100_000
+    whole = json.dumps(make.instances())
+    for text in (nest, whole[:-1] + f', "more": {nest}}}', f'{{"images": [{{"id": 1, "x": {nest}'):
+        file = make.write(folder / "deep.json", text)
+        for read in (lambda f: COCO(f).dataset, lambda f: per_image(f, f)):
+            with pytest.raises((DetmapError, ValueError)):  # ValueError: cut short, as pycocotools
+                read(str(file))
+
+
 # ---- COCO results
 
 
@@ -770,7 +816,8 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
 )
 def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
     make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
-    assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/Annotations/{stem}.xml", what, "")
+    where = detmap.errors.clipped(f"VOC2007/Annotations/{stem}.xml")
+    assert_refused(run("eval", "VOC2007", "text"), where, what, "")
 
 
 OUTSIDE = ["../../x", "..", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "a\0b", "a\x1bb"]
@@ -953,7 +1000,7 @@ PATHS = {
     "no such detections": (["gt.json", "nope"], "nope", "no such file or folder", "check the path"),
     "a path that is too long": (
         [LONG, "dt.json"],
-        f"{LONG[:300]} ... {LONG[:300]}",
+        f"{LONG[:100]} ... {LONG[:100]}",
         "cannot be read: File name too long",
         "check the path",
     ),

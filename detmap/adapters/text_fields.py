@@ -24,7 +24,7 @@ XML_SPACE = " \t\r\n"  # XML 1.0, section 2.3
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 _ONLY_DECIMALS = re.compile(r"[0-9eE+\-. \t]*")
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"[^ \t]+")
 _PRINTED = re.compile(r"[ -~\t\r\n]*")
 DECODED = 4  # bytes of memory that a byte of text takes as words
@@ -63,7 +63,7 @@ def decoded(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        line = len(_LINE_END.findall(data[: error.start].decode())) + 1
+        line = len(LINE_END.findall(data[: error.start].decode())) + 1
         raise DataError(
             f"{open_files.shown(path)}: line {line}",
             f"not UTF-8: {error.reason}",
@@ -76,7 +76,7 @@ def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     content = decoded(path)
     # In text of these characters alone Python's quick splitting is this one.
     split = str.split if _PRINTED.fullmatch(content) else _WORD.findall
-    parts = _LINE_END.split(content) if "\r" in content else content.split("\n")
+    parts = LINE_END.split(content) if "\r" in content else content.split("\n")
     for i, line in enumerate(parts, start=1):
         words = split(line)
         if words:

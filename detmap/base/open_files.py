@@ -6,6 +6,7 @@ during reading is an error too.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -13,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from detmap.base import memory
 from detmap.errors import DataError
@@ -123,6 +125,20 @@ def read_bytes(
         return InputFile(path, descriptor, size).read(0, size)
     finally:
         os.close(descriptor)
+
+
+def parse_json(data: str | bytes, where: str) -> Any:
+    """What JSON text says, as Python's own reader has it; `where` is for the message.
+
+    Raises
+    ------
+    ValueError : not JSON
+    DataError : nested too deeply
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise DataError(where, "nested too deeply", "check what the file is") from None
 
 
 def regular(path: str, flags: int) -> int:

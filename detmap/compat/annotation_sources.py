@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco import scan_json
 from detmap.base import open_files
 from detmap.base.immutable import own
+from detmap.base.open_files import parse_json
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError
 from detmap.tables.grouping import Positions
@@ -58,13 +58,13 @@ class Instances:
 
     @cached_property
     def images(self) -> tuple[Tree, ...]:
-        """The image records."""
-        return tuple(json.loads(self.texts["images"]))
+        """The records of the images."""
+        return tuple(parse_json(self.texts["images"], "images"))
 
     @cached_property
     def categories(self) -> tuple[Tree, ...]:
-        """The category records."""
-        return tuple(json.loads(self.texts["categories"]))
+        """The records of the categories."""
+        return tuple(parse_json(self.texts["categories"], "categories"))
 
     @property
     def info(self) -> Any:
@@ -77,8 +77,8 @@ class Instances:
         return {"info": self.info, "images": list(self.images), "categories": list(self.categories)}
 
     def dataset(self) -> Tree:
-        """The dataset as dicts; image and category records are the same objects as before."""
-        tree: Tree = json.loads(self.text)
+        """All dicts, those of images and categories being the ones that were handed out before."""
+        tree: Tree = parse_json(self.text, "annotations")
         return tree | {"images": list(self.images), "categories": list(self.categories)}
 
 
@@ -137,8 +137,8 @@ class Results:
         return self.head.truth.image_ids
 
     def dataset(self) -> Tree:
-        """The dataset as dicts, with the keys that loadRes adds to boxes."""
-        annotations = self._records() if self.text is None else json.loads(self.text)
+        """All dicts, with what loadRes adds to results of boxes."""
+        annotations = self._records() if self.text is None else parse_json(self.text, "results")
         for number, annotation in enumerate(annotations, start=1):
             left, top, width, height = annotation["bbox"]
             right, bottom = left + width, top + height
@@ -230,7 +230,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
     if not columns.whole:
         return Results(head, rows, text)
-    first = json.loads(text[text.index(b"{") : text.index(b"}") + 1])
+    first = parse_json(text[text.index(b"{") : text.index(b"}") + 1], str(path))
     return Results(head, rows, keys=tuple(first))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -53,7 +52,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         dataset: Any = None
         if source is None:
             with open(annotation_file, opener=open_files.regular) as file:
-                dataset = json.load(file)
+                dataset = open_files.parse_json(file.read(), open_files.shown(annotation_file))
             assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
         print(f"Done (t={time.time() - begin:0.2f}s)")
         if source is None:

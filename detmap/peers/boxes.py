@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +27,20 @@ class Image(NamedTuple):
 
 
 def per_image(truth: str, found: str) -> tuple[list[Image], list[Image]]:
-    """Objects and detections per image of two COCO files; `labels` are category ids."""
-    import json
-
-    content = json.loads(Path(truth).read_bytes())
+    """Objects and detections of each image of two COCO files, by image id; `labels` are category
+    ids.
+    """
+    content = _read(truth)
     place = {image["id"]: i for i, image in enumerate(sorted(content["images"], key=_index_by_id))}
     objects = _columns(content["annotations"], place)
-    return objects, _columns(json.loads(Path(found).read_bytes()), place)
+    return objects, _columns(_read(found), place)
+
+
+def _read(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_bytes())
+    except RecursionError:
+        raise ValueError(f"{path}: nested too deeply") from None
 
 
 def _index_by_id(image: dict[str, Any]) -> Any:

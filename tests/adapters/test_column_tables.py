@@ -213,6 +213,55 @@ def test_a_parquet_far_larger_in_memory_is_refused(tmp_path: Path) -> None:
         detmap.read_truth(file, box_format="xywh")
 
 
+HEAD = "image,class,xmin,ymin,xmax,ymax\n"
+
+
+def test_more_classes_than_memory_is_for_are_refused(tmp_path: Path) -> None:
+    for cell in ("c{}", "{}"):
+        rows = "".join(f"a,{cell.format(i)},1,1,9,9\n" for i in range(50_001))
+        with pytest.raises(DataError, match="column class: 50001 classes, where 50000 are plenty"):
+            read_truth(make.write(tmp_path / "t.csv", HEAD + rows))
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    for size, what in ((10_001, "10001 characters"), (400_000, "field larger than field limit")):
+        for column in (0, 1):
+            row = ["a", "b", "1", "1", "9", "9"]
+            bad = [*row]
+            bad[column] = "x" * size
+            text = "\n".join(map(",".join, [row, bad, row]))
+            with pytest.raises(DataError, match=what) as error:
+                read_truth(make.write(tmp_path / "t.csv", HEAD + text))
+            assert "t.csv: line 3" in error.value.where
+    columns = {"image": ["x" * 10_001] * 1000, "class": ["c"] * 1000}
+    table = pyarrow.table(columns | {name: [1.0] * 1000 for name in "xywh"})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column image: a text of 10001 characters"):
+        read_truth(tmp_path / "t.parquet")
+
+
+def test_texts_of_parquet_are_read_once_each(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {"image": ["x" * 9000] * 1000, "class": ["c", None, "d", "c"] * 250}
+    columns |= {"lists": [["y" * 9000] * 9] * 1000}
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pyarrow.table(columns), tmp_path / "t.parquet"
+    )
+    sheet = sheets.read_parquet(tmp_path / "t.parquet")
+    assert list(sheet.columns) == ["image", "class"]  # lists of texts are left out
+    assert sheet.columns["class"].tolist() == columns["class"]
+    assert len({id(text) for text in sheet.columns["image"]}) == 1
+
+
+def test_lists_count_by_their_values(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"image": ["a"] * 10, "boxes": [[1.0] * 500_000] * 10})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="hold 5000010 cells"):
+        read_truth(tmp_path / "t.parquet")
+
+
 def test_a_csv_with_many_columns_is_refused(tmp_path: Path) -> None:
     text = ",".join(f"c{i}" for i in range(1001)) + "\n"
     with pytest.raises(DataError, match="line 1: 1001 columns, the limit is 1000"):

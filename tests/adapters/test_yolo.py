@@ -159,12 +159,12 @@ def test_the_ways_to_write_data_yaml(tmp_path: Path, yaml: str) -> None:
 @pytest.mark.parametrize("name", ["yes", "no", "on", "null", "~", "1", "1.50", "0x1F", "1:30"])
 def test_class_names_are_kept_as_written(tmp_path: Path, name: str) -> None:
     for names in (f"[{name}, NO]", f"{{0: {name}, 1: NO}}", f"\n- {name}\n- NO"):
-        file = small(tmp_path, f"val: images/val\nnames: {names}\n")
+        file = small(tmp_path, f"val: images/val\nnames: {names}\n", a="")
         assert read_truth(file).categories.names == (name, "NO")
 
 
 def test_an_alias_of_a_list(tmp_path: Path) -> None:
-    file = small(tmp_path, "all: &c [cat, dog]\nval: images/val\nnames: *c\nnc: 2\nval2: ~\n")
+    file = small(tmp_path, "all: &c [cat, dog]\nval: images/val\nnames: *c\nnc: 2\nval2: ~\n", a="")
     assert read_truth(file).categories.names == ("cat", "dog")
 
 
@@ -309,6 +309,12 @@ def test_labels_that_are_no_text(tmp_path: Path, text: bytes) -> None:
     file = small(tmp_path)
     make.write(tmp_path / "labels" / "val" / "a.txt", text)
     with pytest.raises(DataError, match=r"a.txt: line \d: not UTF-8"):
+        read_truth(file)
+
+
+def test_labels_with_a_nul_byte(tmp_path: Path) -> None:
+    file = small(tmp_path, a="0 .5 .5 .1 .1\n", b="0 .5 .5 .1 .1\r\n0 .5 .5 .1 .1\0\n")
+    with pytest.raises(DataError, match=r"b.txt: line 2: holds a NUL byte"):
         read_truth(file)
 
 
@@ -476,3 +482,22 @@ def test_images_without_label_files_are_counted_or_refused(tmp_path: Path) -> No
     )
     data = small(tmp_path, **dict.fromkeys("ab", "1 .5 .5 .25 .5\n"))
     assert not any(note.code == "labels-missing" for note in read_truth(data).notes)
+
+
+def test_what_is_printed_where_label_files_are_missing(tmp_path: Path) -> None:
+    data = make.write(tmp_path / "data.yaml", "val: images/val\nnames: [cat, dog]\n")
+    folder = tmp_path / "images" / "val"
+    stems = "abcd"
+    for stem in stems:
+        make.write(folder / f"{stem}.jpg", b"")  # sizes come from the file, not from headers
+    rows = "".join(f"{stem}.jpg,40,20\n" for stem in stems)
+    sizes = make.write(tmp_path / "sizes.csv", f"image,width,height\n{rows}")
+    found = make.write(tmp_path / "found" / "a.txt", "0 .5 .5 .1 .1 .9\n").parent
+    outcome = run("eval", data, found, "--image-sizes", sizes)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "none of 4 images has a label file" in outcome.err
+    assert "the last folder images of a path is called labels" in outcome.err
+    make.write(tmp_path / "labels" / "val" / "a.txt", "0 .5 .5 .1 .1\n")
+    outcome = run("eval", data, found, "--image-sizes", sizes)
+    assert outcome.code == 0
+    assert "3 of 4 have no label file, 0 an empty one" in outcome.out + outcome.err

@@ -16,10 +16,11 @@ from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.in_memory.arrays import truth_from_arrays
 from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters.text_per_image import label_files
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.errors import DataError
-from detmap.tables import Categories, Images, Truth
+from detmap.tables import MAX_PIXEL, Categories, Images, Truth
 from tests.support.mutation import FILES, damaged
 
 COCO_TRUTH = truth_from_arrays(
@@ -75,6 +76,35 @@ def sheet_columns(file: Path, fast: bool) -> Any:
     return found
 
 
+def label_lines(file: Path, fast: bool) -> Any:
+    """The files, line numbers, words and numbers of two label files, or the error on them."""
+    try:
+        if not fast:
+            return [
+                (i, line, words, _limited(words))
+                for i in range(2)
+                for line, words in text.lines(file)
+            ]
+        lines = label_files.read([file, file])
+    except DataError as error:
+        return None if error.what == "holds a NUL byte" else str(error)
+    found = []
+    for row, (i, line) in enumerate(zip(lines.file.tolist(), lines.number.tolist(), strict=True)):
+        some = lines.take(np.array([row]))
+        words = [some.column(k)[0] for k in range(int(some.count[0]))]
+        try:
+            numbers = some.numbers(["x"] * len(words))[0].tolist()
+        except DataError:
+            numbers = None
+        found.append((i, line, words, numbers))
+    return found
+
+
+def _limited(words: list[str]) -> list[float] | None:
+    numbers = [text.number(word) for word in words]
+    return numbers if all(n is not None and abs(n) <= MAX_PIXEL for n in numbers) else None
+
+
 LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "results": (
         lambda f: coco.scan_results(f, COCO_TRUTH),
@@ -89,6 +119,7 @@ LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
         lambda f: voc.scan_files(f.parent, [(f, 0)], VOC_TRUTH),
         lambda f: voc.decode_files(f.parent, [(f, 0)], VOC_TRUTH),
     ),
+    "labels": (lambda f: label_lines(f, True), lambda f: label_lines(f, False)),
     "csv": (lambda f: sheet_columns(f, True), lambda f: sheet_columns(f, False)),
 }
 

@@ -159,17 +159,35 @@ def lines(rng: random.Random) -> bytes:
     ).encode()
 
 
+def labels(rng: random.Random) -> bytes:
+    """Rows of label files: words, numbers of many spellings, gaps and line ends of all kinds."""
+    words = ["0", "cat", "Z\u00fcrich", "a\u00a0b", "\x0c", "nan", "1_0", "+.5", "1e999", "9" * 70]
+    rows = [
+        [rng.choice(words), *(f"{_number(rng)}" for _ in range(rng.randrange(6)))]
+        for _ in range(rng.randrange(6))
+    ]
+    ends = ["\n", "\n", "\r\n", "\r", "\n\n", " \n"]
+    text = "".join(rng.choice([" ", " ", "\t", "  "]).join(r) + rng.choice(ends) for r in rows)
+    return rng.choice([text, text.rstrip("\r\n"), f"\ufeff{text}"]).encode()
+
+
 def csv_file(rng: random.Random) -> bytes:
     """Named columns; numbers, words, quotes and line ends of many spellings."""
     delimiter, end = rng.choice([",", ";", "\t"]), rng.choice(["\n", "\n", "\r\n"])
     names = ["image", "class", "score", "x1", "y1", "note"][: rng.randrange(2, 7)]
     rows = [
-        [f"im{rng.randrange(9)}.jpg", rng.choice(["cat", "Zürich", " a b ", "猫"])]
+        [
+            f"im{rng.randrange(9)}.jpg",
+            rng.choice(["cat", "Zürich", " a b ", "猫", f"a{delimiter}b"]),
+        ]
         + [rng.choice([f"{_number(rng)}", " 1e3 ", "", "nan", "1_0", "+.5"]) for _ in range(4)]
         for _ in range(rng.randrange(6))
     ]
     if rng.random() < 0.2:
         rows += [["w" * 99, '"a, b"', *"1234"]]
+    if rng.random() < 0.5:  # quotes around all cells, or the first
+        quoted = rng.choice([1, 6])
+        rows = [[f'"{cell}"' if i < quoted else cell for i, cell in enumerate(r)] for r in rows]
     text = end.join(delimiter.join(row[: len(names)]) for row in [names, *rows])
     return (text + rng.choice(["", end])).encode()
 
@@ -218,5 +236,6 @@ FILES: dict[str, Callable[[random.Random], bytes]] = {
     "instances": instances_file,
     "page": page,
     "lines": lines,
+    "labels": labels,
     "csv": csv_file,
 }

@@ -26,6 +26,7 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
+MOST_CLASSES = 50_000  # of a truth: each takes memory in every table of numbers
 SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
@@ -300,10 +301,12 @@ def _categories(
     if numbers is None:
         names = sheet.texts(column)
         listed = sorted(set(names))
+        _refuse_many(len(listed), f"{sheet.source}: column {column}")
         place = {name: i for i, name in enumerate(listed)}
         label = np.array([place[name] for name in names], dtype=np.int32)
         return Categories(np.arange(1, len(listed) + 1), tuple(listed)), label
     ids = np.unique(numbers)
+    _refuse_many(len(ids), f"{sheet.source}: column {column}")
     label = np.searchsorted(ids, numbers).astype(np.int32)
     if ids_column is None:
         return Categories(ids, tuple(map(str, ids.tolist()))), label
@@ -313,6 +316,12 @@ def _categories(
             what = f"class {number} is {name!r}, but {name_of[number]!r} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give each id one name")
     return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
+
+
+def _refuse_many(classes: int, where: str) -> None:
+    if classes > MOST_CLASSES:
+        what = f"{classes} classes, where {MOST_CLASSES} are plenty"
+        raise DataError(where, what, "call the column of classes class, and check its cells")
 
 
 def _found_classes(

@@ -1,7 +1,7 @@
 """Splits plain CSV text into cells by the positions of its delimiters.
 
-Text with quotes, blank lines, other line ends than LF and CR LF, or rows of different lengths is
-left to Python's csv module.
+Text with quotes or line ends inside of quoted cells, blank lines, line ends other than LF
+and CR LF, or rows of different lengths is left to Python's csv module, whose cells these are.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ class Cells(Sequence[str]):
         """Returns all cells but the first."""
         return Cells(self.data, self.begin[1:], self.end[1:])
 
+    def take(self, rows: NDArray[Any]) -> Cells:
+        """Some of the cells."""
+        return Cells(self.data, self.begin[rows], self.end[rows])
+
     @cached_property
     def strings(self) -> list[str]:
         """Returns the texts; equal ones share one object."""
@@ -93,32 +97,40 @@ class Cells(Sequence[str]):
 
 
 def split(content: str, delimiter: str) -> list[Cells] | None:
-    """Returns the columns of a text with headers; None if the csv module must read it."""
-    if (
-        not content
-        or '"' in content
-        or "\0" in content
-        or "\n\n" in content
-        or content.startswith("\n")
-    ):
+    """The columns of a text, header included; None where the csv module has to read it."""
+    if not content or "\0" in content or "\n\n" in content or content.startswith("\n"):
         return None
     if "\r" in content:
         content = content.replace("\r\n", "\n")
         if "\r" in content or "\n\n" in content or content.startswith("\n"):
             return None
-    n_columns = content.partition("\n")[0].count(delimiter) + 1
     ends = "" if content.endswith("\n") else "\n"
     data = np.frombuffer(f"{content}{ends}{chr(0) * WIDE}".encode(), dtype=np.uint8)
-    marks = np.flatnonzero((data == ord(delimiter)) | (data == ord("\n")))
+    is_end = data == ord("\n")
+    is_mark = is_end | (data == ord(delimiter))
+    quotes = data == ord('"')
+    n_quotes = np.count_nonzero(quotes)
+    if n_quotes:
+        inside = np.logical_xor.accumulate(quotes)
+        if inside[-1] or (inside & is_end).any():
+            return None
+        is_mark &= ~inside
+    marks = np.flatnonzero(is_mark)
+    n_columns = int(np.argmax(is_end[marks])) + 1
     if len(marks) % n_columns:
         return None
     if len(data) < 1 << 31:
         marks = marks.astype(np.int32)
     begin = np.append(marks.dtype.type(0), marks[:-1] + 1).reshape(-1, n_columns)
     end = marks.reshape(-1, n_columns)
-    last = data[end] == ord("\n")
+    last = is_end[end]
     if last[:, :-1].any() or not last[:, -1].all():
         return None
     if (end - begin).max() > csv.field_size_limit():
         return None
+    if n_quotes:
+        quoted = quotes[begin] & quotes[end - 1] & (end - begin > 1)
+        if 2 * np.count_nonzero(quoted) != n_quotes:  # one is not at the edge of its cell
+            return None
+        begin, end = begin + quoted, end - quoted
     return [Cells(data, begin[:, c], end[:, c]) for c in range(n_columns)]

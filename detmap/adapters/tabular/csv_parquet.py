@@ -34,6 +34,7 @@ CELL = 100  # bytes of memory that a cell takes while it is read, as a Python ob
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
 PLENTY = 1 << 28  # bytes of memory that any Parquet file may take
 MOST_COLUMNS = 1000
+LONGEST = 10_000  # characters of a name
 
 Column = Sequence[str] | NDArray[Any]
 
@@ -100,6 +101,10 @@ class Sheet:
             texts = list(
                 map(str, arguments.ids(f"{self.source}: column {column}", values).tolist())
             )
+        long = next((row for row, cell in enumerate(texts) if len(cell) > LONGEST), None)
+        if long is not None:
+            where, what = f"{self.place(long)}, column {column}", f"{len(texts[long])} characters"
+            raise DataError(where, what, f"a name has at most {LONGEST}")
         if "" in texts:
             row = texts.index("")
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
@@ -182,16 +187,17 @@ def read_csv(path: Path) -> Sheet:
 
 
 def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
-    """Reads any CSV text with the csv module."""
+    """As `read_csv`, of any CSV text."""
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
-        reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
         rows = list(reader)
         lines: Sequence[int] = range(1, len(rows) + 1)
         if reader.line_num != len(rows):  # a cell has several lines
             reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
             lines = [reader.line_num for _ in reader]
     except csv.Error as error:
-        raise DataError(shown(path), f"not CSV: {error}", "write the file as CSV text") from None
+        where = f"{shown(path)}: line {reader.line_num}"
+        raise DataError(where, f"not CSV: {error}", "write the file as CSV text") from None
     if not all(rows):  # blank lines
         lines = [line for line, row in zip(lines, rows, strict=True) if row]
         rows = [row for row in rows if row]
@@ -236,7 +242,9 @@ def read_parquet(path: Path) -> Sheet:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, len(data), shown(path))
-        table = parquet.ParquetFile(buffer).read()
+        flat, texts = _flat_columns(metadata)
+        table = parquet.ParquetFile(buffer, read_dictionary=texts).read(columns=flat)
+        table = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -251,12 +259,43 @@ def _require(metadata: Any, size: int, where: str) -> None:
     """Rejects Parquet files that are far larger in memory than on disk."""
     _refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    cells = metadata.num_rows * max(metadata.num_columns, 1)
+    columns = range(metadata.num_columns)
+    values = sum(group.column(i).num_values for group in groups for i in columns)
+    cells = max(metadata.num_rows * max(metadata.num_columns, 1), values)  # lists hold many
     needed = CELL * cells + sum(group.total_byte_size for group in groups)
     if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
         raise DataError(where, what, "check its content; write large tables as CSV")
     memory.require(needed, where, f"{cells} cells")
+
+
+def _flat_columns(metadata: Any) -> tuple[list[str], list[str]]:
+    """The paths of the columns, without lists of texts, which no box has; and those of texts."""
+    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
+    nested = {leaf.path for leaf in leaves if leaf.max_repetition_level} & texts
+    return [leaf.path for leaf in leaves if leaf.path not in nested], sorted(texts - nested)
+
+
+def _unpacked(column: Any, name: str, where: str) -> Any:
+    """A column whose equal texts are one object: a file may name a long one a million times.
+
+    Raises
+    ------
+    DataError : a text that is too long
+    """
+    if not hasattr(column.type, "index_type"):
+        return column
+    parts = [np.zeros(0, dtype=object)]
+    for chunk in column.chunks:
+        known = chunk.dictionary.to_pylist()
+        longest = max((len(each) for each in known if each is not None), default=0)
+        if longest > LONGEST:
+            what, fix = f"a text of {longest} characters", f"a name has at most {LONGEST}"
+            raise DataError(f"{where}: column {name}", what, fix)
+        texts = np.array([*known, None], dtype=object)
+        parts.append(texts[chunk.indices.fill_null(len(known)).to_numpy()])
+    return np.concatenate(parts)
 
 
 def _refuse_many(columns: int, where: str) -> None:

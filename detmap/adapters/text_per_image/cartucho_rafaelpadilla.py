@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,11 +74,11 @@ class Tool:
         box_format = self._box_format(path, box_format)
         files = _files(path)
         lines = label_files.read(files)
-        difficult = np.zeros(len(lines.words), dtype=bool)
-        for row, words in enumerate(lines.words):
-            difficult[row] = len(words) == 6 and words[5] == DIFFICULT
-            if len(words) - difficult[row] != 5:
-                raise _wrong(lines, row, "class a b c d", "difficult may follow")
+        difficult = lines.count == 6
+        difficult[difficult] = [
+            word == DIFFICULT for word in lines.take(np.flatnonzero(difficult)).column(5)
+        ]
+        _require(lines, 5 + difficult, "class a b c d", "difficult may follow")
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
         boxes, table_format = box_conventions.table_boxes(
@@ -86,7 +87,7 @@ class Tool:
             sizes=(width[lines.file], height[lines.file]),
             place=lines.place,
         )
-        names = [words[0] for words in lines.words]
+        names = lines.column(0)
         known = sorted(set(names))
         label_of = {name: label for label, name in enumerate(known)}
         return Truth(
@@ -108,10 +109,8 @@ class Tool:
         """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
         lines = label_files.read(_files(path))
-        for row, words in enumerate(lines.words):
-            if len(words) != 6:
-                raise _wrong(lines, row, "class score a b c d", "6 words")
-        stems, names = lines.stems(), [words[0] for words in lines.words]
+        _require(lines, 6, "class score a b c d", "6 words")
+        stems, names = lines.stems(), lines.column(0)
         image = join.images_by_stem(truth, stems, shown(path))
         numbers = lines.numbers(("score", *SIDES), 1)
         boxes, table_format = box_conventions.table_boxes(
@@ -166,10 +165,13 @@ def _fits(words: list[str], kind: int) -> bool:
     return len(words) == 5 + kind and label_files.are_numbers(words[1:])
 
 
-def _wrong(lines: label_files.Lines, row: int, wanted: str, more: str) -> DataError:
-    words = lines.words[row]
-    return DataError(
-        lines.place(row),
-        f"{len(words)} words: {text_fields.short(' '.join(words))}",
-        f"a line is: {wanted} ({more}); a class is one word",
-    )
+def _require(lines: label_files.Lines, count: Any, wanted: str, more: str) -> None:
+    """An error on the first line that has another number of words than it should."""
+    bad = np.flatnonzero(lines.count != count)
+    if len(bad):
+        row = int(bad[0])
+        raise DataError(
+            lines.place(row),
+            f"{lines.count[row]} words: {text_fields.short(lines.text(row))}",
+            f"a line is: {wanted} ({more}); a class is one word",
+        )

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,14 @@ from numpy.typing import NDArray
 
 from detmap.adapters import text_fields
 from detmap.adapters.joining.join import MAX_PIXEL
+from detmap.adapters.tabular.csv_cells import WIDE, Cells
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
 FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
+LF, CR = b"\n\r"
+_GAPS = np.isin(np.arange(256), list(b" \t\n\r"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,65 +32,102 @@ class Lines:
     ----------
     files : in order; a line points into them
     file : (n,) int32
-    number : n line numbers, from 1
-    words : n lists of words
+    number : (n,) line numbers, from 1
+    words : all words, one line after the other
+    first, count : (n,) the first word of each line, and how many it has
     """
 
     files: Sequence[Path]
     file: NDArray[np.int32]
-    number: Sequence[int]
-    words: Sequence[list[str]]
+    number: NDArray[Any]
+    words: Cells
+    first: NDArray[Any]
+    count: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.file)
 
     def place(self, row: int) -> str:
         """Returns file and line, for messages."""
         return f"{shown(self.files[self.file[row]])}: line {self.number[row]}"
+
+    def text(self, row: int) -> str:
+        """The words of a line, for messages."""
+        return " ".join(self.words.take(self.first[row] + np.arange(self.count[row])))
 
     def stems(self) -> list[str]:
         """Returns the file stem of each line."""
         stems = [file.stem for file in self.files]
         return [stems[i] for i in self.file.tolist()]
 
+    def column(self, place: int) -> list[str]:
+        """The word of each line at this place."""
+        return self.words.take(self.first + place).strings
+
     def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
-        """Returns (n, k) the words from `begin` on as finite numbers; `names` describes each."""
-        end = begin + len(names)
-        wanted = (words[begin:end] for words in self.words) if begin else self.words
-        flat = list(chain.from_iterable(wanted))
+        """(n, k) the words from `begin` on as numbers; `names` says what each is.
+
+        Raises
+        ------
+        DataError : a word that is no number, or none that is finite
+        """
+        cells = self.words.take((self.first[:, None] + begin + np.arange(len(names))).ravel())
         try:
-            table = np.array(text_fields.numbers(flat), dtype=np.float64).reshape(-1, len(names))
+            values = cells.numbers()
         except ValueError:
-            table = np.full((1, 1), np.nan)
-        if not (np.abs(table) <= MAX_PIXEL).all():
-            self._refuse(begin, names)
+            values = np.array([np.nan if (n := text_fields.number(w)) is None else n for w in cells])
+        table = values.reshape(-1, len(names))
+        most = [sys.float_info.max if name == "score" else MAX_PIXEL for name in names]
+        bad = ~(np.abs(table) <= most)
+        if bad.any():
+            row, column = np.argwhere(bad)[0].tolist()
+            raise DataError(
+                f"{self.place(row)}, {names[column]}",
+                f"{text_fields.short(cells[row * len(names) + column])} is not a finite number",
+                "write plain numbers, parted by spaces",
+            )
         return table
 
     def take(self, rows: NDArray[Any]) -> Lines:
-        """Selects lines."""
-        chosen = rows.tolist()
-        number, words = [self.number[i] for i in chosen], [self.words[i] for i in chosen]
-        return Lines(self.files, self.file[rows], number, words)
-
-    def _refuse(self, begin: int, names: Sequence[str]) -> None:
-        for row, words in enumerate(self.words):
-            for name, word in zip(names, words[begin:], strict=False):
-                number = text_fields.number(word)
-                most = sys.float_info.max if name == "score" else MAX_PIXEL
-                if number is None or not abs(number) <= most:
-                    raise DataError(
-                        f"{self.place(row)}, {name}",
-                        f"{text_fields.short(word)} is not a finite number",
-                        "write plain numbers, separated by spaces",
-                    )
+        """Some of the lines."""
+        some = [column[rows] for column in (self.file, self.number, self.first, self.count)]
+        return Lines(self.files, some[0], some[1], self.words, some[2], some[3])
 
 
 def read(files: Sequence[Path]) -> Lines:
-    """Reads the lines of text files."""
-    file, number, words = [], [], []
-    for i, path in enumerate(files):
-        for line, numbers in text_fields.lines(path):
-            file.append(i)
-            number.append(line)
-            words.append(numbers)
-    return Lines(files, np.array(file, dtype=np.int32), number, words)
+    """The lines of text files, whose words are found in all files at once; see `text_fields`.
+
+    Raises
+    ------
+    DataError : a file that cannot be read, or is not UTF-8
+    """
+    parts = [text_fields.decoded(path).encode() for path in files]
+    data = np.frombuffer(b"\n".join([b"", *parts, bytes(WIDE)]), dtype=np.uint8)
+    begins = np.cumsum([1, *(len(part) + 1 for part in parts)])  # of the files
+    _refuse_nul(files, parts)
+    used = data[: begins[-1]]
+    position = np.int32 if len(data) < 1 << 31 else np.int64
+    gaps = _GAPS[used]
+    edges: NDArray[Any] = np.flatnonzero(gaps[1:] != gaps[:-1]).astype(position)
+    edges += 1
+    words = Cells(data, edges[::2], edges[1::2])
+    ends = np.flatnonzero((used == LF) | ((used == CR) & (data[1 : len(used) + 1] != LF)))
+    upto = np.searchsorted(words.begin, ends.astype(position))  # words before each line end
+    count = np.diff(upto)
+    rows = np.flatnonzero(count)
+    last = np.searchsorted(ends, begins[:-1])  # the line that begins with each file
+    file = np.searchsorted(last, rows + 1, side="right") - 1
+    number = rows + 2 - last[file]
+    return Lines(files, file.astype(np.int32), number, words, upto[rows], count[rows])
+
+
+def _refuse_nul(files: Sequence[Path], parts: Sequence[bytes]) -> None:
+    """An error on the first NUL, which no array of words can end with."""
+    for path, part in zip(files, parts, strict=True):
+        if (at := part.find(0)) >= 0:
+            line = len(text_fields.LINE_END.findall(part[:at].decode())) + 1
+            where = f"{shown(path)}: line {line}"
+            raise DataError(where, "holds a NUL byte", "write the file as plain text in UTF-8")
 
 
 def listed(folder: Path) -> list[Path]:

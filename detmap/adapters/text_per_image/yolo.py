@@ -205,8 +205,13 @@ class _Rows:
 
 
 def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _Rows:
-    """Returns the rows of label files."""
-    count = np.array([len(words) for words in lines.words], dtype=np.int64) - scored
+    """The rows of label files.
+
+    Raises
+    ------
+    DataError : a row that is neither a box, a polygon nor keypoints, or not of numbers
+    """
+    count = lines.count - scored
     table = np.empty((len(count), BOX + 1))
     kinds = {"boxes": 0, "polygons": 0, "keypoints": 0}
     for n in np.unique(count).tolist():
@@ -248,7 +253,7 @@ def _kind(
         return "polygons"
     if scored and pose:
         return "keypoints"
-    what = f"{n + scored} columns: {text_fields.short(' '.join(lines.words[0]))}"
+    what = f"{n + scored} columns: {text_fields.short(lines.text(0))}"
     if scored and n + 1 == BOX:
         raise DataError(
             lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"
@@ -314,10 +319,10 @@ def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
-    """Returns a note on repeated objects."""
-    owners = lines.file.tolist()
-    different = {(i, *words) for i, words in zip(owners, lines.words, strict=True)}
-    twice = len(lines.words) - len(different)
+    """A note of the objects of a truth that are there again."""
+    words, first, end = lines.words.strings, lines.first.tolist(), (lines.first + lines.count)
+    rows = zip(lines.file.tolist(), first, end.tolist(), strict=True)
+    twice = len(lines) - len({(file, *words[a:b]) for file, a, b in rows})
     if twice:
         text = "rows are repeated in the same file: each is a box (Ultralytics drops them)"
         yield Note("row-twice", text, twice, shown(path))
