@@ -36,8 +36,7 @@ def tables() -> Any:
 def test_a_mistake_is_found(tables: Any, mistake: str, strength: float) -> None:
     truth, right = tables
     make, expected = MISTAKES[mistake][:2]
-    wrong = make(truth, right, strength)
-    found = examine_quickly(truth, wrong, load("coco-bbox"), seconds=60).findings
+    found = examine_quickly(*make(truth, right, strength), load("coco-bbox"), seconds=60).findings
     assert {each.name for each in found} & set(expected)
 
 
