@@ -79,7 +79,11 @@ def _fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protoc
 
         found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
         names = [name for name in names if name in found or name not in FIXES]
-    return repaired(truth, raw, names, rules, unknown=arguments.unknown).detections
+    made = repaired(truth, raw, names, rules, unknown=arguments.unknown)
+    if _several(arguments):  # the notes of one table are not those of a comparison
+        for each in made.repairs:
+            streams.say(f"note: {path}: detections were repaired: {each.sentence}\n")
+    return made.detections
 
 
 def _several(arguments: argparse.Namespace) -> bool:

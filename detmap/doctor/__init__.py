@@ -91,7 +91,7 @@ def examine_quickly(
     ----------
     truth, detections : detections are None where the reader refused them
     path : of the detections, read once more where the reader refused them or dropped rows
-    seconds : of wall time; unlimited when left out
+    seconds : of processor time; unlimited when left out
     """
     clock = Clock(seconds)
     if detections is not None and (

@@ -16,7 +16,6 @@ from detmap.doctor.quick_checks import (
     EXACT,
     FRACTION,
     LEAST_EXACT,
-    ONE_SIDED,
     SHARE,
     SHARE_EXACT,
     TIMES_EXACT,
@@ -31,7 +30,8 @@ from detmap.tables import Truth, boxes_as, reversed_boxes
 REFINED = 2  # of the frames
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
 LEAST_SEEN = 40  # objects that are found before or after
-CLEARLY = 0.02  # of the mean overlap of objects that a shift or a scale has to add
+CLEARLY = 0.01  # of the mean overlap of objects that a shift or a scale has to add,
+DEVIATIONS = 6.0  # of the error of that mean
 
 
 def _corners(b: Boxes) -> Boxes:
@@ -205,7 +205,9 @@ def moves(sample: Sample) -> Iterator[Repair]:
     def layout(given: Boxes) -> Boxes:
         return boxes_as(given, sample.rows.box_format, "xywh")
 
-    found, tried = [], []
+    native = "xyxy" if sample.raw.box_format == "voc" else "xywh"
+    found: list[tuple[str, str, Callable[[Raw, Truth], Raw]]] = []
+    tried = []
     for boxes, wanted in (overlapping, pairs(sample, layout)[:2]):
         if len(boxes) < LEAST_PAIRS:
             continue
@@ -218,18 +220,23 @@ def moves(sample: Sample) -> Iterator[Repair]:
         found.append(("boxes-shifted", text, partial(_moved, shift=(x, y, x, y))))
         if 0.5 < factor < 2 and abs(factor - 1) > 0.002:
             factor = round(factor, 3)
-            again = partial(reread, layout="xywh", frame=Frame("scale", factor))
+            again = partial(reread, layout=native, frame=Frame("scale", factor))
             text = f"boxes are {Frame('scale', factor).told()}"
             found.append(("boxes-resized", text, again))
     for name, text, apply in found:
         after = _overlaps(sample, apply(sample.rows, sample.truth))
         seen = np.maximum(before, after) >= 0.5
-        better = (after[seen] > before[seen]).mean() if seen.sum() >= LEAST_SEEN else 0.0
-        tried.append((float(after.mean()), better, name, text, apply))
-    for mean, better, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
-        if mean >= before.mean() + CLEARLY and better >= ONE_SIDED:
-            text = f"{text}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
-            yield Repair(name, text, apply, 1, True)
+        if seen.sum() >= LEAST_SEEN and _is_clear((after - before)[seen]):
+            tried.append((float(after.mean()), name, text, apply))
+    for mean, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
+        text = f"{text}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
+        yield Repair(name, text, apply, 1, True)
+
+
+def _is_clear(gains: NDArray[np.float64]) -> bool:
+    """Whether the mean of paired gains is large, and no accident of few objects."""
+    error = gains.std() / len(gains) ** 0.5
+    return bool(gains.mean() >= max(CLEARLY, DEVIATIONS * error))
 
 
 def _middle(offsets: Boxes) -> float:

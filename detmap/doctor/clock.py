@@ -16,11 +16,12 @@ class Clock:
 
     Parameters
     ----------
-    seconds : of wall time from now on; unlimited when left out
+    seconds : of processor time from now on, so that a busy machine changes little; unlimited when
+        left out
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        self.end = None if seconds is None else time.perf_counter() + seconds
+        self.end = None if seconds is None else time.process_time() + seconds
         self.left_out: list[str] = []
         self._cost: dict[int, float] = {0: 0.0}  # seconds of the longest trial by its images
 
@@ -29,9 +30,9 @@ class Clock:
         """Measure a trial on so many images; an `OutOfTimeError` where it would probably end too
         late, or would leave too little time for the trials on all images that confirm it.
         """
-        begin = time.perf_counter()
+        begin = time.process_time()
         confirming = 2 * self._cost[max(self._cost)] if size < max(self._cost) else 0.0
         if self.end is not None and begin + self._cost.get(size, 0.0) + confirming > self.end:
             raise OutOfTimeError
         yield
-        self._cost[size] = max(self._cost.get(size, 0.0), time.perf_counter() - begin)
+        self._cost[size] = max(self._cost.get(size, 0.0), time.process_time() - begin)

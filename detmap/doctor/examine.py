@@ -123,7 +123,9 @@ class Examination:
         self.findings += scores.facts(self.part, self.now.ap50)
 
     def _unexplained(self) -> None:
-        done = bool(self.findings or self.left_out)
+        facts = [each for each in self.findings if not each.fix]
+        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
+        done = done or bool(self.left_out)
         self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
 
     def _truth(self) -> None:

@@ -45,6 +45,7 @@ LIKE_LABELED = 0.7  # detections on these, per detection on the others
 EXACT = 0.26  # pixels
 LEAST_EXACT = 10  # boxes that are exactly a pixel off,
 SHARE_EXACT = 0.03  # of those on an object,
+SHARE_NARROW = 0.1  # where one axis alone is a pixel off,
 TIMES_EXACT = 3  # times as many as are exactly right
 
 
@@ -267,6 +268,6 @@ def narrow_axes(boxes: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDAr
     """
     off = boxes[:, 2:] - wanted[:, 2:]
     exact, short = ((np.abs(off - by) < EXACT).sum(axis=0) for by in (0, -1))
-    enough = short >= max(LEAST_EXACT, SHARE_EXACT * len(off))
+    enough = short >= max(LEAST_EXACT, SHARE_NARROW * len(off))
     shows = enough & (short > TIMES_EXACT * exact)
     return np.asarray(shows & ~shows[::-1] & (exact >= short)[::-1])

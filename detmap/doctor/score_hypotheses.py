@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.duplicates import SAME_OBJECT, doubled, pairs
+from detmap.doctor.duplicates import SAME_OBJECT, doubled, suppressed
 from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.quick_checks import BEYOND, DOUBLES, LEAST_ROWS, TURNED, is_cut, order_of
 from detmap.doctor.raw_rows import Raw
@@ -157,18 +157,3 @@ def duplicates(sample: Sample) -> Iterator[Repair]:
 def _suppressed(raw: Raw, truth: Truth) -> Raw:
     del truth
     return raw.take(np.flatnonzero(suppressed(raw, SUPPRESSED)))
-
-
-def suppressed(rows: Any, overlap: float) -> NDArray[np.bool_]:
-    """(n,) which rows greedy suppression a class and image leaves; rows as in `doubles`."""
-    better, worse = pairs(rows, overlap)
-    open_, kept = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-    while open_.any():
-        live = open_[better] & open_[worse]
-        better, worse = better[live], worse[live]
-        now = open_.copy()
-        now[worse] = False  # what no better box that is still open lies on
-        kept |= now
-        open_ &= ~now
-        open_[worse[now[better]]] = False
-    return kept

@@ -11,7 +11,8 @@ from detmap.tables import Truth, boxes_as
 from detmap.tables.grouping import labels
 
 Boxes = NDArray[np.float64]
-MOST_PAIRS = 4_000_000
+MOST_PAIRS = 4_000_000  # that are looked at
+PAIRS_AT_ONCE = 250_000
 
 
 class Met(NamedTuple):
@@ -63,18 +64,27 @@ def best_overlaps(
     """Returns rows with the object of highest overlap on their image, of any class, if it is at
     least `least`.
 
-    `image` holds the position of each row's image.
+    `image` holds the position of each row's image. Of more than
+    `MOST_PAIRS` pairs, every n-th row is examined.
     """
     objects = np.argsort(truth.image, kind="stable")
     off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))
     count = np.diff(off)[image[some]]
-    within = np.cumsum(count) <= MOST_PAIRS
-    some, count = some[within], count[within]
+    thin = int(np.ceil(count.sum() / MOST_PAIRS))
+    if thin > 1:  # rows spread evenly
+        some, count = some[::thin], count[::thin]
     ends = np.concatenate([[0], np.cumsum(count)])
-    nth = labels(ends)
-    place = objects[off[image[some]][nth] + np.arange(ends[-1]) - ends[nth]]
-    iou = ious(edges(rows, some)[nth], edges(truth)[place])
-    order = np.lexsort((-iou, nth))
-    first = order[np.unique(nth[order], return_index=True)[1]]
-    first = first[iou[first] >= least]
-    return Met(some[nth[first]], place[first], iou[first])
+    boxes, begin = edges(truth)[objects], 0
+    parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    while begin < len(some):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
+        block = ends[begin : end + 1] - ends[begin]
+        nth = labels(block)
+        place = off[image[some[begin:end]]][nth] + np.arange(block[-1]) - block[nth]
+        iou = ious(edges(rows, some[begin:end])[nth], boxes[place])
+        order = np.lexsort((-iou, nth))
+        first = order[np.unique(nth[order], return_index=True)[1]]
+        first = first[iou[first] >= least]
+        parts.append((some[begin + nth[first]], objects[place[first]], iou[first]))
+        begin = end
+    return Met(*(np.concatenate(each) for each in zip(*parts, strict=True)))

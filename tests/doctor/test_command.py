@@ -116,3 +116,28 @@ def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None
         done = run("eval", TRUTH, wrong["xyxy"], "--fix", name)
         assert done.code == 2
         assert what in done.err
+
+
+@pytest.mark.slow
+def test_a_report_of_two_shows_which_file_has_the_mistake(
+    wrong: dict[str, Path], tmp_path: Path
+) -> None:
+    """The box is above the summary; a Markdown report quotes the finding first."""
+    for name in ("r.html", "r.md"):
+        place = tmp_path / name
+        assert run("report", TRUTH, RIGHT, wrong["percent"], "-o", place).code == 0
+        text = place.read_text()
+        finding = text.index(f"{wrong['percent']}: scores-percent: ")
+        assert finding < text.index("AP50", finding + 300)
+        mark = "Input files: probable mistakes" if name == "r.html" else "> **Probable mistake:**"
+        assert text.index(mark) < finding
+        assert f"{RIGHT}: scores-percent" not in text
+
+
+@pytest.mark.slow
+def test_compare_fixes_only_the_file_with_the_mistake(wrong: dict[str, Path]) -> None:
+    done = run("compare", TRUTH, RIGHT, wrong["xyxy"], "--fix", "boxes-xyxy", "--format", "json")
+    assert done.code == 0
+    assert json.loads(done.out)["metrics"]["AP50"] == [AP50, AP50]
+    assert done.err.count("detections were repaired") == 1
+    assert f"note: {wrong['xyxy']}: detections were repaired: " in done.err

@@ -16,7 +16,10 @@ from detmap.doctor.examine import Examination
 from detmap.doctor.quick_checks import is_suspicious
 from detmap.doctor.raw_rows import from_table
 from detmap.doctor.trial import trial_of
+from detmap.overlaps import row_overlaps
 from detmap.protocol import load
+from detmap.tables import boxes_as
+from tests.diagnosis.troublesome_tables import tables as troublesome
 from tools.doctor_battery import MISTAKES
 
 SHAPES = folder("datasets") / "shapes"
@@ -31,13 +34,22 @@ def tables() -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "strength"),
-    [("cut", 0.4), ("cut", 0.5), ("cut", 0.6), ("shift", 20.0), ("shuffled", 1.0)],
+    [
+        ("cut", 0.4),
+        ("cut", 0.5),
+        ("cut", 0.6),  # 37 rows
+        ("shift", 20.0),
+        ("scale", 1.02),
+        ("shuffled", 1.0),
+        ("permuted", 6),
+        ("labels", 0.75),
+        ("negated", -1),
+    ],
 )
 def test_a_mistake_is_found(tables: Any, mistake: str, strength: float) -> None:
     truth, right = tables
     make, expected = MISTAKES[mistake][:2]
-    wrong = make(truth, right, strength)
-    found = examine_quickly(truth, wrong, load("coco-bbox"), seconds=60).findings
+    found = examine_quickly(*make(truth, right, strength), load("coco-bbox"), seconds=60).findings
     assert {each.name for each in found} & set(expected)
 
 
@@ -47,6 +59,50 @@ def test_missing_labels_are_reported(tables: Any) -> None:
     assert is_suspicious(few, right)
     assert is_suspicious(truth.take(np.arange(0)), right)
     assert not is_suspicious(truth, right)
+
+
+@pytest.mark.parametrize("axis", [2, 3])
+def test_a_width_or_height_without_its_last_pixel(tables: Any, axis: int) -> None:
+    """Seen where boxes are else exact: a real detector's own error is larger than a pixel."""
+    truth, _ = tables
+    boxes = truth.boxes.copy()
+    boxes[:, axis] -= 1
+    score = np.linspace(0.2, 0.9, len(truth))
+    image, label = truth.images.ids[truth.image], truth.categories.ids[truth.label]
+    found = detmap.detections_from_arrays(truth, image, label, boxes, score)
+    (finding,) = examine_quickly(truth, found, load("coco-bbox")).findings
+    assert finding.name == ("boxes-narrow-by-one", "boxes-low-by-one")[axis - 2]
+
+
+@pytest.mark.slow
+def test_a_scale_of_voc_boxes_is_found(tables: Any) -> None:
+    """Corners that count from 1, as a VOC detector has them, are scaled as corners."""
+    truth, right = tables
+    boxes = boxes_as(right.boxes * 1.05, right.box_format, "voc")
+    wrong = replace(right, boxes=boxes, box_format="voc")
+    (finding,) = detmap.doctor(truth, wrong)
+    assert (finding.name, finding.ap50_after) == ("boxes-resized", pytest.approx(0.606, abs=0.01))
+
+
+@pytest.mark.slow
+def test_images_are_reported_after_a_fix_that_leaves_nothing(tables: Any) -> None:
+    """Scores in percent do not explain an AP50 of 0."""
+    truth, right = tables
+    wrong = MISTAKES["shuffled"][0](truth, replace(right, score=right.score * 100), 1.0)[1]
+    names = [each.name for each in detmap.doctor(truth, wrong)]
+    assert names == ["scores-percent", "images-shuffled"]
+
+
+def test_many_pairs_take_bounded_memory() -> None:
+    """Blocks give what all pairs at once give."""
+    truth, found = troublesome(3)
+    rows = np.arange(len(found))
+    whole = row_overlaps.best_overlaps(found, found.image, rows, truth, 0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_overlaps, "PAIRS_AT_ONCE", 3)
+        parts = row_overlaps.best_overlaps(found, found.image, rows, truth, 0.1)
+    for one, other in zip(whole, parts, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_what_there_is_no_time_for_is_listed(tables: Any) -> None:
