@@ -43,7 +43,7 @@ from typing import Any
 
 import pytest
 
-SECONDS = 20  # of processor time beyond ten times what the tests take: an endless loop is killed
+SECONDS = 5  # of processor time beyond ten times what the tests take: an endless loop is killed
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -129,16 +129,19 @@ def text(old: ast.AST, new: ast.AST) -> str:
 
 
 def places(node: ast.AST, skipped: list[str]) -> Iterator[tuple[Any, Any, ast.AST]]:
-    """(holder, key, node) of all that a body executes: no annotation, no call that is skipped."""
+    """(holder, key, node) of all that a body executes: no annotation, default or skipped call."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list"):
+            continue
+        if name == "args" and not isinstance(node, ast.Call):
             continue
         holder: Any = value if isinstance(value, list) else vars(node)
         for key in range(len(value)) if isinstance(value, list) else [name]:
             child = holder[key]
             if not isinstance(child, ast.AST):
                 continue
-            if isinstance(child, ast.Call) and ast.unparse(child.func) in skipped:
+            call = child.value if isinstance(child, ast.Expr) else child
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in skipped:
                 continue
             yield holder, key, child
             yield from places(child, skipped)
@@ -194,7 +197,7 @@ def dotted(module: str) -> str:
 
 
 def sample(found: list[Mutant], n: int | None, seed: int) -> list[Mutant]:
-    """n of them, the same in every run; a larger sample holds a smaller one."""
+    """Draw n of them, the same in every run; a larger sample holds a smaller one."""
     if n is None:
         return found
     drawn = sorted(found, key=lambda m: hashlib.sha256(f"{seed}{m.key}".encode()).digest())[:n]
@@ -238,6 +241,8 @@ class Runner:
         mutant = running.pop(pid)
         if status:
             self.killed.add(mutant)
+        else:
+            print(f"\rsurvived: {mutant}", file=sys.stderr)
 
     def fork(self, session: pytest.Session, items: list[Any], mutant: Mutant) -> int:
         pid = os.fork()
