@@ -368,7 +368,10 @@ def main() -> int:
     files = sorted({file for tests in modules.values() for file in tests})
     sys.path.insert(0, os.getcwd())
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        pytest.main(["-s", "-m", "not slow", "-p", "no:cacheprovider", *files], [runner])
+        pytest.main(
+            ["-s", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:faulthandler", *files],
+            [runner],
+        )
     if not runner.entered:
         print(said.getvalue())
         return 2
