@@ -69,6 +69,12 @@ def test_points_are_read_at_their_threshold() -> None:
     assert done.per_class[0]["P90"] == 0.0
 
 
+def test_a_point_of_all_classes_is_not_that_of_the_first() -> None:
+    found = result({"metrics": ["AP", "P50"], "mean.undefined": "skip"})
+    assert found.metrics["P50"] == 0.5
+    assert found.per_class[0]["P50"] == 1.0
+
+
 def test_counts_of_verdicts() -> None:
     truth = detmap.truth_from_arrays(
         [1, 1, 1], [1, 1, 1], [BOX, FAR, [80, 80, 9, 9]], categories={1: "a"}, crowd=[0, 1, 0]
