@@ -1,7 +1,7 @@
 """Mutation testing: change one operator, number, condition or statement at a time, and see whether
 a test fails.
 
-    python tools/mutate.py                     # every mutant of every module: an hour or more
+    python tools/mutate.py                     # every mutant of every module: long
     python tools/mutate.py --sample 20         # the same twenty of each module in every run
     python tools/mutate.py counts --sample 50  # modules whose path contains the word
 
