@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,3 +224,21 @@ def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind, add", [("pairwise", np.sum), ("running", sum)])
+def test_an_area_is_summed_as_the_protocol_says(kind: str, add: Any) -> None:
+    recall, heights = np.arange(1, 1001) / 1000, np.linspace(0.9, 0.1, 1000)
+    parts = np.diff(np.append(0.0, recall)) * heights
+    assert np.sum(parts) != sum(parts.tolist())
+    curve = integrators.Curve(recall, heights, GRID, sum=kind)
+    assert curve.area(heights) == add(parts)
+
+
+def test_rules_of_every_rank_by_hand() -> None:
+    recall, precision = np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.5])
+    curve = integrators.Curve(recall, precision, GRID)
+    left = integrators.integrator("left_envelope").at_ranks(curve)
+    assert left == pytest.approx(0.25 * 1 + 0.25 * 1 + 0.5 * 0.8)
+    level = integrators.Curve(recall, np.ones(3), GRID)
+    assert integrators.integrator("trapezoid").at_ranks(level) == pytest.approx(1, abs=0.006)

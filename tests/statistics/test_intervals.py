@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -215,3 +217,10 @@ def test_a_file_of_groups_with_a_quote_that_never_ends(tmp_path: Path) -> None:
     file.write_text('image,group\n"' + "x" * 200_000)
     with pytest.raises(DataError, match="not CSV"):
         units(np.arange(3), file)
+
+
+def test_a_sentence_without_an_interval_has_the_standard_error() -> None:
+    drawn: Any = SimpleNamespace(n=1234, noun="images")
+    one = made.Interval(0.5, 0.02, math.nan, math.nan, 0.0, 0.95, "few images")
+    said = made.Intervals({"AP": one}, {}, "influence", 0, 0, 0.95, drawn).sentence()
+    assert said.startswith("AP 50.0 +- 2.0 (standard error, 1,234 images; ")

@@ -75,7 +75,8 @@ class Lines:
         try:
             values = cells.numbers()
         except ValueError:
-            values = np.array([np.nan if (n := text_fields.number(w)) is None else n for w in cells])
+            found = map(text_fields.number, cells)
+            values = np.array([np.nan if each is None else each for each in found])
         table = values.reshape(-1, len(names))
         most = [sys.float_info.max if name == "score" else MAX_PIXEL for name in names]
         bad = ~(np.abs(table) <= most)

@@ -1,0 +1,103 @@
+"""Gates: how they are written, and their verdicts at their edges."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from detmap.errors import DataError
+from detmap.statistics import gate as gates
+from detmap.statistics.comparison import Pair
+from detmap.statistics.gate import Gate
+
+Z = 1.6448536269514722  # the quantile of 0.95
+
+
+def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
+    """Of a drop of 2 points, with a standard error of 1."""
+    columns = {"metric": "mAP", "difference": -0.02, "se": 0.01, "bias": 0.0, "mdd": 0.03}
+    columns |= {"a": "base", "b": "new", "why_not": ""} | changes
+    names = ("low", "high", "p", "p_adjusted")
+    pair = Pair(**dict.fromkeys(names, math.nan), **columns)
+    other = Pair(**dict.fromkeys(names, math.nan), **columns | {"b": "third", "se": 9.0})
+    one = SimpleNamespace(**columns | {"name": "cat", "metric": "AP"})
+    dog = SimpleNamespace(**vars(one) | {"name": "dog", "se": 9.0})
+    comparison: Any = SimpleNamespace(
+        pairs=[pair, other],
+        classes=[dog, one],
+        units=SimpleNamespace(n=1000, noun="images"),
+        images_needed=lambda pair, drop: math.ceil(1000 * (pair.mdd / drop) ** 2),
+    )
+    return gates.judge(comparison, gate, alpha)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("0.5", Gate("k", 0.5)),
+        ("0", Gate("k", 0.0)),
+        ("100", Gate("k", 100.0)),
+        ("AP50=0.5", Gate("k", 0.5, "AP50")),
+        ("AP50/a=b/c=1", Gate("k", 1.0, "AP50", "a=b/c")),
+    ],
+)
+def test_a_gate_is_read_as_it_is_written(text: str, expected: Gate) -> None:
+    assert gates.read("k", text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "x", "AP=", "-0.1", "100.1", "nan", "AP50"])
+def test_what_is_no_gate(text: str) -> None:
+    with pytest.raises(DataError, match="from 0 to 100"):
+        gates.read("k", text)
+
+
+@pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - Z), ("require-within", 2 + Z)])
+def test_a_gate_passes_from_its_edge_on(kind: str, edge: float) -> None:
+    assert not judge(Gate(kind, edge - 1e-6)).passed
+    assert judge(Gate(kind, edge + 1e-6)).passed
+    biased = {"difference": -0.02, "bias": 0.005}  # the difference is too high: it dropped by more
+    assert not judge(Gate(kind, edge + 0.5 - 1e-6), **biased).passed
+    assert judge(Gate(kind, edge + 0.5 + 1e-6), **biased).passed
+    untested = biased | {"why_not": "few images"}
+    assert judge(Gate(kind, edge + 1e-6), **untested).passed
+    assert judge(Gate(kind, edge + 1e-6, "mAP", "cat")).passed
+
+
+@pytest.mark.parametrize("se", [0.0, math.nan])
+@pytest.mark.parametrize("kind", gates.KINDS)
+def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> None:
+    known = kind == "fail-if-drop" or se == 0
+    assert judge(Gate(kind, 1.0), difference=-0.01, se=se).passed is known
+    assert not judge(Gate(kind, 1.0), difference=-0.0101, se=se).passed
+    undefined = judge(Gate(kind, 1.0), difference=math.nan, se=se)
+    assert undefined == gates.Verdict(False, "FAIL: mAP is undefined")
+
+
+def test_the_line_says_why() -> None:
+    assert judge(Gate("fail-if-drop", 1.0)).line == (
+        "PASS: mAP dropped by 2.00 points (allowed: 1; alpha 0.05; standard error 1.00; "
+        "bias +0.00, taken off; this split of 1,000 images sees 3.00, it cannot see a drop of 1: "
+        "that needs about 9,000 images)"
+    )
+    seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02, mdd=0.03, bias=0.001)
+    assert seen.line == (
+        "PASS: AP of cat rose by 2.00 points (to show: no drop of more than 3; alpha 0.05; "
+        "standard error 1.00; bias +0.10, taken off; this split of 1,000 images sees 3.00)"
+    )
+    none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
+    assert none.line == (
+        "PASS: mAP did not change (allowed: 0; alpha 0.05; standard error unknown; "
+        "no test of it holds its level: few images)"
+    )
+
+
+@pytest.mark.parametrize(
+    "gate, what", [(Gate("k", 1.0, "AP50"), "no AP50"), (Gate("k", 1.0, "", "cow"), "no mAP/cow")]
+)
+def test_a_gate_on_what_is_not_there(gate: Gate, what: str) -> None:
+    with pytest.raises(DataError, match=what) as error:
+        judge(gate)
+    assert "metrics: mAP; classes: cat, dog" in str(error.value)
