@@ -88,6 +88,7 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     own rules.
     """
     own, found = olrp(diagnosis, **choices.olrp), parts(diagnosis, choices)
+    theirs = _tide(diagnosis, found, choices)
     try:
         calibrated: dict[str, Any] | None = calibration(diagnosis, **choices.calibration).to_dict()
     except DataError:
@@ -97,9 +98,9 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     score = found.points[0].score
     best = None if np.isnan(score) else score
     return {
-        "sentences": sentences(found),
+        "sentences": [*_other_ap(found.tide, theirs), *sentences(found)],
         "counts": diagnosis.counts(),
-        "tide": _tide(diagnosis, found, choices).to_dict(),
+        "tide": theirs.to_dict(),
         "tide_protocol": found.tide.to_dict(),
         "confusion": found.confusion.to_dict(),
         "calibration": calibrated,
@@ -150,6 +151,16 @@ def sentences(known: Parts) -> list[str]:
     if some:
         found.append(f"Suspected label errors: {some}.")
     return found
+
+
+def _other_ap(own: Tide, theirs: Tide) -> list[str]:
+    """A sentence if tidecv's AP differs from the protocol's in a printed digit."""
+    if f"{own.ap:.1f}" == f"{theirs.ap:.1f}":
+        return []
+    return [
+        f"Under tidecv's rules AP{100 * own.iou:g} is {theirs.ap:.1f}, under the protocol's "
+        f"{own.ap:.1f}."
+    ]
 
 
 def _tide_sentence(costs: Tide) -> str:

@@ -71,7 +71,7 @@ def built(coco: Any) -> set[str]:
 
 def test_plain_files_stay_columns(folder: Path) -> None:
     made = run(lambda classes: finish(evaluation(classes, pair(classes, folder), {})), OURS).value
-    assert made._judged is not None
+    assert made._evaluated is not None
     assert made.cocoGt.columns(scored=False) is not None
     assert made.cocoDt.columns(scored=True) is not None
     assert built(made.cocoGt) == built(made.cocoDt) == set()
@@ -167,7 +167,7 @@ def test_changed_dicts_are_what_is_evaluated(folder: Path) -> None:
 
     for script in (by_index, in_place, replaced):
         expected, found = run_both(script)
-        assert found._judged is not None
+        assert found._evaluated is not None
         assert_same(expected, found)
 
 

@@ -53,7 +53,7 @@ def check(
         lambda classes: finished(evaluation(classes, load(classes, *data), params))
     )
     if expected is not None:
-        assert (found._judged is not None) == native
+        assert (found._evaluated is not None) == native
         assert_same(expected, found)
 
 
@@ -368,7 +368,7 @@ FOREIGN = {
 @pytest.mark.parametrize("name", NATIVE)
 def test_odd_records_are_evaluated_as_by_pycocotools(name: str) -> None:
     expected, found = run_both(spoiled(NATIVE[name]))
-    assert found._judged is not None
+    assert found._evaluated is not None
     assert_same(expected, found)
 
 
@@ -376,7 +376,7 @@ def test_odd_records_are_evaluated_as_by_pycocotools(name: str) -> None:
 def test_records_that_pycocotools_itself_takes(name: str) -> None:
     expected, found = run_both(spoiled(FOREIGN[name]))
     if expected is not None:
-        assert found._judged is None
+        assert found._evaluated is None
         assert_same(expected, found)
 
 
@@ -385,7 +385,7 @@ def test_objects_of_pycocotools_are_evaluated_too() -> None:
     expected, found = run_both(
         lambda classes: finish(evaluation(classes, load(OFFICIAL, *records()), {}))
     )
-    assert found._judged is not None
+    assert found._evaluated is not None
     assert_same(expected, found)
 
 
@@ -535,7 +535,7 @@ def test_overlaps_that_somebody_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     expected, found = run_both(
         lambda classes: finish(evaluation(classes, load(classes, *records()), {}))
     )
-    assert found._judged is None
+    assert found._evaluated is None
     assert_same(expected, found)
 
 
@@ -560,7 +560,7 @@ def test_a_subclass_with_overlaps_of_its_own() -> None:
         return finish(evaluation(Classes(classes.coco, Inverted), load(classes, *records()), {}))
 
     expected, found = run_both(script)
-    assert found._judged is None
+    assert found._evaluated is None
     assert_same(expected, found)
 
 
@@ -660,7 +660,7 @@ def test_masks_and_keypoints_are_evaluated_as_by_pycocotools(iou_type: str) -> N
     expected, found = run_both(
         lambda classes: finish(evaluation(classes, load(classes, instances, results), {}, iou_type))
     )
-    assert found._judged is not None
+    assert found._evaluated is not None
     assert_same(expected, found)
 
 
@@ -678,7 +678,7 @@ def test_drawn_masks_and_keypoints(iou_type: str, seed: int) -> None:
         return finish(made)
 
     expected, found = run_both(script)
-    assert found._judged is not None
+    assert found._evaluated is not None
     assert_same(expected, found)
 
 

@@ -98,7 +98,7 @@ def test_early_objects_are_evaluated_by_detmap(expected: Any) -> None:
         found = run(
             lambda _: finish(evaluation(Classes(coco.COCO, cocoeval.COCOeval), pair, {})), OFFICIAL
         ).value
-        assert found._judged is not None
+        assert found._evaluated is not None
     assert_same(expected, found)
 
 
@@ -224,6 +224,6 @@ def test_super_of_a_class_that_was_written_under_the_patch(expected: Any) -> Non
                 self.first = float(self.stats[0])
 
     made = run(lambda _: finish(evaluation(Classes(None, Later), early(), {})), OFFICIAL).value
-    assert made._judged is not None
+    assert made._evaluated is not None
     assert_same(expected, made)
     assert np.isclose(made.first, expected.stats[0])

@@ -99,7 +99,7 @@ def test_code_of_others_evaluates_with_detmap(capsys: pytest.CaptureFixture[str]
     expected, text = theirs(), capsys.readouterr().out
     with patch_pycocotools():
         found = theirs()
-    assert found._judged is not None
+    assert found._evaluated is not None
     assert_same(expected, found)
     assert capsys.readouterr().out.splitlines()[-12:] == text.splitlines()[-12:]
 

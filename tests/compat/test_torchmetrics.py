@@ -116,7 +116,7 @@ def test_equal_with_and_without(options: dict[str, Any], monkeypatch: pytest.Mon
 
     def watched(self: COCOeval) -> None:
         judge(self)
-        native.append(self._judged is not None)
+        native.append(self._evaluated is not None)
 
     monkeypatch.setattr(COCOeval, "evaluate", watched)
     with patch_pycocotools():

@@ -9,6 +9,7 @@ import pytest
 
 import detmap
 from detmap.diagnosis import diagnose
+from detmap.diagnosis.summary import summary
 from detmap.diagnosis.tide import tide, tidecv
 from detmap.protocol import names, tools
 from tests.diagnosis.troublesome_tables import tables
@@ -75,3 +76,20 @@ def test_a_class_with_ignored_detections_alone_is_in_no_mean() -> None:
     )
     assert tidecv(truth, detections).ap == 100.0
     assert detmap.evaluate(truth, detections, "tide").metrics["mAP"] == 1.0
+
+
+def test_a_sentence_says_where_the_ap_of_tidecv_differs() -> None:
+    """A crowd absorbs at an overlap of exactly .5 under COCO's rule, above it under tidecv's."""
+    truth = detmap.truth_from_arrays(
+        [1, 1],
+        [1, 1],
+        np.array([[0, 0, 10, 10], [50, 50, 20, 20.0]]),
+        crowd=[True, False],
+        images=[1],
+        categories={1: "a"},
+    )
+    found = detmap.detections_from_arrays(
+        truth, [1, 1], [1, 1], np.array([[5, 0, 10, 10], [50, 50, 20, 20.0]]), [0.9, 0.8]
+    )
+    said = summary(detmap.diagnose(truth, found, "coco-bbox"))["sentences"]
+    assert said[0] == "Under tidecv's rules AP50 is 50.0, under the protocol's 100.0."
