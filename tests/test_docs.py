@@ -116,7 +116,7 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tools", "reproduce", "ranking"])
+@pytest.mark.parametrize("name", ["parity.restated_tools", "reproducing.search", "ranking"])
 def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
     module = importlib.import_module(f"detmap.{name}")
     examples = doctest.DocTestFinder(recurse=False).find(module, name, globs={})

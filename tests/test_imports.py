@@ -14,7 +14,16 @@ from detmap.kernels import native
 SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
 ELSEWHERE = (
-    *("compat", "diagnosis", "doctor", "explaining", "html_report", "parity", "ranking"),
+    *(
+        "compat",
+        "diagnosis",
+        "doctor.examine",
+        "doctor.fixes",
+        "explaining",
+        "html_report",
+        "parity",
+        "ranking",
+    ),
     *("reproducing", "statistics", "streaming", "warmup", "base.npz_archive"),
     *("curves.operating_points", "matching.matches_file", "matching.matches_header"),
     *("results.curve_plots", "results.receipt", "results.slices"),

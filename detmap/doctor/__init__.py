@@ -7,23 +7,30 @@ ranks what gains clearly.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from detmap.adapters import read_detections, read_truth, read_truth_for
-from detmap.doctor import examine
-from detmap.doctor import loose_readers as reading
 from detmap.doctor.clock import Clock
 from detmap.doctor.findings import Finding, Repair
-from detmap.doctor.fixes import Repaired, repaired
-from detmap.doctor.loose_readers import Given
 from detmap.doctor.quick_checks import is_suspicious
-from detmap.doctor.trial import trial_of
 from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
+if TYPE_CHECKING:
+    from detmap.doctor.examine import Examination
+    from detmap.doctor.fixes import Repaired, repaired
+    from detmap.doctor.loose_readers import Given
+
 __all__ = ["Finding", "Repair", "Repaired", "doctor", "repaired"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the fixes on first use: every evaluation imports this package for its quick checks."""
+    if name in ("Repaired", "repaired"):
+        return getattr(import_module("detmap.doctor.fixes"), name)
+    raise AttributeError(f"module 'detmap.doctor' has no attribute {name!r}")
 
 
 def doctor(
@@ -56,6 +63,8 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
+    from detmap.adapters import read_detections, read_truth
+
     if isinstance(truth, Detections):
         raise DataError("doctor", "truth and detections are swapped", "give the truth first")
     if not isinstance(truth, Truth):
@@ -65,8 +74,7 @@ def doctor(
     def strictly() -> Detections:
         return read_detections(cast(Path, detections), table, format=format)
 
-    raw = reading.read(detections, truth, strictly)
-    return examine.Examination(trial_of(truth, protocol), raw).findings
+    return _examine(truth, detections, strictly, protocol, Clock(None)).findings
 
 
 class Quick(NamedTuple):
@@ -98,18 +106,32 @@ def examine_quickly(
         protocol.iou.of != "boxes" or not (whole or is_suspicious(truth, detections))
     ):
         return Quick([], [])
-    if path is None or (detections is not None and reading.whole(detections)):
-        raw = reading.read(cast(Given, detections), truth)
-    elif detections is None:
-        raw = reading.read(path, truth)
+    from detmap.doctor.loose_readers import whole as is_whole
+
+    if path is None or (detections is not None and is_whole(detections)):
+        found = _examine(truth, cast("Given", detections), None, protocol, clock)
     else:
-        raw = reading.read(path, truth, lambda: detections)
-    found = examine.Examination(trial_of(truth, protocol, clock), raw)
+        strictly = None if detections is None else lambda: detections
+        found = _examine(truth, path, strictly, protocol, clock)
     return Quick(found.findings, found.left_out)
+
+
+def _examine(
+    truth: Truth, given: Given, strictly: Any, protocol: Protocol | str | None, clock: Clock
+) -> Examination:
+    """Read raw rows and examine them; `strictly` returns what the ordinary reader reads."""
+    from detmap.doctor import loose_readers
+    from detmap.doctor.examine import Examination
+    from detmap.doctor.trial import trial_of
+
+    raw = loose_readers.read(given, truth, *([strictly] if strictly else []))
+    return Examination(trial_of(truth, protocol, clock), raw)
 
 
 def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> list[Finding]:
     """Quick findings in tables or files; `how` are options of `read_detections`."""
+    from detmap.adapters import read_detections, read_truth_for
+
     if not isinstance(truth, Truth):
         truth = read_truth_for(truth, protocol)
     if isinstance(detections, Detections):

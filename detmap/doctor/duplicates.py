@@ -31,12 +31,13 @@ def doubled(rows: Any) -> float:
     """
     cell = _cells(rows)
     order = np.argsort(cell, kind="stable")
-    size = np.unique(cell, return_counts=True)[1]
+    size = np.diff(np.flatnonzero(np.diff(cell[order], prepend=-1, append=-1)))
     thin = np.repeat(-(-size // MOST_OF_CELL), size)
     nth = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
     some = rows.take(np.sort(order[nth % thin == 0]))
-    worse = np.unique(pairs(some, SAME_OBJECT)[1])
-    return float(len(worse) / max(1, len(some)))
+    worse = np.zeros(len(some), dtype=bool)
+    worse[pairs(some, SAME_OBJECT)[1]] = True
+    return float(worse.sum() / max(1, len(some)))
 
 
 def suppressed(rows: Any, overlap: float) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,7 @@ def gather(
 ) -> Run:
     """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
+    result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
     found = diagnose(truth, detections, rules, threads=threads)
     seen = parts(found)
     try:

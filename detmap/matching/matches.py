@@ -13,7 +13,7 @@ from detmap.base import arguments
 from detmap.base.immutable import Immutable
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, MergeError, counted, few
-from detmap.matching import matches_checks, matches_file
+from detmap.matching import matches_checks
 from detmap.matching.assignments import Assignments, join
 from detmap.matching.matches_checks import word_of
 from detmap.matching.matches_overview import Overview as Overview
@@ -318,6 +318,8 @@ class Matches(Immutable):
         ------
         DetmapError : the path is a folder or a device, or the write fails
         """
+        from detmap.matching import matches_file
+
         matches_file.write(path, self, ARRAYS, remarks)
 
     @staticmethod
@@ -342,6 +344,8 @@ def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
     ------
     DataError : not such a file, damaged, forged, or of an unknown format; names the array
     """
+    from detmap.matching import matches_file
+
     return matches_file.read(path, ARRAYS, Matches)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 from detmap.matching.scope import look, objects_that_take_part
 from detmap.matching.subsets import detection_words, object_words
 from detmap.protocol import Protocol
@@ -79,9 +79,10 @@ def read_roles(
 def _refuse_reversed(detections: Detections, protocol: Protocol) -> None:
     rows = np.flatnonzero(reversed_boxes(detections.boxes, detections.box_format))
     if len(rows):
+        verb = "has" if len(rows) == 1 else "have"
         raise DataError(
             detections.source,
-            f"{len(rows)} boxes have reversed corners, the first is "
+            f"{counted(len(rows), 'box')} {verb} reversed corners, the first is "
             f"{few(detections.boxes[rows[0]].tolist())}; {protocol.name} refuses such boxes",
             "swap the corners (--fix boxes-reversed), or set boxes.reversed=no_overlap",
         )

@@ -1,6 +1,7 @@
 """The numbers of named tools for the same files, and their differences from a protocol's.
 
 >>> import detmap
+>>> import detmap.parity.restated_tools
 >>> from detmap.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)

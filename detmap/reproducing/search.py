@@ -1,6 +1,7 @@
 """Searches for the rules behind a published number: tools, changed rules and changed inputs.
 
 >>> import detmap
+>>> import detmap.reproducing.search
 >>> from detmap.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)

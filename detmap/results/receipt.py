@@ -25,7 +25,7 @@ from detmap.results.signature import environment, signature
 from detmap.version import __version__
 
 PIECE = 1 << 20  # bytes
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 1 << 26
 MAX_MEMBERS = 10_000
 """A folder with at most this many files lists a digest per file."""
@@ -55,8 +55,8 @@ WHOLE = {
 
 LATER: Mapping[str, Any] = {"contents": {}, "digest": ""}
 """Parts that early receipts lack, and their default values."""
-FIRST = "0.0."
-"""Version prefix of detmap whose receipts may lack these parts."""
+FORMATS = 1, FORMAT
+"""Formats that are read; the first has no digest of the whole receipt."""
 ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
 INPUT_KEYS = ("name", "files", "bytes", "sha256", "members")
 
@@ -195,9 +195,9 @@ def parse(data: bytes, where: str) -> Receipt:
         raise DataError(where, f"not a receipt: {str(error)[:80]}", fix) from None
     if not isinstance(content, dict) or "receipt" not in content:
         raise DataError(where, "not a receipt", fix)
-    if content["receipt"] != FORMAT:
+    if content["receipt"] not in FORMATS:
         what = f"format {content['receipt']!r:.20}"
-        raise DataError(f"{where}: receipt", what, f"this detmap reads format {FORMAT}")
+        raise DataError(f"{where}: receipt", what, f"this detmap reads formats {FORMATS}")
     content = {**LATER, **content}
     for name, kind in {**WHOLE, **{name: type(value) for name, value in LATER.items()}}.items():
         if type(content.get(name)) is not kind:
@@ -242,7 +242,7 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
         found = [("signature", content["signature"], whole)]
     if len(stated) >= len(parts):
         found.append(("short", content["short"], short(content["signature"])))
-    if content["digest"] or not version.startswith(FIRST):
+    if content["digest"] or content["receipt"] == FORMAT:
         found.append(("digest", content["digest"], sealed(content)["digest"]))
     changes = [list(each) for each in rules.changes]
     found.append(("changes", str(content["changes"]), str(changes)))

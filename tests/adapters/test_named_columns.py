@@ -108,7 +108,7 @@ def test_a_role_that_the_truth_lacks_is_noted(tmp_path: Path) -> None:
     unread = detmap.read_truth(write(tmp_path, *plain())[0])
     found = detmap.read_detections(tmp_path / "dt.json", unread)
     notes = detmap.evaluate(unread, found, "coco-bbox", settings=rules).notes
-    assert "read it with roles=['occluded']" in "".join(map(str, notes))
+    assert "use roles=['occluded']" in "".join(map(str, notes))
     own = {"matching.neutral.ignore": "absorb"}
     assert "role-missing" in codes(detmap.evaluate(*paths, "coco-bbox", settings=own))
 

@@ -57,7 +57,7 @@ def test_who_refuses_them_says_so(tmp_path: Path) -> None:
     refusing = [n for n in tools() if detmap.load_protocol(n).boxes.reversed == "refuse"]
     assert {"podm-area", "globox", "rafaelpadilla-odm-11"} <= set(refusing)
     for name in refusing:
-        with pytest.raises(detmap.DataError, match=f"end before they begin.*{name} refuses"):
+        with pytest.raises(detmap.DataError, match=f"have reversed corners.*{name} refuses"):
             detmap.evaluate(make.SHAPES, turned, name)
     done = run("eval", make.SHAPES, turned, "-p", "podm-area")
     assert done.code == 2

@@ -161,7 +161,7 @@ def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     robo, _ = roboflow(tmp_path / "robo")
     shutil.rmtree(robo / "test"), shutil.rmtree(robo / "valid")
     pages(robo / "valid")
-    with pytest.raises(DataError, match=r"no folder test .*there are valid, train"):
+    with pytest.raises(DataError, match=r"no folder test .*choose a split: valid, train"):
         detmap.read_truth(robo, split="test")
     (tmp_path / "empty" / "Annotations").mkdir(parents=True)
     with pytest.raises(DataError, match="no XML file"):

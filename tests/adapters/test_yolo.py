@@ -496,7 +496,7 @@ def test_what_is_printed_where_label_files_are_missing(tmp_path: Path) -> None:
     outcome = run("eval", data, found, "--image-sizes", sizes)
     assert (outcome.code, outcome.out) == (2, "")
     assert "none of 4 images has a label file" in outcome.err
-    assert "the last folder images of a path is called labels" in outcome.err
+    assert "the last folder images of a path becomes labels" in outcome.err
     make.write(tmp_path / "labels" / "val" / "a.txt", "0 .5 .5 .1 .1\n")
     outcome = run("eval", data, found, "--image-sizes", sizes)
     assert outcome.code == 0

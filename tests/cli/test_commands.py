@@ -79,12 +79,12 @@ voc2012: PASCAL VOC 2010-2012: all-point AP at IoU 0.5 as the devkit computes it
 metric  IoU   area  max dets  value
 mAP     0.50  all   all       60.43
 
-integrators
-integrator     AP   AP50
-11-point    60.08  60.08
-all-point   60.43  60.43
-101-point   60.34  60.34
-step        60.31  60.31
+AP interpolation
+AP interpolation     AP   AP50
+11-point          60.08  60.08
+all-point         60.43  60.43
+101-point         60.34  60.34
+step              60.31  60.31
 
 classes
 class     id     AP     AR  objects  detections  tp    fp  ignored  missed
@@ -469,7 +469,7 @@ def test_a_metric_at_a_threshold_that_is_not_evaluated_is_left_out_with_a_note()
     outcome = evaluate("--set", "iou.thresholds=[0.6]")
     assert "AP50" not in outcome.out
     assert (
-        "note: 2 metrics are not reported, their IoU or limit is not evaluated: AP50, AP75\n"
+        "note: 2 metrics are not reported: their IoU or limit is not evaluated (AP50, AP75)\n"
         in outcome.err
     )
     assert "at IoU 0.6: " in outcome.out

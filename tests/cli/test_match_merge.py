@@ -40,14 +40,18 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
         )
         parts.append(data[0].parent / f"part{i}.npz")
         outcome = run("match", *data, "--images", images, "-o", parts[-1], *options)
-        assert (outcome.code, outcome.err) == (0, ""), outcome.err
+        assert (outcome.code, without_doctor(outcome).err) == (0, ""), outcome.err
         assert outcome.out.startswith(f"{parts[-1]}: {len(names)} image")
     return parts
 
 
 def evaluated(*words: object) -> Outcome:
-    """What `eval` says, without the doctor, who looks at boxes: a merge has none."""
-    outcome = run("eval", *words)
+    """The output of `eval` without the doctor's notes: the doctor needs boxes, a merge has none."""
+    return without_doctor(run("eval", *words))
+
+
+def without_doctor(outcome: Outcome) -> Outcome:
+    """The outcome without the notes of the quick doctor."""
     lines = outcome.err.splitlines(keepends=True)
     return outcome._replace(err="".join(x for x in lines if not x.startswith("note: doctor: ")))
 

@@ -69,7 +69,7 @@ def test_settings_that_cannot_be(setting: str) -> None:
 
 @pytest.mark.parametrize("word", ["--set=--", "--protocol=--", "-p--", "--output=--", "-o--"])
 def test_two_dashes_are_no_value(word: str) -> None:
-    assert "-- is no value" in refused(word)
+    assert "-- is not a value" in refused(word)
 
 
 def test_a_setting_of_a_megabyte() -> None:

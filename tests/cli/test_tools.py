@@ -76,8 +76,10 @@ def test_no_number_has_its_reason() -> None:
         truth, found, detmap.load_protocol("voc2012"), ["voc-devkit-12"]
     )[0]
     assert row.remark == "undefined"
-    assert "is reason for no mean where it has detections" in str(row.notes[0])
-    with pytest.raises(detmap.DataError, match=r"voc-devkit-12 has no number .* no mean"):
+    assert "the mean undefined if it has detections" in str(row.notes[0])
+    with pytest.raises(
+        detmap.DataError, match=r"voc-devkit-12 has no number .* the mean undefined"
+    ):
         detmap.explain(truth, found, "voc2012", "voc-devkit-12")
 
 
@@ -99,7 +101,7 @@ def test_ties_are_told_in_a_note() -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(detmap.DataError, match="needs tables"):
+    with pytest.raises(detmap.DataError, match="tables are required"):
         detmap.parity.restated_tools.numbers("truth", "found", detmap.load_protocol("voc2012"))  # type: ignore[arg-type]
 
 

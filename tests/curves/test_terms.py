@@ -40,7 +40,7 @@ def test_a_sum_of_parts_is_numpys_of_the_whole(
 def numbers(matches: detmap.Matches, weights: Any) -> list[Any]:
     result = detmap.summarize(matches, weights=weights)
     columns = [list(map(repr, row.values())) for row in result.per_class]
-    extremes = bounds.extremes(matches, result.scores) if weights is None else ()
+    extremes = bounds.extremes(matches, result.scores, None) if weights is None else ()
     rest = [detmap.Result(matches, scores).metrics for scores in extremes]
     return [*map(repr, (result.metrics, *rest)), columns]
 

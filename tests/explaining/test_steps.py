@@ -347,7 +347,7 @@ def test_the_command_explains_other_detections() -> None:
 def test_the_command_refuses_two_starts() -> None:
     done = run("explain", *FILES, "-p", "voc2012", "--from", "voc2007", "--to", "voc2012")
     assert done.code == 2
-    assert "--from says" in done.err
+    assert "-p: conflicts with --from" in done.err
 
 
 def test_scores_too_large_for_their_digits_are_their_text() -> None:

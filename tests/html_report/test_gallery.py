@@ -60,7 +60,7 @@ def test_the_picture_of_another_image_is_not_taken(tmp_path: Path) -> None:
     pictures = Pictures(tmp_path / "p")
     assert colour(pictures.read(found, 0)) == RED
     assert pictures.read(found, 1) is None
-    assert "without a picture" in pictures.notes()[0]
+    assert "images without a file, shown as sketches" in pictures.notes()[0]
     assert pictures.notes()[0].endswith(": b/1.png")
 
 

@@ -146,7 +146,7 @@ def test_p_values_stand_beside_differences(tmp_path: Path) -> None:
         rows = re.search(rf'<table id="{table}">(.*?)</table>', text, re.DOTALL)
         assert rows is not None
         if table != "t-confused1":
-            assert re.search(r" to \+?-?\d+\.\d, p ([<]|&lt;)? ?\d", rows[1]), table
+            assert re.search(r" to \+?-?\d+\.\d, (?:adjusted )?p ([<]|&lt;)? ?\d", rows[1]), table
     assert "No p-values" not in text
 
 
@@ -227,7 +227,7 @@ def test_a_missing_or_broken_picture_is_a_note(tmp_path: Path) -> None:
     text = page.report(
         truth, {"a": found}, detmap.load_protocol("coco-bbox"), images=tmp_path
     ).decode()
-    assert "images without a picture" in text
+    assert "images without a file, shown as sketches" in text
     assert "data:image" not in text.split("<main>")[1]
 
 
@@ -282,7 +282,7 @@ def test_what_is_no_page_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     outcome = run("report", COCO, BOTH[0], "--images", tmp_path / "none", "-o", file)
     assert (outcome.code, file.exists()) == (2, False)
-    assert "no folder of images" in outcome.err
+    assert "is not a folder of images" in outcome.err
     assert run("report", COCO, BOTH[0], "-o", COCO).code == 2
     assert run("report", COCO, BOTH[0], "-p", "coco-segm", "-o", file).code == 2
 
@@ -318,7 +318,7 @@ def test_images_that_are_none_or_too_large_are_sketches(tmp_path: Path, kind: st
         *("-o", str(tmp_path / "page.html")),
     )
     assert outcome.code == 0, outcome.err
-    assert "drawn as sketches" in (tmp_path / "page.html").read_text()
+    assert "shown as sketches" in (tmp_path / "page.html").read_text()
 
 
 def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:

@@ -162,7 +162,7 @@ def test_a_key_of_tools_compares_shapes(kind: str, settings: dict[str, Any]) -> 
 @pytest.mark.parametrize("settings", REFUSED, ids=str)
 def test_a_key_of_boxes_is_refused_for_shapes(kind: str, settings: dict[str, Any]) -> None:
     (key,) = settings
-    with pytest.raises(ProtocolError, match=f"compares {kind}, and {key}=.* is of boxes alone"):
+    with pytest.raises(ProtocolError, match=f"compares {kind}, but {key}=.* is for boxes only"):
         detmap.load_protocol(PROTOCOLS[kind]).override(settings)
 
 

@@ -25,7 +25,7 @@ def test_reversed_boxes_are_refused_where_the_protocol_says_so(
     rules = detmap.load_protocol("coco-bbox")
     rules = rules.override({"boxes.reversed": "refuse" if refuses else "no_overlap"})
     if refuses and reversed_box:
-        with pytest.raises(DataError, match="1 boxes end before they begin, the first is 1"):
+        with pytest.raises(DataError, match="1 box has reversed corners, the first is 1"):
             detmap.match(truth, found, rules)
     else:
         assert len(detmap.match(truth, found, rules)) == 2

@@ -359,7 +359,7 @@ def test_an_area_that_is_missing_is_that_of_the_pixels(tmp_path: Path) -> None:
     table = detmap.read_truth(truth, shapes="masks")
     assert table.area.tolist() == [16]
     assert [str(note) for note in table.notes if note.code == "area-missing"] == [
-        "1 annotation gives no area: the number of pixels of its mask is used"
+        "1 annotation has no area: the area of its segmentation is used"
     ]
 
 

@@ -206,7 +206,7 @@ def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
     shutil.copytree(make.ROOT / "detmap", package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("configs", "datasets"):
         (tmp_path / folder).symlink_to(make.ROOT / folder)
-    table, loops = package / "integrators.py", package / "kernels" / "integrate.py"
+    table, loops = package / "protocol" / "integrators.py", package / "kernels" / "integrate.py"
     with table.open("a") as file:
         file.write(ROW.replace("KERNEL", ", kernel=4" if compiled else ""))
     text = loops.read_text()

@@ -250,7 +250,7 @@ def test_groups_and_metric_rows() -> None:
         1.0,
     ]
     assert np.isnan(found["APf"])  # no class is labelled f
-    with pytest.raises(detmap.ProtocolError, match="no class 'cow'"):
+    with pytest.raises(detmap.ProtocolError, match=r"groups\.pets: unknown class 'cow'"):
         _ = detmap.evaluate(
             *tables, "coco-bbox", settings=PLAIN | settings | {"groups.pets": ["cow"]}
         ).metrics

@@ -302,7 +302,7 @@ def test_a_curve_at_an_iou_that_is_none_is_refused(iou: Any) -> None:
         result.curve("1", iou)
     with pytest.raises(ProtocolError, match="no subset 'tiny'"):
         result.curve("1", subset="tiny")
-    with pytest.raises(ProtocolError, match="is no limit"):
+    with pytest.raises(ProtocolError, match="max_dets -1 is not a valid limit"):
         result.curve("1", max_dets=-1)
 
 

@@ -369,7 +369,7 @@ def test_a_dash_is_stdout(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPa
 def test_two_outputs_have_two_places(files: tuple[Path, Path], tmp_path: Path) -> None:
     done = run("rank", *files, "--plot", tmp_path / "x.png", "-o", f"{tmp_path}/./x.png")
     assert done.code == 2
-    assert "x.png: is asked for twice" in done.err
+    assert "x.png: is used for two outputs" in done.err
     assert not (tmp_path / "x.png").exists()
 
 

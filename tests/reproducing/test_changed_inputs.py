@@ -185,7 +185,7 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["detmap.reproducing.search"]
     told: list[tuple[str, int, int]] = []
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 1, "input and change": 1})
-    monkeypatch.setattr(module.variants, "SWITCHES", module.variants.SWITCHES[:1])
+    monkeypatch.setattr(module.changed_rules, "SWITCHES", module.changed_rules.SWITCHES[:1])
     tables = drawn(n_images=5)
     reproduce("12.3456789", *tables, progress=lambda *each: told.append(each))
     count = len(list(suppositions(*tables)))
@@ -241,7 +241,7 @@ def test_boxes_that_are_read_as_others() -> None:
 def test_the_command_tells_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["detmap.reproducing.search"]
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 1, "input and change": 1})
-    monkeypatch.setattr(module.variants, "SWITCHES", ())
+    monkeypatch.setattr(module.changed_rules, "SWITCHES", ())
     make.write_voc(
         tmp_path / "T",
         pages={f"{i:06}": make.page(make.voc_object()) for i in range(1, 5)},
@@ -287,7 +287,7 @@ def test_a_cut_of_a_real_detector_is_found_from_the_number_alone(
 ) -> None:
     module = sys.modules["detmap.reproducing.search"]
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 3_000_000})  # eight rules an input
-    monkeypatch.setattr(module.variants, "SWITCHES", module.variants.SWITCHES[:2])
+    monkeypatch.setattr(module.changed_rules, "SWITCHES", module.changed_rules.SWITCHES[:2])
     truth = detmap.read_truth(voc2007 / "VOCdevkit" / "VOC2007")
     found = detmap.read_detections(voc2007 / "detector-8603", truth)
     number = detmap.evaluate(*cut(truth, found), "voc-devkit-07").metrics["mAP"]

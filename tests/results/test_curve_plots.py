@@ -70,7 +70,10 @@ def test_a_result_is_drawn(tmp_path: Path) -> None:
     nothing = make.write(tmp_path / "none.json", [])
     assert run("eval", COCO, nothing, "--plot", tmp_path / "y.png").code == 0
     empty = make.write(tmp_path / "gt.json", make.instances(annotations=[]))
-    assert run("eval", empty, nothing, "--plot", tmp_path / "z.png").code == 0
+    refused = run("eval", empty, nothing, "--plot", tmp_path / "z.png")
+    assert (refused.code, "has no objects" in refused.err) == (2, True)
+    detmap.evaluate(empty, nothing).plot(tmp_path / "z.png")
+    assert (tmp_path / "z.png").stat().st_size
     many = json.loads(COCO.read_text())
     many["categories"] += [make.category(id=i, name=f"class {i}") for i in range(100, 130)]
     many["annotations"] += [make.annotation(id=9000 + i, category_id=i) for i in range(100, 130)]
@@ -87,7 +90,7 @@ def test_a_picture_that_cannot_be_is_refused_first(
         assert outcome.code == 2
         assert words in outcome.err
     assert (
-        "asked for twice"
+        "is used for two outputs"
         in run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
     )
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

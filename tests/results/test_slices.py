@@ -3,6 +3,7 @@ images that add up."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
+from detmap.cli import main
 from detmap.errors import DataError
 from detmap.results import slices as slicing
 from tests.support import builders as make
@@ -170,7 +172,7 @@ BAD = {
     "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
     "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
     "broken": ("s.json", '{"a": [1', "not JSON"),
-    "deep": ("s.json", '{"a": ' + "[" * 100_000, "not JSON"),
+    "deep": ("s.json", '{"a": ' + "[" * 100_000, "nested too deeply"),
     "a number": ("s.json", '{"a": [1e400]}', "not all images"),
     "huge": ("s.json", f'{{"a": [{2**70}]}}', "not all images"),
     "no attribute": ("a.csv", "image\n1\n", "names no attribute"),
@@ -215,7 +217,14 @@ def test_parts_that_cannot_be(options: dict[str, Any], what: str) -> None:
 # ---- the command
 
 
-def test_the_command_prints_every_slice(tmp_path: Path, truth: detmap.Truth) -> None:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_command_prints_every_slice(
+    tmp_path: Path, truth: detmap.Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pandas = pytest.importorskip("pandas")
     slices = {"low": list(range(1, 21)), "high": list(range(21, 61))}
     file = make.write(tmp_path / "s.json", slices)
@@ -231,8 +240,15 @@ def test_the_command_prints_every_slice(tmp_path: Path, truth: detmap.Truth) -> 
     assert frame["signature"].tolist() == [each["signature"] for each in content["slices"].values()]
     assert frame["AP"].tolist() == [each["metrics"]["AP"] for each in content["slices"].values()]
     plain = run("eval", COCO, RESULTS, "--slices", file)
-    assert max(map(len, plain.out.splitlines())) <= 80
     assert plain.out.splitlines()[-1] == result.signature
+    for name, each in result.slices(slices).items():  # one line per slice: a pipe folds nothing
+        (line,) = (row for row in plain.out.splitlines() if row.startswith(f"{name} "))
+        assert line.endswith(each.signature)
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.redirect_stdout(Terminal()) as terminal:
+        assert main(["eval", str(COCO), str(RESULTS), "--slices", str(file)]) == 0
+    assert max(map(len, terminal.getvalue().splitlines())) <= 80
+    assert terminal.getvalue().splitlines()[-1] == result.signature
 
 
 def test_the_command_takes_some_images_and_classes(tmp_path: Path) -> None:
@@ -263,7 +279,9 @@ def test_the_file_of_images_adds_up(tmp_path: Path, suffix: str) -> None:
     for name in slicing.COUNTS:
         assert frame[name].sum() == content["counts"][name]
     assert "is an input" in run("eval", RESULTS, RESULTS, "--per-image", RESULTS).err
-    assert "asked for twice" in run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
+    assert (
+        "is used for two outputs" in run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
+    )
 
 
 def test_a_slice_under_a_sort_of_the_whole_says_so() -> None:

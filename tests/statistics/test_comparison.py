@@ -264,7 +264,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     run("eval", SHAPES, A, "-o", result)
     told = run("compare", SHAPES, A, result)
     assert told.code == 2
-    assert "numbers without the verdicts" in told.err
+    assert "no match results for a paired comparison" in told.err
 
 
 def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:

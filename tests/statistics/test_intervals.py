@@ -188,10 +188,10 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "where"),
     [
-        (("--replicates=5",), "--replicates: is for --ci"),
+        (("--replicates=5",), "--replicates: needs --ci"),
         (("--ci", "--level=1"), "level: 1.0"),
         (("--ci", "--level=nan"), "level: nan"),
-        (("--ci", "--level=x"), "'x' is no number"),
+        (("--ci", "--level=x"), "'x' is not a number"),
         (("--ci", "--replicates=0"), "at least 1"),
         (("--ci", "--replicates=99999999"), "replicates: 99999999"),
         (("--ci", "--seed=-1"), "--seed"),

@@ -15,7 +15,7 @@ from detmap.results.receipt import Receipt
 
 EXAMPLES = (
     "detmap cite run.json",
-    "detmap cite run.json --truth instances.json --detections results.json -o citation.txt",
+    "detmap cite run.json --truth gt.json --detections dt.json -o cite.txt",
     "detmap cite receipts/voc2007.json --unverified",
 )
 

@@ -6,7 +6,11 @@ import argparse
 
 from detmap.cli import streams
 
-EXAMPLES = ("detmap warmup", "NUMBA_CACHE_DIR=/scratch/numba DETMAP_KERNELS=numba detmap warmup")
+EXAMPLES = (
+    "detmap warmup",
+    "DETMAP_KERNELS=numba detmap warmup",
+    "NUMBA_CACHE_DIR=/scratch/numba DETMAP_KERNELS=numba detmap warmup",
+)
 
 
 def add(command: argparse.ArgumentParser) -> None:
