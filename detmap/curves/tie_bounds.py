@@ -12,20 +12,18 @@ from detmap.matching.matches import Matches
 from detmap.tables import Note
 
 DIGITS = 4  # in tables
-AFFORDED = 100_000  # detections up to which the note covers orders inside images
 
 
-def note(
-    matches: Matches, scores: Scores, tables: Tables | None = None, threads: int | None = None
-) -> list[Note]:
-    """Returns a note if the order of tied scores can change a printed digit."""
+def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
+    """Returns a note if the order of tied scores can change a printed digit.
+
+    It looks at orders among images only, as these need no tables: the note is the same for an
+    evaluation, a merge and a stream. `Result.ties` looks at all orders.
+    """
     protocol = matches.protocol
     try:
         matches.protocol.require_stock("bounds over the orders of equal scores")
-        dear = len(matches) > AFFORDED and may_matter(matches)
-        cells = None if dear else open_cells(matches, tables, threads)
-        among = " of different images" if dear else ""
-        low, high = extremes(matches, scores, cells, threads)
+        low, high = extremes(matches, scores, None, threads)
     except DetmapError:
         return []
     metrics = []
@@ -40,7 +38,7 @@ def note(
         return []
     shown = ", ".join(metrics[:3]) + (" ..." if len(metrics) > 3 else "")
     verb = "metric depends" if len(metrics) == 1 else "metrics depend"
-    text = f"{verb} on the order of tied scores{among}: {shown} (see --ties)"
+    text = f"{verb} on the order of tied scores in different images: {shown} (see --ties)"
     return [Note("ties-show", text, len(metrics))]
 
 

@@ -179,7 +179,7 @@ class Result:
         if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
             from detmap.curves import tie_bounds
 
-            tied = tie_bounds.note(self.verdicts, self.scores, self.matched)
+            tied = tie_bounds.note(self.verdicts, self.scores)
         return [
             *summed(self.verdicts.notes),
             *result_notes.match_notes(self.overview),

@@ -151,7 +151,7 @@ def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
     outcome = run("merge", *parts)
     assert outcome.code == 2
     assert f"{parts[1]} and {parts[2]}: 1 image in more than one part: [{ids[2]}]" in outcome.err
-    assert "fix: give every image to one part only" in outcome.err
+    assert "fix: put every image into one part only" in outcome.err
     assert run("merge", parts[0], parts[0]).code == 2
 
 

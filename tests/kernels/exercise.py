@@ -390,8 +390,8 @@ def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[ob
     rules = engine.Rules(
         image_ids, category_ids, False, np.array([0.75, 0, 0.5]), ((0, 1e10), (0, 300)), [2, 8]
     )
-    judged = engine.judge(objects, detections, rules)
-    taken = [column.tolist() for column in astuple(taking.taken_of(judged))]
+    judged = engine.evaluate_rows(objects, detections, rules)
+    taken = [column.tolist() for column in astuple(taking.find_assignments(judged))]
     samples = sample(
         judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
     )
