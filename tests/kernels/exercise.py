@@ -82,6 +82,7 @@ def outcomes() -> list[object]:
         integrators.all_points(recall, precision),
         integrators.grid_envelope(recall, precision),
         integrators.step(recall, precision),
+        unknown_rule(),
     ]
     truth, scores, weight = rng.random((40, 5)) < 0.3, rng.random((40, 5)).round(1), rng.random(40)
     for average in ranking.AVERAGES:
@@ -396,6 +397,16 @@ def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[ob
         judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
     )
     return [taken, *(array.tolist() for array in samples.values())]
+
+
+def unknown_rule() -> float:
+    """A number of no rule gives NaN."""
+    from detmap.kernels.integrate import integrate_lists
+
+    terms = np.zeros((1, 1))
+    ones = np.ones(2)
+    integrate_lists(-1, ones, ones.copy(), np.array([0, 2]), np.zeros(1), terms)
+    return float(terms[0, 0])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 KNOWN_SORT = bool(__cpu_features__["AVX512_SKX"])
 """Whether NumPy's unstable sorts order ties as on the processor that made the goldens."""
-TIES = 1e-3  # what another order of ties changes in these files, classes included
+TIES = 2e-3  # what another order of ties changes in these files, classes included
 needs_sort = pytest.mark.skipif(not KNOWN_SORT, reason="NumPy sorts ties otherwise without AVX-512")
 SETS = [f"set{i:02d}" for i in range(0, 40, 2)]
 
