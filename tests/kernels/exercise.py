@@ -83,6 +83,7 @@ def outcomes() -> list[object]:
         integrators.grid_envelope(recall, precision),
         integrators.step(recall, precision),
         unknown_rule(),
+        expected_of_one_size(),
     ]
     truth, scores, weight = rng.random((40, 5)) < 0.3, rng.random((40, 5)).round(1), rng.random(40)
     for average in ranking.AVERAGES:
@@ -397,6 +398,14 @@ def drop_in(instances: dict[str, Any], results: list[dict[str, Any]]) -> list[ob
         judged.parts[0].matches, np.array([0.4, 0, 0.2, 1]), np.array([1, 8]), threads=1
     )
     return [taken, *(array.tolist() for array in samples.values())]
+
+
+def expected_of_one_size() -> list[float]:
+    """Expected AP where two of three size ranges have no object."""
+    truth = detmap.truth_from_arrays([1, 2], [1, 1], [[0, 0, 9, 9]] * 2)
+    found = detmap.detections_from_arrays(truth, [1, 2], [1, 1], [[0, 0, 9, 9]] * 2, [0.5, 0.5])
+    result = detmap.evaluate(truth, found, "coco-bbox", settings={"ap.integrator": "step"})
+    return [one.expected for one in result.ties(orders=2, threads=1).values()]
 
 
 def unknown_rule() -> float:
