@@ -6,9 +6,9 @@
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)
 >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
->>> search = detmap.reproducing.search.reproduce("60.38", truth, found, depth=0)
->>> [each.rules for each in search.found]
-['ultralytics-8.4']
+>>> search = detmap.reproducing.search.reproduce("60.43", truth, found, depth=0)
+>>> [each.rules for each in search.found][:2]
+['voc2012', 'cartucho']
 """
 
 from __future__ import annotations
