@@ -291,16 +291,16 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     if not missing:
         return []
     effect = {
-        "skip": "are excluded from the mean",
-        "zero": "count as 0",
-        "one": "count as 1",
-        "no_mean": "make the mean undefined if they have detections, else count as 0",
-        "detected": "count as 0 if they have detections, else are excluded from the mean",
+        "skip": "which the mean excludes",
+        "zero": "whose AP is 0",
+        "one": "whose AP is 1",
+        "no_mean": "which makes the mean undefined if they have detections, else AP is 0",
+        "detected": "whose AP is 0 if they have detections; else the mean excludes them",
     }[protocol.mean.undefined]
     return [
         Note(
             "class-without-truth",
-            f"classes have no ground-truth objects and {effect}: {few(missing)}",
+            f"classes without ground-truth objects, {effect}: {few(missing)}",
             len(missing),
         )
     ]
