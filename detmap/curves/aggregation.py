@@ -219,7 +219,7 @@ def _class_blocks(
     """(..., J') the averaged numbers, by blocks of classes."""
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
-        return scores.terms.by_class(protocol.subset(row.subset), t)
+        return scores.terms.class_blocks(protocol.subset(row.subset), t)
     return [block() for block in _blocks(scores, row, protocol)]
 
 
@@ -231,7 +231,7 @@ def _blocks(
     m = protocol.max_dets().index(row.max_dets)
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
-        return scores.terms.by_threshold(a, t)
+        return scores.terms.threshold_blocks(a, t)
     cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
     return [lambda: _select_threshold(cells, row, protocol)]
 
