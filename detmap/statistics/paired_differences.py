@@ -136,12 +136,19 @@ def pair_up(
             if row.kind == "AP":
                 flat = class_draws[:, :, c].reshape(n, -1)
                 class_se[:, c] = _spreads(flat).reshape(class_se[:, c].shape)
-    why_not = [_why_not(plans[0], q, n_units, units) for q in range(len(rows))]
+    why_not = [
+        support.refuse_rule(protocol, row.kind) or _why_not(plans[0], q, n_units, units)
+        for q, row in enumerate(rows)
+    ]
     for q, why in enumerate(why_not):
         if why:  # the replicates see that other samples have other classes
             se[:, q] = _spreads(draws[:, :, q])
     class_why_not = [
-        [support.refuse_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
+        [
+            support.refuse_rule(protocol, row.kind) or support.refuse_class(n, units)
+            for n in n_units[s].tolist()
+        ]
+        for row, s in zip(of_class, plans[0].of_class, strict=True)
     ]
     for c, s in enumerate(plans[0].of_class):
         alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
