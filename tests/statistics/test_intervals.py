@@ -51,7 +51,8 @@ def test_a_mean_by_hand(integrator: str) -> None:
     assert found.value == value
     if integrator == "eleven_point":  # measured: too few of them hold
         assert found.se == pytest.approx(se, abs=1e-12)
-        assert math.isnan(found.low) and math.isnan(found.high)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
         assert "11-point rule" in found.why_not
         return
     assert (found.se, found.low, found.high, found.bias) == pytest.approx(expected, abs=1e-12)
