@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,8 +226,11 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
     return names
 
 
-def read_parquet(path: Path) -> Sheet:
-    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """Opens a Parquet file for reading. Raises `DataError` if it is invalid or pyarrow is
+    missing.
+    """
     try:
         import pyarrow
         from pyarrow import parquet
@@ -242,9 +245,7 @@ def read_parquet(path: Path) -> Sheet:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, len(data), shown(path))
-        flat, texts = _flat_columns(metadata)
-        table = parquet.ParquetFile(buffer, read_dictionary=texts).read(columns=flat)
-        table = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
+        yield parquet.ParquetFile(buffer, read_dictionary=_flat_columns(metadata)[1])
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -252,7 +253,14 @@ def read_parquet(path: Path) -> Sheet:
         raise DataError(
             shown(path), f"not Parquet: {what}", "write the file again, or as CSV"
         ) from None
-    return from_table(table, shown(path))
+
+
+def read_parquet(path: Path) -> Sheet:
+    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
+    with parquet_file(path) as file:
+        table = file.read(columns=_flat_columns(file.metadata)[0])
+        columns = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
+    return from_table(columns, shown(path))
 
 
 def _require(metadata: Any, size: int, where: str) -> None:
