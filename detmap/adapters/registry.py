@@ -106,6 +106,8 @@ def _nothing(path: Path) -> int:
     return 0
 
 
+NO_DETECTIONS = _lazy("annotation_tools/export_tables.no_detections")
+
 FORMATS: tuple[Format, ...] = (
     Format(
         "coco",
@@ -130,12 +132,12 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "yolo",
         "a file or a folder",
-        _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
+        _folder_or(_file_with(".yaml", ".yml", ".data"), "text_per_image/yolo.truth_looks"),
         _folder_or(_predictions, "text_per_image/yolo.detections_look"),
         _lazy("text_per_image/yolo.read_truth"),
         _lazy("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
-        what="YOLO: data.yaml or a folder of labels, and predictions",
+        what="YOLO: data.yaml, obj.data or a folder of labels, and predictions",
     ),
     *(
         Format(
@@ -164,6 +166,65 @@ FORMATS: tuple[Format, ...] = (
             what=f"text of {name.lower()}'s tool, a file an image",
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
+    ),
+    Format(
+        "roboflow",
+        "a file or a folder",
+        _lazy("annotation_tools/roboflow.looks"),
+        _nothing,
+        _lazy("annotation_tools/roboflow.read_truth"),
+        NO_DETECTIONS,
+        options=("split", "shapes", "box_format", "image_sizes", "roles", "attributes"),
+        what="Roboflow: _annotations.coco.json or .csv of a split",
+    ),
+    Format(
+        "retinanet",
+        "a file",
+        _lazy("annotation_tools/retinanet_csv.looks"),
+        _lazy("annotation_tools/retinanet_csv.detections_look"),
+        _lazy("annotation_tools/retinanet_csv.read_truth"),
+        _lazy("annotation_tools/retinanet_csv.read_detections"),
+        options=("box_format", "image_sizes", "roles", "attributes"),
+        detection_options=("box_format",),
+        what="CSV without a header: image, four corners, class, and score",
+    ),
+    Format(
+        "cvat",
+        "a file or a folder",
+        _lazy("annotation_tools/cvat.looks"),
+        _lazy("annotation_tools/cvat.looks"),
+        _lazy("annotation_tools/cvat.read_truth"),
+        NO_DETECTIONS,
+        options=("roles", "attributes"),
+        what="CVAT for images 1.1: annotations.xml",
+    ),
+    Format(
+        "labelstudio",
+        "a file",
+        _lazy("annotation_tools/label_studio.looks"),
+        _lazy("annotation_tools/label_studio.detections_look"),
+        _lazy("annotation_tools/label_studio.read_truth"),
+        _lazy("annotation_tools/label_studio.read_detections"),
+        what="Label Studio: JSON or JSON-MIN, and predictions in JSON",
+    ),
+    Format(
+        "labelme",
+        "a file or a folder",
+        _lazy("annotation_tools/labelme.looks"),
+        _lazy("annotation_tools/labelme.detections_look"),
+        _lazy("annotation_tools/labelme.read_truth"),
+        _lazy("annotation_tools/labelme.read_detections"),
+        options=("roles", "attributes"),
+        what="LabelMe: a JSON file an image",
+    ),
+    Format(
+        "darknet",
+        "a file",
+        _nothing,
+        _lazy("annotation_tools/darknet_json.looks"),
+        _lazy("annotation_tools/darknet_json.read_truth"),
+        _lazy("annotation_tools/darknet_json.read_detections"),
+        what="Darknet: detections of -out result.json",
     ),
 )
 

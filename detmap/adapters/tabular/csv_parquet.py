@@ -173,12 +173,23 @@ def spelled(column: str) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path) -> Sheet:
-    """Reads a CSV file with a header, separated by commas, semicolons or tabs."""
+def read_csv(path: Path, header: Sequence[str] = ()) -> Sheet:
+    """Reads a CSV file, separated by commas, semicolons or tabs.
+
+    Parameters
+    ----------
+    path : the file
+    header : the names of the columns, separated by commas, if the file has no line of names
+    """
     content = text_fields.decoded(path)
     head = content.partition("\n")[0]
-    delimiter = next((each for each in ",;\t" if each in head), ",")
+    delimiter = next((each for each in ",;\t" if each in head and not header), ",")
     columns = csv_cells.split(content, delimiter)
+    if columns is not None and len(columns) == len(header):
+        lines = range(1, len(columns[0]) + 1)
+        return Sheet(shown(path), dict(zip(header, columns, strict=True)), lines)
+    if header:
+        return _read_csv(path, content, delimiter, header)
     if columns is not None:
         names = _named(path, [column.header for column in columns])
         cells = [column.below for column in columns]
@@ -186,7 +197,7 @@ def read_csv(path: Path) -> Sheet:
     return _read_csv(path, content, delimiter)
 
 
-def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
+def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = ()) -> Sheet:
     """As `read_csv`, of any CSV text."""
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
@@ -201,16 +212,17 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
     if not all(rows):  # blank lines
         lines = [line for line, row in zip(lines, rows, strict=True) if row]
         rows = [row for row in rows if row]
-    names = _named(path, rows[0] if rows else [])
+    names = list(header) or _named(path, rows[0] if rows else [])
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
             raise DataError(
                 f"{shown(path)}: line {line}",
-                f"{len(row)} columns, the header has {len(names)}",
-                "write one cell per column",
+                f"{len(row)} columns, {'a row' if header else 'the header'} has {len(names)}",
+                f"write one cell per column{': ' * bool(header)}{', '.join(header)}",
             )
-    cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
-    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
+    rows, lines = rows[not header :], lines[not header :]
+    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines)
 
 
 def _named(path: Path, header: Sequence[str]) -> list[str]:
