@@ -182,7 +182,7 @@ class _Page:
             raise DataError(f"{where}, {name}", what, "write pixels as plain numbers")
         return number
 
-    def notes(self) -> list[Note]:
+    def notes(self) -> tuple[Note, ...]:
         """Returns what was converted or left out."""
         others = [tag for tag in OTHERS if self.counts[tag]]
         around = "objects are polygons, masks or ellipses: the boxes around them are used"

@@ -33,16 +33,16 @@ FORM = "export as JSON or JSON-MIN: a list of tasks, each with its image and reg
 MIN_KEYS = {"annotator", "annotation_id", "lead_time"}
 LABELS = ("rectanglelabels", "labels", "polygonlabels", "ellipselabels")
 RECTANGLE = ("x", "y", "width", "height")
-ELLIPSE = ("x", "y", "radiusX", "radiusY")
+ELLIPSE = ("x", "y", "radius_x", "radius_y")
 
 
-class _Value(msgspec.Struct, gc=False):
+class _Value(msgspec.Struct, gc=False, rename="camel"):
     x: float | None = None
     y: float | None = None
     width: float | None = None
     height: float | None = None
-    radiusX: float | None = None
-    radiusY: float | None = None
+    radius_x: float | None = None
+    radius_y: float | None = None
     rotation: float | None = None
     points: list[tuple[float, float]] | None = None
     rectanglelabels: list[str] | None = None
@@ -109,8 +109,8 @@ def read_truth(path: Path) -> Truth:
     """
     tasks = _tasks(path)
     chosen, several, bare = [], 0, 0
-    for where, image, field, annotations in tasks:
-        done = [each for each in annotations if not each[1].was_cancelled]
+    for where, image, field, given in tasks:
+        done = [each for each in given if not each[1].was_cancelled]
         marked = [each for each in done if each[1].ground_truth] or done
         several += len(done) > 1
         bare += not done
@@ -313,7 +313,7 @@ def _kind(value: _Value | None) -> tuple[str, list[str]]:
         return "other", []
     if value.points:
         return "polygon", labels
-    if value.radiusX is not None:
+    if value.radius_x is not None:
         return "ellipse", labels
     return ("box" if value.width is not None and value.height is not None else "other"), labels
 
@@ -332,8 +332,8 @@ def _box(
 ) -> tuple[float, float, float, float]:
     """Returns left, top, width and height of a region in pixels."""
     if kind == "polygon":
-        x, y = zip(*value.points or (), strict=True)
-        x, y = ([side * each / 100 for each in row] for row, side in zip((x, y), size, strict=True))
+        x = [size[0] * point[0] / 100 for point in value.points or ()]
+        y = [size[1] * point[1] / 100 for point in value.points or ()]
         return min(x), min(y), max(x) - min(x), max(y) - min(y)
     numbers = []
     for name, side in zip(ELLIPSE if kind == "ellipse" else RECTANGLE, size * 2, strict=True):
@@ -342,13 +342,14 @@ def _box(
             raise DataError(f"{where}.value.{name}", "missing", FORM)
         numbers.append(side * number / 100)
     a, b, c, d = numbers
-    angle = math.radians(math.fmod(value.rotation or 0.0, 360.0))
+    if min(c, d) < 0 or not value.rotation:
+        return (a - c, b - d, 2 * c, 2 * d) if kind == "ellipse" else (a, b, c, d)
+    angle = math.radians(value.rotation)
     cos, sin = math.cos(angle), math.sin(angle)
     if kind == "ellipse":
         wide, high = math.hypot(c * cos, d * sin), math.hypot(c * sin, d * cos)
         return a - wide, b - high, 2 * wide, 2 * high
-    if not angle:
-        return a, b, c, d
-    x = [0.0, c * cos, -d * sin, c * cos - d * sin]
-    y = [0.0, c * sin, d * cos, c * sin + d * cos]
-    return a + min(x), b + min(y), max(x) - min(x), max(y) - min(y)
+    across = [0.0, c * cos, -d * sin, c * cos - d * sin]
+    down = [0.0, c * sin, d * cos, c * sin + d * cos]
+    wide, high = max(across) - min(across), max(down) - min(down)
+    return a + min(across), b + min(down), wide, high

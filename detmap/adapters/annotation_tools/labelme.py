@@ -43,11 +43,11 @@ class _Shape(msgspec.Struct, gc=False):
     score: float | None = None
 
 
-class _File(msgspec.Struct, gc=False):
+class _File(msgspec.Struct, gc=False, rename="camel"):
     shapes: list[_Shape]
-    imagePath: str | None = None
-    imageWidth: float | None = None
-    imageHeight: float | None = None
+    image_path: str | None = None
+    image_width: float | None = None
+    image_height: float | None = None
 
 
 def looks(path: Path) -> int:
@@ -127,8 +127,8 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
             kept.append(shape)
             spots.append(where)
     names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
-    width = [np.nan if page.imageWidth is None else page.imageWidth for page in pages]
-    height = [np.nan if page.imageHeight is None else page.imageHeight for page in pages]
+    width = [np.nan if page.image_width is None else page.image_width for page in pages]
+    height = [np.nan if page.image_height is None else page.image_height for page in pages]
     more = _without_file(path, names) if with_images and path.is_dir() else []
     unknown = [np.nan] * len(more)
     names += more
@@ -162,7 +162,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
 
 def _name(page: _File, file: Path) -> str:
     """Returns the name of a file's image: the last part of imagePath, else that of the file."""
-    last = (page.imagePath or "").replace("\\", "/").rpartition("/")[2]
+    last = (page.image_path or "").replace("\\", "/").rpartition("/")[2]
     return last or shown(file.with_suffix("").name)
 
 

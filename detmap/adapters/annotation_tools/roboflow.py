@@ -1,7 +1,7 @@
 """Reads the folders that Roboflow exports: ``_annotations.*`` in ``test``, ``valid`` or ``train``.
 
-The annotations are COCO, CreateML, or CSV with a header (TensorFlow) or without (RetinaNet), each
-read by the reader of that format. VOC and YOLO exports have files of their own and are read as such.
+The annotations are COCO, CreateML, or CSV with a header (TensorFlow) or without (RetinaNet), read
+by the reader of that format. VOC and YOLO exports have other files and need no reader of their own.
 
 - Category 0 of COCO, which Roboflow adds and no object has, is left out.
 - Images of the folder that CSV does not name have no objects.

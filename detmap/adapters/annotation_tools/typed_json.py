@@ -39,7 +39,7 @@ def decoded(path: Path, kind: type[Record], shape: str) -> Record:
         raise invalid(shown(path), error, shape) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_list = data.lstrip()[:1] == b"["
-        expected = (shape, {"records": {}} if is_list else {})
+        expected: record_errors.Expected = (shape, {"records": {}} if is_list else {})
         raise record_errors.explain(path, data, expected, error) from None
 
 
