@@ -130,7 +130,7 @@ FORMATS: tuple[Format, ...] = (
         _folder_or(_nothing, "voc/result_files.looks"),
         _lazy("voc/devkit.read_truth"),
         _lazy("voc/devkit.read_detections"),
-        options=("split",),
+        options=("split", "box_format"),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
     Format(
