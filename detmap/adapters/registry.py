@@ -107,6 +107,11 @@ def _nothing(path: Path) -> int:
 
 
 NO_DETECTIONS = _lazy("annotation_tools/export_tables.no_detections")
+CSV, PARQUET = _file_with(".csv", ".tsv"), _file_with(".parquet", ".pq")
+TABLES: tuple[tuple[str, Place, Looks, Looks], ...] = (
+    ("csv", "a file or a folder", CSV, _folder_or(CSV, "tabular/column_tables.looks")),
+    ("parquet", "a file", PARQUET, PARQUET),
+)
 
 FORMATS: tuple[Format, ...] = (
     Format(
@@ -126,7 +131,7 @@ FORMATS: tuple[Format, ...] = (
         _folder_or(_nothing, "voc/result_files.looks"),
         _lazy("voc/devkit.read_truth"),
         _lazy("voc/devkit.read_detections"),
-        options=("split",),
+        options=("split", "box_format"),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
     Format(
@@ -142,16 +147,16 @@ FORMATS: tuple[Format, ...] = (
     *(
         Format(
             name,
-            "a file",
-            _file_with(*endings),
-            _file_with(*endings),
+            place,
+            truth_looks,
+            detections_look,
             _lazy(f"tabular/column_tables.read_{name}_truth"),
             _lazy(f"tabular/column_tables.read_{name}_detections"),
             options=("box_format", "image_sizes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
         )
-        for name, endings in (("csv", (".csv", ".tsv")), ("parquet", (".parquet", ".pq")))
+        for name, place, truth_looks, detections_look in TABLES
     ),
     *(
         Format(

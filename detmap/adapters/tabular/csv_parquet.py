@@ -47,12 +47,12 @@ class Sheet:
     ----------
     source : for messages
     columns : by their names as written; text for CSV files, else arrays
-    lines : n line numbers of a CSV file; () for row numbers from 0
+    lines : n line numbers of a CSV file, in a folder with the file; () for row numbers from 0
     """
 
     source: str
     columns: Mapping[str, Column]
-    lines: Sequence[int] = ()
+    lines: Sequence[int | str] = ()
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -195,6 +195,38 @@ def read_csv(path: Path, header: Sequence[str] = ()) -> Sheet:
         cells = [column.below for column in columns]
         return Sheet(shown(path), dict(zip(names, cells, strict=True)), range(2, len(cells[0]) + 2))
     return _read_csv(path, content, delimiter)
+
+
+def read_folder(folder: Path) -> Sheet:
+    """Reads a folder of CSV files, one per image, whose stem names the image.
+
+    Raises `DataError` if the files have different columns.
+    """
+    sheets = {file.stem: read_csv(file) for file in sorted(folder.glob("*.csv"))}
+    if not sheets:
+        raise DataError(shown(folder), "no .csv files", "give a folder with one file per image")
+    names = list(next(iter(sheets.values())).columns)
+    for sheet in sheets.values():
+        if list(sheet.columns) != names:
+            what = f"the columns are {few(sheet.columns)}, and {few(names)} in other files"
+            raise DataError(sheet.source, what, "give files with the same columns")
+    columns: dict[str, Column] = {
+        name: [cell for sheet in sheets.values() for cell in sheet.columns[name]] for name in names
+    }
+    columns["image"] = [stem for stem, sheet in sheets.items() for _ in range(len(sheet))]
+    lines = [f"{n} of {stem}.csv" for stem, sheet in sheets.items() for n in sheet.lines]
+    return Sheet(shown(folder), columns, lines)
+
+
+def is_of_image(file: Path) -> bool:
+    """Checks if a CSV file has columns of a box and a score, but none that names the image."""
+    try:
+        with open_files.opened(file) as opened:
+            head = opened.read(0, 1 << 12).decode("utf-8", "replace").partition("\n")[0]
+    except (OSError, DataError):
+        return False
+    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", head)}
+    return bool(names & {"confidence", "score", "conf"}) and not names & set(IMAGE)
 
 
 def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = ()) -> Sheet:
