@@ -800,6 +800,12 @@ LISTS: dict[str, tuple[str | bytes, str, str, str]] = {
         "image 000001 is listed twice",
         "once",
     ),
+    "a name too long": (
+        f"000001\n{'a' * 300}\n",
+        "test.txt: line 2",
+        "is not the name of a file",
+        "file stem",
+    ),
     "no image": ("\n \n", "test.txt", "lists no image", "one file stem per line"),
     "not UTF-8": (b"000001\n\xff\n", "test.txt: line 2", "not UTF-8", "plain text"),
 }
@@ -811,13 +817,11 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
     assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/ImageSets/Main/{place}", what, fix)
 
 
-@pytest.mark.parametrize(
-    "stem, what", [("000003", "missing, but in the list of the split"), ("a" * 300, "")]
-)
-def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
-    make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
-    where = detmap.errors.clipped(f"VOC2007/Annotations/{stem}.xml")
-    assert_refused(run("eval", "VOC2007", "text"), where, what, "")
+def test_a_list_whose_images_all_lack_an_annotation() -> None:
+    make.write(Path("VOC2007/ImageSets/Main/test.txt"), "000003\n000004\n")
+    what = "missing, as are the files of all 2 images in the list of the split"
+    fix = "give the folder whose Annotations belong to the list test"
+    assert_refused(run("eval", "VOC2007", "text"), "VOC2007/Annotations/000003.xml", what, fix)
 
 
 OUTSIDE = ["../../x", "..", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "a\0b", "a\x1bb"]

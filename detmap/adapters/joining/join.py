@@ -155,6 +155,8 @@ def judged(
             raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
         named = few(map(unknown_policy.short, dict.fromkeys(strange)))
         text = f"detections {things} {plural} that are not in the truth were dropped: {named}"
+        if kind == "class" and unknown_policy.counted_from_zero(strange, truth):
+            text += "; classes seem to count from 0, then use --class-names FILE"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
 

@@ -235,13 +235,30 @@ def refusal(
         has = f"{why}: {has}"
     if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
         has = f"the truth has only class numbers: name them, --class-names FILE; {has}"
+    if counted_from_zero(names, truth) and kind == "class":
+        fix = (
+            "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
+            "with one name a line, line 1 for class 0"
+        )
+        return DataError(where, _lacking(kind, names, count, truth, things), fix)
     example = f" such as {table[0]!r}" if len(table) else ""
-    return DataError(
-        where,
+    what = _lacking(kind, names, count, truth, things)
+    return DataError(where, what, f"{hint}{has}{example}; {FLAG}")
+
+
+def counted_from_zero(ids: Iterable[Any], truth: Truth) -> bool:
+    """Checks for a class 0 where the classes of the truth count from 1: it was not added to them,
+    so the other ids are off by one.
+    """
+    known = truth.categories.ids
+    return 0 in ids and len(known) > 0 and bool(known[0] == 1)
+
+
+def _lacking(kind: str, names: Sequence[Any], count: int, truth: Truth, things: str) -> str:
+    return (
         f"no {kind} {short(names[0])} in {truth.source}; in all {counted(count, 'detection')} "
         f"{'is' if count == 1 else 'are'} {things} {counted(len(names), kind)} "
-        f"that it lacks: {few(map(short, names))}",
-        f"{hint}{has}{example}; {FLAG}",
+        f"that it lacks: {few(map(short, names))}"
     )
 
 

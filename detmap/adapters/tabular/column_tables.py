@@ -27,6 +27,8 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
 MOST_CLASSES = 50_000  # of a truth: each takes memory in every table of numbers
+OPEN_IMAGES = ("group_of", "occluded", "truncated", "depiction", "inside")
+"""Flags of Open Images; of these its evaluation uses group_of alone, which COCO calls a crowd."""
 SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
@@ -58,7 +60,7 @@ def read_truth(
     Raises `DataError` for missing or ambiguous columns and invalid cells.
     """
     blank = _blank_class(sheet)
-    boxes = box_columns.find(sheet, box_format, blank)
+    boxes, notes = box_columns.find_meaning(sheet, box_format, blank)
     empty = np.isnan(boxes.values).all(axis=1) & blank
     objects = sheet.take(~empty) if empty.any() else sheet
     values = boxes.values[~empty]
@@ -72,10 +74,7 @@ def read_truth(
     )
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
-    flags = {
-        role: arguments.flags(f"{objects.source}: column {column}", objects.numbers(column))
-        for role, column in _named(objects, ("difficult", "crowd", "ignore", *roles)).items()
-    }
+    flags, unknown = _flags(objects, roles)
     numbers = {
         name: objects.numbers(column, blank=True)
         for name, column in _named(objects, attributes).items()
@@ -98,6 +97,7 @@ def read_truth(
         box_format=table_format,
         family="coco",
         source=sheet.source,
+        notes=(*notes, *unknown),
     )
 
 
@@ -108,7 +108,7 @@ def read_detections(
 
     Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
-    boxes = box_columns.find(sheet, box_format)
+    boxes, meaning = box_columns.find_meaning(sheet, box_format)
     score_column = sheet.find(SCORE, "score")
     score = sheet.numbers(score_column)
     bad = ~np.isfinite(score)
@@ -117,7 +117,8 @@ def read_detections(
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth)
-    if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
+    notes = (*notes, *meaning)
+    if truth.box_format == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
             "columns are read as box corners; if they are first and last pixels, as in "
             "VOC XML, use --detections-box-format voc"
@@ -150,6 +151,28 @@ def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
         for name in names
     }
     return {name: column for name, column in columns.items() if column is not None}
+
+
+def _flags(
+    sheet: Sheet, roles: Sequence[str]
+) -> tuple[dict[str, NDArray[np.bool_]], tuple[Note, ...]]:
+    """Returns the flags of objects, and notes on how Open Images' are read."""
+    columns = _named(sheet, ("difficult", "crowd", "ignore", *OPEN_IMAGES, *roles))
+    notes: list[Note] = []
+    if "group_of" in columns and "crowd" not in columns and "group_of" not in roles:
+        columns["crowd"] = columns["group_of"]
+    flags = {}
+    for role, column in columns.items():
+        values = sheet.numbers(column)
+        if role in OPEN_IMAGES and (values == -1).any():
+            text = f"objects have {column} -1, which is unknown: read as 0"
+            notes.append(Note("flag-unknown", text, int((values == -1).sum()), sheet.source))
+            values = np.where(values == -1, 0.0, values)
+        flags[role] = arguments.flags(f"{sheet.source}: column {column}", values)
+    if columns.get("crowd") == columns.get("group_of", "") and flags["crowd"].any():
+        text = "objects are group-of boxes (IsGroupOf): read as crowds"
+        notes.append(Note("group-of-crowd", text, int(flags["crowd"].sum()), sheet.source))
+    return flags, tuple(notes)
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -250,8 +273,16 @@ def _found_images(
 
 
 def _class_column(sheet: Sheet) -> tuple[str, str | None]:
-    """Returns the class column, and a second one with ids if there are names."""
+    """Returns the class column, and a second one with ids if there are names.
+
+    In a file of YOLOv5 the column ``class`` holds numbers and ``name`` their names.
+    """
     name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
+    if name is not None and number is None and sheet.whole(name) is not None:
+        for other in CLASS_NAME:
+            column = sheet.named((other,))
+            if column not in (None, name) and sheet.whole(str(column)) is None:
+                return str(column), name
     column = name or number
     if column is None:
         return sheet.find(CLASS_NAME, "class"), None
@@ -328,7 +359,9 @@ def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
     """Returns the class of each row in the truth, by name if the cells are names, else by id."""
-    column, _ = _class_column(sheet)
+    column, ids = _class_column(sheet)
+    if ids is not None and policy.class_names is not None:
+        column = ids
     numbers = sheet.whole(column)
     if numbers is not None:
         names = set(truth.categories.names)
@@ -352,8 +385,17 @@ def read_csv_truth(
 def read_csv_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """Reads a CSV file of detections; see `read_detections`."""
-    return read_detections(csv_parquet.read_csv(path), truth, box_format, policy)
+    """Reads a CSV file of detections, or a folder with one per image; see `read_detections`."""
+    read = csv_parquet.read_folder if path.is_dir() else csv_parquet.read_csv
+    return read_detections(read(path), truth, box_format, policy)
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`: a folder of CSV files of detections, one per image."""
+    files = sorted(path.glob("*.csv"))
+    if not files or not csv_parquet.is_of_image(files[0]):
+        return 0
+    return 2
 
 
 def read_parquet_truth(
