@@ -193,7 +193,7 @@ def _sizes(split: data_yaml.Split, path: Path | None) -> image_sizes.Sizes:
     if path is None:
         return image_sizes.from_headers(split.images)
     names = [(image.name, image.stem, str(image)) for image in split.images]
-    return image_sizes.from_csv(path, names)
+    return image_sizes.from_path(path, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
