@@ -9,15 +9,25 @@ import pytest
 import detmap
 from detmap import DataError, read_detections, read_truth
 from tests.support import builders as make
-from tests.support import format_samples_3 as samples
 from tests.support.running import run
 
 REST = " 1.5 1.6 3.9 1 1.7 20 -1.5"
+REGION = "DontCare -1 -1 -10 100 100 150 140 -1 -1 -1 -1000 -1000 -1000 -10"
 LINE = f"cat 0 0 0 1 2 3 4{REST}\n"
 
 
+def sample(folder: Path) -> tuple[Path, Path]:
+    """Two objects and an ignored region; FiftyOne's spelling of a class in the results."""
+    labels, results = folder / "training" / "label_2", folder / "results" / "data"
+    make.write(labels / "a.txt", f"cat 0.25 1 -1.57 10 20 40.5 60{REST}\n{REGION}\n")
+    make.write(labels / "b.txt", f"guide dog 0 0 0.5 1 2 3 4{REST}\n")
+    make.write(results / "a.txt", f"cat -1 -1 1.25 10 20 40 60{REST} 0.9\n")
+    make.write(results / "b.txt", f"guide_dog -1 -1 -10 1 2 3 4{REST} .5")
+    return folder / "training", folder / "results"
+
+
 def test_boxes_attributes_and_regions_of_every_class(tmp_path: Path) -> None:
-    paths = samples.kitti(tmp_path)
+    paths = sample(tmp_path)
     truth = read_truth(paths[0])
     assert truth.categories.names == ("cat", "guide dog")
     assert truth.boxes.tolist() == [[10, 20, 30.5, 40], *[[100, 100, 50, 40]] * 2, [1, 2, 2, 2]]
@@ -29,6 +39,7 @@ def test_boxes_attributes_and_regions_of_every_class(tmp_path: Path) -> None:
     assert [note.count for note in truth.notes] == [1]
     found = read_detections(paths[1], truth)
     assert found.boxes.tolist() == [[10, 20, 30, 40], [1, 2, 2, 2]]
+    assert found.attributes["alpha"].tolist() == [1.25, -10]
     assert (found.label.tolist(), found.score.tolist()) == ([0, 1], [0.9, 0.5])
     assert [(note.code, note.count) for note in found.notes] == [("class-joined", 1)]
     outcome = run("eval", *paths)
@@ -36,7 +47,7 @@ def test_boxes_attributes_and_regions_of_every_class(tmp_path: Path) -> None:
 
 
 def test_a_detection_on_a_dontcare_region_is_ignored_whatever_its_class(tmp_path: Path) -> None:
-    paths = samples.kitti(tmp_path)
+    paths = sample(tmp_path)
     before = detmap.evaluate(*paths, "coco-bbox").metrics["AP"]
     for name in ("cat", "guide dog"):
         row = f"{name} 0 0 0 110 110 130 130{REST} 0.99\n"
