@@ -116,7 +116,7 @@ def read_truth(
     boxes = content.boxes
     export = boxes.export(image_sizes, [found.folder])
     if box_format is None:
-        _refuse_corners(export)
+        _refuse_other_formats(export)
     truth = export.truth(
         content.names, *named_values(boxes.values, roles, attributes, export.place)
     )
@@ -127,7 +127,7 @@ def read_truth(
     if content.image_ids:
         ids = np.array([content.image_ids[name] for name in truth.images.files], dtype=np.int64)
         truth = collected_boxes.with_image_ids(truth, ids)
-    return replace(truth, split=found.split)
+    return replace(_with_areas(truth, boxes), split=found.split)
 
 
 def read_detections(
@@ -137,10 +137,24 @@ def read_detections(
     return _read(path, _find(path, None).files, box_format, ()).boxes.detections(truth, policy)
 
 
-def _refuse_corners(export: Export) -> None:
-    """Raises `DataError` for boxes that leave their images as left, top, width, height, and none
-    of which does as corners.
+def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
+    """Returns the truth with the areas of the objects that have one, as in COCO."""
+    given = [each.get("area") for each in boxes.values]
+    known = [isinstance(area, int | float) and 0 <= area <= 1e100 for area in given]
+    if not any(known):
+        return truth
+    pairs = zip(given, known, truth.area.tolist(), strict=True)
+    areas = np.array([area if is_known else own for area, is_known, own in pairs], dtype=np.float64)
+    return replace(truth, attributes={**truth.attributes, "area": areas})
+
+
+def _refuse_other_formats(export: Export) -> None:
+    """Raises `DataError` for fractions, and for boxes that leave their images as left, top, width,
+    height, and none of which does as corners.
     """
+    if len(export.boxes) and np.abs(export.boxes).max() <= 1:
+        fix = "give the box format, such as normalized xywh (or xywh if boxes are that small)"
+        raise DataError(export.place(0), "no number of a box is above 1: fractions?", fix)
     width, height = (side[np.array(export.image, dtype=np.int64)] for side in export.sizes)
     x, y, right, bottom = export.boxes.T
     leaves = (x + right > width + OUTSIDE) | (y + bottom > height + OUTSIDE)
@@ -164,12 +178,14 @@ class _Content:
     ----------
     boxes : with class names, or numbers as text
     names : of the classes, by number; () if unknown
+    is_named : whether classes are names in ``objects``
     numbers : class numbers without names
     image_ids : by file name, if the files have them
     """
 
     boxes: Boxes
     names: Sequence[str] = ()
+    is_named: bool = False
     numbers: set[int] = field(default_factory=set)
     image_ids: dict[str, int] = field(default_factory=dict)
 
@@ -189,7 +205,7 @@ def _read(
             content.names = names
         for record in rows if file.suffix.lower() in PARQUET else _lines(file):
             _add(content, record)
-    if len(content.image_ids) < len(content.boxes.files):
+    if len(set(content.image_ids.values())) < len(content.boxes.files):
         content.image_ids.clear()
     return content
 
@@ -262,10 +278,16 @@ def _is_value(value: Any) -> bool:
 def _class(content: _Content, value: Any, where: str) -> str:
     """Returns the name of a class, or its number as text."""
     if isinstance(value, str):
+        if (content.names and value not in content.names) or content.numbers:
+            fix = "write names or numbers alone; the schema lists the names, if it has any"
+            raise DataError(where, f"no class {value!r:.60}", fix)
+        content.is_named = True
         return value
     if not isinstance(value, int) or isinstance(value, bool) or not abs(value) < 2**63:
         raise DataError(where, f"{value!r:.60} is not a class", "write a name or a whole number")
     if not content.names:
+        if content.is_named:
+            raise DataError(where, f"class {value} among names", "write names or numbers alone")
         content.numbers.add(value)
         return str(value)
     if not 0 <= value < len(content.names):

@@ -24,6 +24,8 @@ IDS = ("image_id", "id")
 SIDES = ("width", "height")
 NESTING = ("list", "element", "item", "array", "bag")  # parts of a path that are not names
 BATCH = 32  # images in memory
+TIMES = 2  # bytes of memory that a byte of the file takes: most of it are images
+LOOKED_AT = 1 << 20  # bytes at the end of a file
 
 
 class Record(NamedTuple):
@@ -43,7 +45,8 @@ def has_objects(path: Path) -> bool:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        return b"objects" in open_files.read_bytes(path)[-(1 << 20) :]
+        with open_files.opened(path) as file:  # the reader says that pyarrow is missing
+            return OBJECTS.encode() in file.read(max(0, file.size - LOOKED_AT), LOOKED_AT)
     try:
         with open_files.opened(path):
             schema = parquet.read_schema(path)
@@ -62,7 +65,7 @@ def read(path: Path, wanted: Collection[str]) -> tuple[list[Record], Sequence[st
 
     Raises `DataError` for invalid files, or if pyarrow is missing.
     """
-    with csv_parquet.parquet_file(path) as file:
+    with csv_parquet.parquet_file(path, times=TIMES) as file:
         schema = file.schema_arrow
         if OBJECTS not in schema.names:
             raise DataError(shown(path), f"no column {OBJECTS}", "give a detection data set")
@@ -80,6 +83,9 @@ def read(path: Path, wanted: Collection[str]) -> tuple[list[Record], Sequence[st
         image_id = next((row[key] for key in IDS if isinstance(row.get(key), int)), None)
         name = _name(row, image_id, where)
         records.append(Record(where, name, image_id, width, height, row.get(OBJECTS)))
+    repeated = len({record.name for record in records}) < len(records)  # "image.jpg" in every row
+    if repeated and all(record.image_id is not None for record in records):
+        records = [record._replace(name=str(record.image_id)) for record in records]
     return records, names
 
 

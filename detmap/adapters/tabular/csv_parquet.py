@@ -271,9 +271,10 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def parquet_file(path: Path) -> Iterator[Any]:
-    """Opens a Parquet file for reading. Raises `DataError` if it is invalid or pyarrow is
-    missing.
+def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
+    """Opens a Parquet file for reading; `times` is the memory that a byte of it takes.
+
+    Raises `DataError` if it is invalid or pyarrow is missing.
     """
     try:
         import pyarrow
@@ -284,7 +285,7 @@ def parquet_file(path: Path) -> Iterator[Any]:
             "Parquet is read by pyarrow, which is not installed",
             "pip install 'detmap-eval[parquet]'",
         ) from None
-    data = open_files.read_bytes(path, times=IN_MEMORY)
+    data = open_files.read_bytes(path, times=times)
     try:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
