@@ -9,7 +9,7 @@ Source: Supervisely's documentation of its JSON annotation format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +75,12 @@ def looks(path: Path) -> int:
     return 3 * (b'"objects"' in head and b'"size"' in head)
 
 
-def _folders(path: Path) -> Iterator[Path]:
-    """Yields the folders of annotations of a project, of a dataset, or the folder itself."""
+def _folders(path: Path) -> list[Path]:
+    """Returns the folders of annotations of a project, of a dataset, or the folder itself."""
     if path.name == FOLDER:
-        yield path
-        return
-    inner = sorted(each for each in path.iterdir() if each.is_dir())
-    yield from (
-        each for each in (path / FOLDER, *(each / FOLDER for each in inner)) if each.is_dir()
-    )
+        return [path]
+    found = [path / FOLDER, *sorted(path.glob(f"*/{FOLDER}"))]
+    return [folder for folder in found if folder.is_dir()]
 
 
 def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
@@ -101,7 +98,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 def _read(path: Path) -> Boxes:
     boxes = Boxes(path, "xyxy")
-    folders = list(_folders(path))
+    folders = _folders(path)
     if not folders:
         fix = "give the project, a dataset, or its folder ann"
         raise DataError(shown(path), f"no folder {FOLDER}", fix)
