@@ -44,11 +44,12 @@ DATUMARO = f"datum convert -i FOLDER -f coco, or another converter: {CONVERT}"
 PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
 STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
 
+PARQUET = b"PAR1"
 BYTES: tuple[tuple[bytes, Seen], ...] = (
     (b"\x89PNG", Seen("an image (PNG)", "give the annotations, not a picture")),
     (b"\xff\xd8\xff", Seen("an image (JPEG)", "give the annotations, not a picture")),
     (b"%PDF", Seen("a PDF file", "give the annotations")),
-    (b"PAR1", Seen("a Parquet file", "name it .parquet")),
+    (PARQUET, Seen("a Parquet file", "name it .parquet")),
     (b"ARROW1", Seen("an Arrow file", "write it as Parquet: pyarrow.parquet.write_table")),
     (b"\x89HDF", Seen("an HDF5 file", "export COCO JSON or CSV from its tool")),
     (b"\x93NUMPY", Seen("a NumPy array", "load it and give detmap.detections_from_arrays arrays")),
@@ -245,7 +246,7 @@ def _of_file(path: Path) -> Seen | None:
         size = file.size
     for start, seen in BYTES:
         if head.startswith(start):
-            return seen
+            return None if start == PARQUET and path.suffix.lower() in (".parquet", ".pq") else seen
     if head.startswith(b"PK\x03\x04"):
         return TORCH if b"data.pkl" in head or path.suffix in (".pth", ".pt") else ZIP
     if path.suffix in (".pth", ".pt"):
