@@ -1030,13 +1030,13 @@ PATHS = {
         ["text", "text"],
         "text",
         "no folder Annotations; truth expected, and this looks like detections",
-        "order of the two paths",
+        "the two paths are in the wrong order",
     ),
     "truth as detections": (
         ["VOC2007", "VOC2007"],
         "VOC2007",
         "no files such as comp4_det_test_aeroplane.txt; detections expected",
-        "order of the two paths",
+        "the two paths are in the wrong order",
     ),
     "a folder named .json as truth": (
         ["folder.json", "dt.json"],

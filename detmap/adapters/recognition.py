@@ -22,6 +22,7 @@ import msgspec
 
 from detmap.adapters import registry
 from detmap.adapters.joining import image_names
+from detmap.adapters.text_per_image import data_yaml, plain_yaml
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -177,7 +178,8 @@ def _better(path: Path, kind: str, error: DataError) -> DataError | None:
     other = "detections" if kind == "truth" else "truth"
     if not read[kind] and read[other]:
         what = f"{kind} expected, and this looks like {other} in the format {read[other][0]}"
-        return DataError(shown(path), f"{error.what}; {what}", "check the order of the two paths")
+        fix = f"{error.fix}; or the two paths are in the wrong order"
+        return DataError(error.where, f"{error.what}; {what}", fix)
     if not read[kind] and path.is_dir() and error.where == shown(path):
         inside = _inside(path, kind)
         formats = ", ".join(row.name for row in registry.FORMATS)
@@ -193,10 +195,26 @@ GENERAL = ("csv", "parquet", "yolo")
 def readings(path: Path) -> dict[str, list[str]]:
     """Returns the formats that a path shows a mark of, as truth and as detections."""
     looks = [(row, row.truth_looks(path), row.detections_look(path)) for row in registry.FORMATS]
-    return {
+    found = {
         "truth": [row.name for row, sure, _ in looks if sure >= SURE],
         "detections": [row.name for row, _, sure in looks if sure >= SURE],
     }
+    for kind, names in found.items():
+        names += ["coco"] * _is_coco(path, kind)
+    return found
+
+
+def splits(path: Path) -> list[str]:
+    """Returns the splits of a data set: lists of VOC, keys of a data.yaml, or folders."""
+    lists = [file.stem for file in path.glob("ImageSets/Main/*.txt")]
+    if path.suffix.lower() in data_yaml.SUFFIXES:
+        lists = list(plain_yaml.load(path))
+    names = ("train", *data_yaml.SPLITS)
+    folders = [
+        name for name in names if (path / name).is_dir() or (path / "labels" / name).is_dir()
+    ]
+    voc = [name for name in lists if "_" not in name and path.is_dir()]
+    return sorted({*voc, *folders, *(name for name in lists if name in names)})
 
 
 # --- what something is ----------------------------------------------------------------------------
@@ -342,12 +360,12 @@ def _inside(folder: Path, kind: str) -> str:
     """Names what inside of a folder can be read."""
     places = [each for each in sorted(folder.rglob("*")) if each.is_dir()][:FILES_LOOKED_AT]
     places += [file for file in _files(folder) if not image_names.is_image(file.name)][:20]
-    good = [place for place in places if readings(place)[kind] or _is_coco(place, kind)]
+    good = [place for place in places if readings(place)[kind]]
     return few(map(shown, good)) if good else ""
 
 
 def _is_coco(path: Path, kind: str) -> bool:
-    if path.suffix.lower() != ".json":
+    if path.suffix.lower() != ".json" or path.is_dir():
         return False
     with open_files.opened(path) as file:
         text = file.read(0, HEAD).decode("utf-8", "replace").lstrip()
