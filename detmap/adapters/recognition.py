@@ -10,7 +10,6 @@ Source: the documentation or the writer of each tool (docs/formats.md).
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from detmap.adapters import registry
+from detmap.adapters import registry, text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.text_per_image import data_yaml, plain_yaml
 from detmap.base import open_files
@@ -289,12 +288,12 @@ def _without_prolog(text: str) -> str:
 
 def _of_lines(text: str) -> Seen | None:
     """Names text without marks of JSON or XML: CSV and lists."""
-    first = text.partition("\n")[0].strip()
+    first = text_fields.LINE_END.split(text, maxsplit=1)[0].strip()
     if re.match(r"(?:TRAIN\w*|TEST|VALIDATION?|UNASSIGNED),\w+://", first, re.IGNORECASE):
         return VERTEX
     if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
         return YOLO_KERAS
-    names = set(next(iter(csv.reader([first])), []))
+    names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
     return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
 
 
