@@ -12,7 +12,14 @@ from tests.adapters.annotation_tools.refusals import refuses
 from tests.support import builders as make
 from tests.support import format_samples_2
 
-BOX = 'label="cat" occluded="0" xtl="1.50" ytl="2.00" xbr="11.50" ybr="22.25"'
+BOX = {"label": "cat", "occluded": 0, "xtl": "1.50", "ytl": 2, "xbr": 11.5, "ybr": 22.25}
+
+
+def box(content: str = "", **changes: object) -> str:
+    sides = " ".join(f'{key}="{value}"' for key, value in {**BOX, **changes}.items())
+    return f"<box {sides}>{content}</box>"
+
+
 META = (
     "<meta><task><mode>annotation</mode><labels><label><name>dog</name><type>rectangle</type>"
     "</label><label><name>scene</name><type>tag</type></label></labels></task></meta>"
@@ -26,7 +33,7 @@ def page(content: str, name: str = "a/1.jpg", meta: str = META) -> str:
 
 def test_boxes_labels_and_flags(tmp_path: Path) -> None:
     more = '<attribute name="Is_Crowd">true</attribute><attribute name="age">7.5</attribute>'
-    text = page(f"<box {BOX}>{more}</box><box {BOX.replace('ded="0"', 'ded="1"')}/>")
+    text = page(box(more) + box(occluded=1))
     truth = read_truth(make.write(tmp_path / "x.xml", text), attributes=["age"])
     assert truth.boxes.tolist() == [[1.5, 2, 10, 20.25]] * 2
     assert truth.categories.names == ("cat", "dog"), "a label without objects, but no tag"
@@ -38,7 +45,7 @@ def test_boxes_labels_and_flags(tmp_path: Path) -> None:
 
 
 def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
-    text = page(f"<box {BOX.replace('ded="0"', 'ded="1"')}/>")
+    text = page(box(occluded=1))
     truth = read_truth(make.write(tmp_path / "annotations.xml", text))
     found = detmap.detections_from_arrays(truth, [1], [1], [[1.5, 2, 10, 20.25]], [0.5])
     for protocol in ("coco-bbox", "voc2012"):
@@ -46,7 +53,7 @@ def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "box", "code"),
+    ("shape", "around", "code"),
     [
         (
             '<box label="c" xtl="0" ytl="0" xbr="20" ybr="10" rotation="90"/>',
@@ -63,15 +70,15 @@ def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
     ],
 )
 def test_other_shapes_are_read_as_the_box_around_them(
-    tmp_path: Path, shape: str, box: tuple[float, ...], code: str
+    tmp_path: Path, shape: str, around: tuple[float, ...], code: str
 ) -> None:
     truth = read_truth(make.write(tmp_path / "x.xml", page(shape)))
-    assert truth.boxes[0].tolist() == pytest.approx(box)
+    assert truth.boxes[0].tolist() == pytest.approx(around)
     assert {note.code: note.count for note in truth.notes} == {code: 1}
 
 
 def test_what_has_no_box_is_counted(tmp_path: Path) -> None:
-    text = page(f'<points label="c" points="1,1"/><tag label="scene"/><box {BOX} outside="1"/>')
+    text = page('<points label="c" points="1,1"/><tag label="scene"/>' + box(outside=1))
     truth = read_truth(make.write(tmp_path / "x.xml", text))
     assert (len(truth), len(truth.images)) == (0, 1)
     assert [str(note) for note in truth.notes] == [
@@ -94,13 +101,11 @@ BAD = {
     "<!DOCTYPE a [<!ENTITY b 'c'>]><annotations/>": "x.xml: defines XML entities",
     page("", name=""): "x.xml: image 0: no name",
     page("<box/>"): "image a/1.jpg, box[0], label: missing (every box names its class)",
-    page(
-        f"<box {BOX}/><box {BOX.replace('1.50', 'x')}/>"
-    ): "image a/1.jpg, box[1], xtl: 'x' is not a",
-    page(f"<box {BOX.replace('xtl="1.50"', '')}/>"): "box[0], xtl: missing (write pixels",
-    page(f"<box {BOX.replace('1.50', 'inf')}/>"): "box[0], xtl: 'inf' is not a number",
-    page(f"<box {BOX.replace('11.50', '0')}/>"): "box[0]: box 1.5 2 0 22.25 has a negative width",
-    page(f'<box {BOX}><attribute name="difficult">maybe</attribute></box>'): (
+    page(box() + box(xtl="x")): "image a/1.jpg, box[1], xtl: 'x' is not a number",
+    page('<box label="cat" xbr="3"/>'): "box[0], xtl: missing (write pixels as plain numbers)",
+    page(box(xtl="inf")): "box[0], xtl: 'inf' is not a number",
+    page(box(xbr=0)): "box[0]: box 1.5 2 0 22.25 has a negative width",
+    page(box('<attribute name="difficult">maybe</attribute>')): (
         "image a/1.jpg, box[0].difficult: 'maybe' is not a flag (write true or false)"
     ),
     page('<polygon label="c" points="1,2;3"/>'): "polygon[0], points: '1,2;3' are not points",
