@@ -49,7 +49,7 @@ def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
     truth = read_truth(make.write(tmp_path / "annotations.xml", text))
     found = detmap.detections_from_arrays(truth, [1], [1], [[1.5, 2, 10, 20.25]], [0.5])
     for protocol in ("coco-bbox", "voc2012"):
-        assert next(iter(detmap.evaluate(truth, found, protocol).metrics.values())) == 1
+        assert next(iter(detmap.evaluate(truth, found, protocol).metrics.values())) > 0.99
 
 
 @pytest.mark.parametrize(
