@@ -45,7 +45,8 @@ def read_truth(
     split : of a VOC folder; default ``test`` if present, else ``val``
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
-    image_sizes : CSV file with columns image, width and height, for formats without sizes
+    image_sizes : CSV file with columns image, width and height, COCO JSON file, or folder of
+        images, for formats without sizes
     shapes : "masks" or "keypoints", to read them besides the boxes
     roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
         ``["visibility"]``

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_lookup, unknown_policy
+from detmap.adapters.joining import image_lookup, image_names, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import map_chunks
@@ -76,6 +76,7 @@ def joined(
     """
     if box_format == "xywh":
         _require_sides(boxes, origin)
+    notes += image_lookup.renamed(truth, origin.images, image, origin.source)
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
@@ -250,6 +251,9 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     by_stem.pop("", None)
     by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
     names = dict.fromkeys(given)
+    lost = [name for name in names if name not in by_stem]
+    if lost:
+        by_stem |= image_names.matches_before_upload(truth.images.stems, lost)
     table = (
         by_stem
         if all(name in by_stem for name in names) or not any(name in by_id for name in names)

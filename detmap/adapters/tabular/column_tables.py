@@ -234,7 +234,7 @@ def _sizes(
         called = [
             (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
         ]
-        return image_sizes.from_csv(sizes_file, called)
+        return image_sizes.from_path(sizes_file, called)
     sizes = []
     for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
         left = [name for name in sides if sheet.named([name]) not in (None, *box_columns)]

@@ -18,7 +18,7 @@ from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files, plain_yaml
 from detmap.base.open_files import shown
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 from detmap.tables import Note
 
 SUFFIXES = (".yaml", ".yml")
@@ -26,6 +26,7 @@ NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
 LISTS = ("train.txt", "valid.txt", "val.txt", "test.txt")
 SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
 MOST_CLASSES = 100_000
+MOST_FOLDERS = 3  # of label files that an error lists
 NULL = ("", "~", "null", "Null", "NULL")
 IMAGES, LABELS = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
 
@@ -271,6 +272,12 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     real = bool(images)
     if image_sizes is not None and not real:
         names = _sized(image_sizes)
+        there = sorted(stems)
+        renamed = image_names.matches_before_upload(there, set(map(image_names.stem, names)))
+        names = [
+            f"{there[renamed[stem]]}.jpg" if (stem := image_names.stem(name)) in renamed else name
+            for name in names
+        ]
         images = [folder / name for name in dict.fromkeys(names)]
         images += [folder / f"{stem}.jpg" for stem in stems - {image.stem for image in images}]
     if not images:
@@ -296,6 +303,19 @@ def _names_beside(folder: Path) -> tuple[str, ...] | None:
             if (place / name).is_file():
                 return names_in(place / name)
     return None
+
+
+def label_folders(root: Path) -> list[str]:
+    """Returns what a data set has of label files: folders, how many and such as which."""
+    found = []
+    for parent, folders, names in os.walk(root):
+        folders.sort()
+        labels = sorted(n for n in names if n.endswith(".txt") and n not in NAMES_FILES)
+        if labels and Path(parent).name != "images":
+            found.append(f"{shown(Path(parent))} has {counted(len(labels), 'file')} ({labels[0]})")
+        if len(found) > MOST_FOLDERS:
+            break
+    return found
 
 
 def names_in(file: Path) -> tuple[str, ...]:

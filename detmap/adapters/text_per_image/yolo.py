@@ -21,7 +21,7 @@ from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import darknet_data, data_yaml, label_files, predictions_json
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
-from detmap.errors import DataError, counted
+from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Detections, Note, Truth
 
 BOX, SCORED = 5, 6  # words of a row
@@ -84,11 +84,13 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
     there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
     if not there:
+        folders = data_yaml.label_folders(path if path.is_dir() else path.absolute().parent)
         raise DataError(
             shown(path),
             f"none of {counted(len(data.labels), 'image')} has a label file, such as "
-            f"{shown(data.labels[0])}",
-            "put the label files there: the last folder images of a path becomes labels",
+            f"{shown(data.labels[0])}; there are other text files: {few(folders) or 'none'}",
+            "correct the paths of the images, or put the label files there: the last folder "
+            "images of a path becomes labels, and a label file has the stem of its image",
         )
     lines = label_files.read([data.labels[i] for i in there])
     owner = np.array(there, dtype=np.int32)[lines.file]
@@ -193,7 +195,7 @@ def _sizes(split: data_yaml.Split, path: Path | None) -> image_sizes.Sizes:
     if path is None:
         return image_sizes.from_headers(split.images)
     names = [(image.name, image.stem, str(image)) for image in split.images]
-    return image_sizes.from_csv(path, names)
+    return image_sizes.from_path(path, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
