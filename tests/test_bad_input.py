@@ -84,7 +84,8 @@ NOT_JSON = {
         "not UTF-8",
         "write the file as UTF-8",
     ),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
+    "binary": (b"\x89PMG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
+    "an image": (b"\x89PNG\r\n\x1a\n\x00\x00", "", "an image (PNG)", "give the annotations"),
     "nested too deeply": (b"[" * 100_000 + b"]" * 100_000, "", "nested too deeply", "file is"),
     "a number of 5000 digits": (
         b"[" + b"9" * 5000 + b"]",
@@ -1025,12 +1026,17 @@ PATHS = {
         "no files such as comp4",
         "one text file per class",
     ),
-    "detections as truth": (["text", "text"], "text", "no folder Annotations", "VOCdevkit/VOC2007"),
+    "detections as truth": (
+        ["text", "text"],
+        "text",
+        "no folder Annotations; truth expected, and this looks like detections",
+        "the two paths are in the wrong order",
+    ),
     "truth as detections": (
         ["VOC2007", "VOC2007"],
         "VOC2007",
-        "no files such as comp4",
-        "one text file per class",
+        "no files such as comp4_det_test_aeroplane.txt; detections expected",
+        "the two paths are in the wrong order",
     ),
     "a folder named .json as truth": (
         ["folder.json", "dt.json"],

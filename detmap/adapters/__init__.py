@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, registry, text_fields
+from detmap.adapters import box_conventions, recognition, registry, text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
@@ -61,7 +61,7 @@ def read_truth(
             isinstance(word, str) for word in words
         ):
             raise DataError(name, f"{words!r:.60}", "give a tuple of names")
-    with readable(path):
+    with readable(path), recognition.explained(path, "truth", format):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
         told = registry.told(
             row.name,
@@ -85,7 +85,8 @@ def read_truth_for(
     Matching reports what is missing. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
+    with readable(path), recognition.explained(path, "truth", format):
+        row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
     names["roles"] += named_flags(protocol)
     options |= {name: names[name] for name in names if name in row.options}
@@ -127,7 +128,7 @@ def read_detections(
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     path = registry.checked_path(path)
-    with readable(path):
+    with readable(path), recognition.explained(path, "detections", format):
         if format is None and path.is_dir():
             from detmap.adapters.voc import result_files
 

@@ -243,6 +243,11 @@ IN_MEMORY = (
 def checked_path(path: Any) -> Path:
     """Returns an existing path, or raises `DataError`."""
     if not isinstance(path, str | os.PathLike):
+        from detmap.adapters import recognition
+
+        seen = recognition.recognized(path)
+        if seen is not None:
+            raise DataError("path", f"{seen.name}, where a path is needed", seen.fix)
         if isinstance(path, list | tuple | dict):
             raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
         raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")

@@ -135,7 +135,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "no header": ("a,cat,.5,1,2,3,4\n", "no column"),
     "encoding": (GOOD.encode() + b"\xe4\n", "line 3: not UTF-8"),
     "utf-16": (GOOD.encode("utf-16"), "line 1: not UTF-8"),
-    "garbage": (b"\x89PNG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
+    "garbage": (b"\x89PMG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
     "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "columns, the header has 7|not CSV"),
     "long": (GOOD + "a" * 200_000 + ",cat,.5,1,2,3,4\n", "not CSV: field larger"),
 }

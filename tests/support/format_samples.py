@@ -14,6 +14,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,12 @@ SAMPLES: dict[str, Callable[[Path], Paths]] = {
     "csv": csv_files,
     "cartucho": cartucho,
 }
+
+
+def all_samples() -> dict[str, Callable[[Path], Paths]]:
+    """The samples and variants of this module and of those beside it."""
+    found: dict[str, Callable[[Path], Paths]] = {}
+    for file in sorted(Path(__file__).parent.glob("format_samples*.py")):
+        module = import_module(f"tests.support.{file.stem}")
+        found |= module.SAMPLES | getattr(module, "VARIANTS", {})
+    return found

@@ -8,7 +8,7 @@ image without objects.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detmap.adapters import box_conventions
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import box_columns, csv_parquet
+from detmap.adapters.tabular import box_columns, csv_parquet, flag_columns
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.base import arguments, column_checks
 from detmap.errors import DataError
@@ -27,8 +27,6 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
 MOST_CLASSES = 50_000  # of a truth: each takes memory in every table of numbers
-OPEN_IMAGES = ("group_of", "occluded", "truncated", "depiction", "inside")
-"""Flags of Open Images; of these its evaluation uses group_of alone, which COCO calls a crowd."""
 SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
@@ -74,10 +72,10 @@ def read_truth(
     )
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
-    flags, unknown = _flags(objects, roles)
+    flags, unknown = flag_columns.read(objects, roles)
     numbers = {
         name: objects.numbers(column, blank=True)
-        for name, column in _named(objects, attributes).items()
+        for name, column in flag_columns.named(objects, attributes).items()
     }
     areas = box_conventions.areas(written, table_format)
     if area is not None:
@@ -142,37 +140,6 @@ def read_detections(
         policy=policy,
         notes=notes,
     )
-
-
-def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
-    """Returns the named columns that exist: ``group_of`` is group_of or IsGroupOf."""
-    columns = {
-        name: sheet.named((f"is{csv_parquet.spelled(name)}", csv_parquet.spelled(name)))
-        for name in names
-    }
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def _flags(
-    sheet: Sheet, roles: Sequence[str]
-) -> tuple[dict[str, NDArray[np.bool_]], tuple[Note, ...]]:
-    """Returns the flags of objects, and notes on how Open Images' are read."""
-    columns = _named(sheet, ("difficult", "crowd", "ignore", *OPEN_IMAGES, *roles))
-    notes: list[Note] = []
-    if "group_of" in columns and "crowd" not in columns and "group_of" not in roles:
-        columns["crowd"] = columns["group_of"]
-    flags = {}
-    for role, column in columns.items():
-        values = sheet.numbers(column)
-        if role in OPEN_IMAGES and (values == -1).any():
-            text = f"objects have {column} -1, which is unknown: read as 0"
-            notes.append(Note("flag-unknown", text, int((values == -1).sum()), sheet.source))
-            values = np.where(values == -1, 0.0, values)
-        flags[role] = arguments.flags(f"{sheet.source}: column {column}", values)
-    if columns.get("crowd") == columns.get("group_of", "") and flags["crowd"].any():
-        text = "objects are group-of boxes (IsGroupOf): read as crowds"
-        notes.append(Note("group-of-crowd", text, int(flags["crowd"].sum()), sheet.source))
-    return flags, tuple(notes)
 
 
 # --- images ---------------------------------------------------------------------------------------
