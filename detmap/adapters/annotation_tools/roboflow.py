@@ -4,6 +4,7 @@ The annotations are COCO, CreateML, or CSV with a header (TensorFlow) or without
 by the reader of that format. VOC and YOLO exports have other files and need no reader of their own.
 
 - Category 0 of COCO, which Roboflow adds and no object has, is left out.
+- ``extra.name`` of a COCO image is a second name, by which detections may be joined.
 - Images of the folder that CSV does not name have no objects.
 
 Source: exports of app.roboflow.com; the layout is not documented.
@@ -15,9 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from detmap.adapters import registry
+from detmap.adapters.annotation_tools import typed_json
 from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -59,7 +62,7 @@ def read_truth(path: Path, split: str | None = None, **options: Any) -> Truth:
     if file.suffix.lower() == ".csv":
         notes += _without_row(file, truth)
     if file.name == FILES[0]:
-        truth, dropped = _without_unused(truth)
+        truth, dropped = _without_unused(_with_originals(truth, file))
         notes += dropped
     return replace(truth, notes=(*truth.notes, *notes))
 
@@ -103,6 +106,33 @@ def _without_row(file: Path, truth: Truth) -> tuple[Note, ...]:
     count = len(truth.images) - len(np.unique(truth.image))
     text = "images have no row with a box: read as images without objects"
     return (Note("images-empty", text, count, shown(file)),) if count else ()
+
+
+class _Extra(msgspec.Struct):
+    name: str | None = None
+
+
+class _Image(msgspec.Struct):
+    id: int | str
+    extra: _Extra | None = None
+
+
+class _File(msgspec.Struct):
+    images: list[_Image]
+
+
+def _with_originals(truth: Truth, file: Path) -> Truth:
+    """Adds the names of images before the upload, which are ``extra.name``, if every image has one.
+
+    The file name shows them only without spaces and other signs.
+    """
+    images = typed_json.decoded(file, _File, "extra of an image holds its name").images
+    name_of = {each.id: each.extra.name for each in images if each.extra and each.extra.name}
+    names = [name_of.get(i, "") for i in truth.images.ids.tolist()]
+    if not all(names):
+        return truth
+    originals = tuple(map(image_names.stem, names))
+    return replace(truth, images=replace(truth.images, originals=originals))
 
 
 def _without_unused(truth: Truth) -> tuple[Truth, tuple[Note, ...]]:

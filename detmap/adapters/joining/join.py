@@ -257,7 +257,8 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     names = dict.fromkeys(given)
     lost = [name for name in names if name not in by_stem]
     if lost:
-        by_stem |= image_names.matches_before_upload(truth.images.stems, lost)
+        images = truth.images
+        by_stem |= image_names.matches_before_upload(images.stems, lost, images.originals)
     table = (
         by_stem
         if all(name in by_stem for name in names) or not any(name in by_id for name in names)
