@@ -114,6 +114,7 @@ TABLES: tuple[tuple[str, Place, Looks, Looks], ...] = (
 )
 
 SIZES, NAMED = ("image_sizes",), ("roles", "attributes")
+LOOKS = "annotation_tools/looks"
 
 
 def _export(
@@ -121,7 +122,7 @@ def _export(
 ) -> Format:
     """Returns the row of an annotation tool, whose module has the name of the format."""
     module = f"annotation_tools/{name}"
-    looks, read = _lazy(f"{module}.looks"), _lazy(f"{module}.read_truth")
+    looks, read = _lazy(f"{LOOKS}.{name}"), _lazy(f"{module}.read_truth")
     found = _lazy(f"{module}.read_detections") if scored else NO_DETECTIONS
     return Format(name, place, looks, looks, read, found, options=options, what=what)
 
@@ -262,8 +263,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "huggingface",
         "a file or a folder",
-        _lazy("annotation_tools/huggingface.looks"),
-        _lazy("annotation_tools/huggingface.looks"),
+        _lazy(f"{LOOKS}.huggingface"),
+        _lazy(f"{LOOKS}.huggingface"),
         _lazy("annotation_tools/huggingface.read_truth"),
         _lazy("annotation_tools/huggingface.read_detections"),
         options=("split", "box_format", *SIZES, *NAMED),
@@ -275,7 +276,7 @@ FORMATS: tuple[Format, ...] = (
             name,
             "a folder",
             _nothing,
-            _lazy(f"annotation_tools/{module}.looks"),
+            _lazy(f"{LOOKS}.{module}"),
             _lazy(f"annotation_tools/{module}.read_truth"),
             _lazy(f"annotation_tools/{module}.read_detections"),
             what=f"{what}, a file an image",

@@ -1,8 +1,7 @@
-"""Collects the boxes of an export, image by image, and recognizes exports by their first bytes."""
+"""Collects the boxes of an export, image by image."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,12 +15,10 @@ from detmap.adapters.annotation_tools import export_tables
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names, image_sizes
 from detmap.adapters.joining.unknown_policy import Policy
-from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
 
-LOOKED_AT = 1 << 16  # bytes of a file
 NAN = float("nan")
 Corners = tuple[float, float, float, float]
 
@@ -199,23 +196,6 @@ def around(points: Sequence[Sequence[float]], where: str, least: int = 2) -> Cor
         raise DataError(where, what, f"write at least {least} points of x and y")
     x, y = [point[0] for point in points], [point[1] for point in points]
     return min(x), min(y), max(x), max(y)
-
-
-# --- recognition ----------------------------------------------------------------------------------
-
-
-def head(path: Path) -> bytes:
-    """Returns the first bytes of a file, without byte order mark; none if it cannot be read."""
-    try:
-        with open_files.opened(path) as file:
-            return file.read(0, LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
-    except (DataError, OSError):
-        return b""
-
-
-def begins(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Checks if a file begins with a pattern, after spaces."""
-    return pattern.match(head(path).lstrip()) is not None
 
 
 def json_files(folder: Path) -> list[Path]:

@@ -13,15 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from detmap.adapters.annotation_tools import typed_json
+from detmap.adapters.annotation_tools import looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
-from detmap.adapters.coco import record_errors
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
-from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
-NAME = "_annotations.createml.json"
 FORM = "a list of images, each with image and annotations of label and coordinates (x, y: center)"
 
 
@@ -43,25 +40,10 @@ class _Image(msgspec.Struct, gc=False):
     annotations: list[_Box]
 
 
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    file = _file(path)
-    if path.is_dir():
-        return 3 * file.is_file()
-    try:
-        return 3 * (record_errors.first_record(file).keys() >= {"image", "annotations"})
-    except (DataError, OSError):
-        return 0
-
-
-def _file(path: Path) -> Path:
-    return path / NAME if path.is_dir() else path
-
-
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     """Reads the objects of a file, or of Roboflow's folder with it; see `Boxes.truth`."""
     boxes = _read(path)
-    folders = [_file(path).parent]
+    folders = [looks.file_in(path, looks.CREATEML).parent]
     boxes.add_pictures(folders)
     return boxes.truth(sizes_file=image_sizes, folders=folders)
 
@@ -72,7 +54,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 
 def _read(path: Path) -> Boxes:
-    file = _file(path)
+    file = looks.file_in(path, looks.CREATEML)
     boxes = Boxes(file, "cxcywh")
     for i, image in enumerate(typed_json.decoded(file, list[_Image], FORM)):
         where = f"{shown(file)}[{i}]"

@@ -10,25 +10,20 @@ Source: voxel51/fiftyone 1.22, fiftyone/utils/data (FiftyOneImageDetectionDatase
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
-NAME = "labels.json"
 FORM = "labels is an object: a list per image, of records with label and bounding_box"
-_BEGIN = re.compile(
-    rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
-)
 
 
 class _Box(msgspec.Struct, gc=False):
@@ -41,15 +36,6 @@ class _Box(msgspec.Struct, gc=False):
 class _File(msgspec.Struct, gc=False):
     labels: dict[str, list[_Box] | None]
     classes: list[str] | None = None
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 3 * collected_boxes.begins(_file(path), _BEGIN)
-
-
-def _file(path: Path) -> Path:
-    return path / NAME if path.is_dir() else path
 
 
 def read_truth(
@@ -66,7 +52,7 @@ def read_truth(
         roles=roles,
         attributes=attributes,
         sizes_file=image_sizes,
-        folders=[_file(path).parent / "data"],
+        folders=[looks.file_in(path, looks.FIFTYONE).parent / "data"],
     )
     return collected_boxes.with_class_ids(truth, names) if names else truth
 
@@ -77,7 +63,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 
 def _read(path: Path) -> tuple[_File, Boxes]:
-    file = _file(path)
+    file = looks.file_in(path, looks.FIFTYONE)
     content = typed_json.decoded(file, _File, FORM)
     boxes = Boxes(file, "normalized xywh")
     for name, records in content.labels.items():

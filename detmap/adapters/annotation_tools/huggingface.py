@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import box_conventions
-from detmap.adapters.annotation_tools import collected_boxes, huggingface_parquet, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, huggingface_parquet, looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.adapters.annotation_tools.export_tables import Export, named_values
 from detmap.adapters.annotation_tools.huggingface_parquet import OBJECTS, Record
@@ -31,8 +31,6 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Detections, Truth
 
-METADATA = "metadata.jsonl"
-PARQUET = (".parquet", ".pq")
 SPLITS = ("test", "validation", "val", "valid")  # in the order in which one is chosen
 BOX = ("", "bbox", "bboxes", "boxes")
 CLASS = ("category", "categories", "categoryid", "label", "labels", "class", "classes", "classid")
@@ -51,39 +49,17 @@ class _Files:
     folder: Path = field(default_factory=Path)
 
 
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    if path.is_dir():
-        return 3 * bool(_splits(path))
-    if path.suffix.lower() in PARQUET:
-        return 3 * huggingface_parquet.has_objects(path)
-    head = collected_boxes.head(path)
-    lines = path.suffix.lower() == ".jsonl" and b'file_name"' in head
-    return 3 * (lines and b'"%s"' % OBJECTS.encode() in head)
-
-
-def _splits(path: Path) -> dict[str, list[Path]]:
-    """Returns the files of each split of a folder; one without a name is the folder itself."""
-    if (path / METADATA).is_file():
-        return {"": [path / METADATA]}
-    found = {each.parent.name: [each] for each in sorted(path.glob(f"*/{METADATA}"))}
-    for file in sorted((*path.glob("*.parquet"), *path.glob("data/*.parquet"))):
-        if found or huggingface_parquet.has_objects(file):
-            found.setdefault(file.name.partition("-")[0], []).append(file)
-    return found
-
-
 def _find(path: Path, split: str | None) -> _Files:
     if not path.is_dir():
         if split is not None:
             raise DataError(shown(path), f"split {split!r} of a file", "remove the split")
         return _Files([path], folder=path.absolute().parent)
-    splits = _splits(path)
+    splits = looks.huggingface_splits(path)
     chosen = split if split is not None else next((each for each in SPLITS if each in splits), None)
     if chosen is None and len(splits) == 1:
         chosen = next(iter(splits))
     if chosen not in splits:
-        what = f"no {METADATA} or Parquet files with {OBJECTS}"
+        what = f"no {looks.METADATA} or Parquet files with {OBJECTS}"
         if splits:
             what = f"no split {chosen}" if chosen else f"several splits: {few(splits)}"
         raise DataError(shown(path), what, "give the split, or the file of one")
@@ -196,14 +172,14 @@ def _read(
     """Returns the content of files; `more` names further columns of objects."""
     content = _Content(Boxes(path, box_conventions.require(box_format or "xywh")))
     for file in files:
-        if file.suffix.lower() in PARQUET:
+        if file.suffix.lower() in looks.PARQUET:
             columns = (*BOX, *CLASS, *SCORE, "area", "crowd", "iscrowd", "difficult", "ignore")
             wanted = {*columns, *(spelled(name) for each in more for name in (each, f"is{each}"))}
             rows, names = huggingface_parquet.read(file, wanted)
             if content.names and names != content.names:
                 raise DataError(shown(file), "other classes than in the first file", "check both")
             content.names = names
-        for record in rows if file.suffix.lower() in PARQUET else _lines(file):
+        for record in rows if file.suffix.lower() in looks.PARQUET else _lines(file):
             _add(content, record)
     if len(set(content.image_ids.values())) < len(content.boxes.files):
         content.image_ids.clear()

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import box_conventions
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image.predictions_json import counts_from_zero
@@ -24,7 +24,6 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
-FOLDER = "preds"
 FORM = "a file has labels, scores and bboxes of four numbers, as many of each"
 
 
@@ -32,17 +31,6 @@ class _File(msgspec.Struct, gc=False):
     labels: list[int]
     scores: list[float]
     bboxes: list[tuple[float, float, float, float]]
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    first = min(_folder(path).glob("*.json"), default=None)
-    head = b"" if first is None else collected_boxes.head(first).lstrip()
-    return 3 * (head[:1] == b"{" and all(b'"%s"' % key in head for key in (b"labels", b"scores")))
-
-
-def _folder(path: Path) -> Path:
-    return path / FOLDER if (path / FOLDER).is_dir() else path
 
 
 def read_truth(path: Path) -> NoReturn:
@@ -57,7 +45,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if policy.class_names is None and not counts_from_zero(truth):
         what = f"labels count classes from 0, and those of {truth.source} do not: no names to join"
         raise DataError(source, what, "give the names of the model's classes: --class-names FILE")
-    files = collected_boxes.json_files(_folder(path))
+    files = collected_boxes.json_files(looks.mmdet_folder(path))
     pages = [_decoded(file) for file in files]
     counts = [len(page.labels) for page in pages]
     owner = np.repeat(np.arange(len(files)), counts)

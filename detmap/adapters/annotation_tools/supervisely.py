@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
-META, FOLDER = "meta.json", "ann"
+META = "meta.json"
 FORM = "an annotation has size (height, width) and objects, each with classTitle and points"
 META_FORM = "classes is a list of classes, each with title"
 SCORE = ("confidence", "score", "conf", "probability", "prob")
@@ -64,25 +64,6 @@ class _Meta(msgspec.Struct, gc=False):
     classes: list[_Class]
 
 
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    if not path.is_dir():
-        return 0
-    folder = next((each for each in _folders(path) if any(each.glob("*.json"))), None)
-    if folder is None:
-        return 0
-    head = collected_boxes.head(min(folder.glob("*.json")))
-    return 3 * (b'"objects"' in head and b'"size"' in head)
-
-
-def _folders(path: Path) -> list[Path]:
-    """Returns the folders of annotations of a project, of a dataset, or the folder itself."""
-    if path.name == FOLDER:
-        return [path]
-    found = [path / FOLDER, *sorted(path.glob(f"*/{FOLDER}"))]
-    return [folder for folder in found if folder.is_dir()]
-
-
 def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
     """Reads the objects of a project, a dataset or a folder of annotations; see `Boxes.truth`."""
     meta = next((each / META for each in (path, path / "..") if (each / META).is_file()), None)
@@ -98,10 +79,10 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 def _read(path: Path) -> Boxes:
     boxes = Boxes(path, "xyxy")
-    folders = _folders(path)
+    folders = looks.supervisely_folders(path)
     if not folders:
         fix = "give the project, a dataset, or its folder ann"
-        raise DataError(shown(path), f"no folder {FOLDER}", fix)
+        raise DataError(shown(path), f"no folder {looks.SUPERVISELY}", fix)
     for folder in folders:
         prefix = f"{folder.parent.name}/" if len(folders) > 1 else ""
         for file in collected_boxes.json_files(folder):

@@ -17,14 +17,12 @@ import msgspec
 
 from detmap.adapters.annotation_tools import collected_boxes, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
-from detmap.adapters.coco import record_errors
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
 FORM = "a file is a list of detections, each with name, class, confidence and box"
-LOOKED_AT = 40  # files
 
 
 class _Corners(msgspec.Struct, gc=False):
@@ -42,17 +40,6 @@ class _Detection(msgspec.Struct, gc=False):
     name: str
     confidence: float
     box: _Corners
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    try:
-        for file in sorted(path.glob("*.json"))[:LOOKED_AT]:
-            if record := record_errors.first_record(file):
-                return 3 * (record.keys() >= {"name", "confidence", "box"})
-    except (DataError, OSError):
-        pass
-    return 0
 
 
 def read_truth(path: Path) -> NoReturn:

@@ -11,14 +11,13 @@ Source: VIA 2.0.12, via.js (via_regions, _via_pack_project).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes, Corners
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -28,9 +27,6 @@ CLASS = ("class", "label", "category", "type", "object", "name")
 """Names of the attribute with the class, in order, if there are several."""
 FORM = "an image has filename and regions, each with shape_attributes and region_attributes"
 AROUND, OTHERS = ("circle", "ellipse", "polygon"), ("point", "polyline", "line")
-_BEGIN = re.compile(
-    rb'\{\s*("_via_|"[^"]*"\s*:\s*\{\s*"(filename|fileref|size|base64_img_data|regions)"\s*:)'
-)
 
 
 class _Region(msgspec.Struct, gc=False):
@@ -45,11 +41,6 @@ class _Image(msgspec.Struct, gc=False):
 
 class _Project(msgspec.Struct, gc=False):
     metadata: dict[str, _Image] = msgspec.field(name="_via_img_metadata")
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 3 * (not path.is_dir() and collected_boxes.begins(path, _BEGIN))
 
 
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
@@ -70,7 +61,7 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
 
 def _images(path: Path) -> tuple[dict[str, _Image], str]:
     """Returns the records of images, and the name of the group."""
-    if b'"_via_img_metadata"' in collected_boxes.head(path):
+    if b'"_via_img_metadata"' in looks.head(path):
         return typed_json.decoded(path, _Project, FORM).metadata, "_via_img_metadata"
     content = typed_json.decoded(path, dict[str, msgspec.Raw], FORM)
     if "_via_img_metadata" in content:

@@ -8,22 +8,18 @@ Source: microsoft/VoTT, src/models/applicationState.ts and src/providers/export/
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
+from detmap.adapters.annotation_tools import typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Truth
 
 FORM = "assets is an object of assets, each with asset (name, size) and regions (tags, boundingBox)"
-_BEGIN = re.compile(
-    rb'\{.*?("(videoSettings|activeLearningSettings)"\s*:\s*\{|"assets"\s*:\s*\{)', re.DOTALL
-)
 IMAGE, VIDEOS = 1, (2, 3)  # AssetType
 
 
@@ -63,11 +59,6 @@ class _Tag(msgspec.Struct, gc=False):
 class _File(msgspec.Struct, gc=False):
     assets: dict[str, _Entry]
     tags: list[_Tag] = []
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 3 * (not path.is_dir() and collected_boxes.begins(path, _BEGIN))
 
 
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
