@@ -20,6 +20,7 @@ from tests.support.format_samples import (
     Paths,
     coco,
     corners,
+    csv_files,
     fractions,
     pictures,
     save,
@@ -41,6 +42,12 @@ def found(stem: str) -> Iterator[tuple[str, Any, float]]:
     return ((name, box, score) for owner, name, box, score in DETECTIONS if owner == stem)
 
 
+def csv_found(folder: Path) -> Path | None:
+    """Detections as CSV, for formats of ground truth alone."""
+    (folder / "csv").mkdir(parents=True, exist_ok=True)
+    return csv_files(folder / "csv")[1]
+
+
 def roboflow(folder: Path) -> Paths:
     """COCO in the folder of a split, with the category that no object has."""
     images = [
@@ -57,7 +64,7 @@ def roboflow(folder: Path) -> Paths:
     classes += [{"id": i, "name": n, "supercategory": "animals"} for i, n in enumerate(NAMES, 1)]
     tree = {"images": images, "annotations": rows, "categories": classes}
     save(folder / "data" / "test" / "_annotations.coco.json", tree)
-    return folder / "data", None
+    return folder / "data", csv_found(folder)
 
 
 def roboflow_csv(folder: Path) -> Paths:
@@ -65,14 +72,14 @@ def roboflow_csv(folder: Path) -> Paths:
     head = ["filename", "width", "height", "class", "xmin", "ymin", "xmax", "ymax"]
     rows = [[f"{stem}.png", WIDTH, HEIGHT, name, *corners(box)] for stem, name, box in OBJECTS]
     pictures(folder / "test")
-    return table(folder / "test" / "_annotations.csv", [head, *rows]).parent, None
+    return table(folder / "test" / "_annotations.csv", [head, *rows]).parent, csv_found(folder)
 
 
 def roboflow_retinanet(folder: Path) -> Paths:
     pictures(folder / "test")
     table(folder / "test" / "_classes.csv", [[name, i] for i, name in enumerate(NAMES)])
     rows = [[f"{stem}.png", *corners(box), name] for stem, name, box in OBJECTS]
-    return table(folder / "test" / "_annotations.csv", rows).parent, None
+    return table(folder / "test" / "_annotations.csv", rows).parent, csv_found(folder)
 
 
 def retinanet(folder: Path) -> Paths:
@@ -97,7 +104,7 @@ def cvat(folder: Path) -> Paths:
             numbers = " ".join(f'{side}="{number}.00"' for side, number in sides)
             text += f'\n<box label="{name}" occluded="{int(name == "dog")}" {numbers}></box>'
         text += "</image>"
-    return save(folder / "annotations.xml", text + "</annotations>"), None
+    return save(folder / "annotations.xml", text + "</annotations>"), csv_found(folder)
 
 
 def region(name: str, box: Any, **more: Any) -> dict[str, Any]:
@@ -133,7 +140,7 @@ def labelstudio_min(folder: Path) -> Paths:
         regions = [region(*each)["value"] | size for each in objects(stem)]
         record = {"image": f"/data/upload/1/{stem}.png", "id": i, "annotator": 1}
         records.append(record | {"annotation_id": i, "lead_time": 1.5, "label": regions})
-    return save(folder / "result.json", records), None
+    return save(folder / "result.json", records), csv_found(folder)
 
 
 def labelme(folder: Path) -> Paths:
@@ -190,7 +197,7 @@ def darknet_root(folder: Path) -> Paths:
     save(folder / "obj.names", "cat\ndog\n")
     save(folder / "train.txt", "".join(f"data/obj_train_data/{stem}.png\n" for stem in STEMS))
     text = "classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n"
-    return save(folder / "obj.data", text).parent, None
+    return save(folder / "obj.data", text).parent, csv_found(folder)
 
 
 def labels_root(folder: Path) -> Paths:
@@ -198,7 +205,7 @@ def labels_root(folder: Path) -> Paths:
     pictures(folder / "images")
     for stem in STEMS:
         save(folder / "labels" / f"{stem}.txt", yolo_rows(stem))
-    return save(folder / "classes.txt", "cat\ndog\n").parent, None
+    return save(folder / "classes.txt", "cat\ndog\n").parent, csv_found(folder)
 
 
 SAMPLES: dict[str, Callable[[Path], Paths]] = {
