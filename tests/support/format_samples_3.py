@@ -21,6 +21,7 @@ from tests.support.format_samples import (
     WIDTH,
     Paths,
     corners,
+    csv_files,
     pictures,
     save,
     words,
@@ -115,7 +116,7 @@ def via(folder: Path) -> Paths:
         }
         for stem in STEMS
     }
-    return save(folder / "via_region_data.json", images), None
+    return save(folder / "via_region_data.json", images), csv_files(folder)[1]
 
 
 def via_project(folder: Path) -> Paths:
@@ -125,7 +126,8 @@ def via_project(folder: Path) -> Paths:
     images = json.loads(exported.read_text())
     for image in images.values():
         image["regions"] = {str(i): region for i, region in enumerate(image["regions"])}
-    return save(folder / "via.json", {"_via_settings": {}, "_via_img_metadata": images}), None
+    project = {"_via_settings": {}, "_via_img_metadata": images}
+    return save(folder / "via.json", project), csv_files(folder)[1]
 
 
 def supervisely(folder: Path) -> Paths:
@@ -161,7 +163,8 @@ def vott(folder: Path) -> Paths:
     }
     head = {"name": "p", "videoSettings": {"frameExtractionRate": 15}}
     tags = [{"name": name} for name in NAMES]
-    return save(folder / "vott-export.json", head | {"tags": tags, "assets": assets}), None
+    tree = head | {"tags": tags, "assets": assets}
+    return save(folder / "vott-export.json", tree), csv_files(folder)[1]
 
 
 def huggingface(folder: Path) -> Paths:
@@ -200,7 +203,7 @@ def huggingface_parquet(folder: Path) -> Paths:
     file = folder / "data" / "test-00000-of-00001.parquet"
     file.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(table, file)
-    return folder, None
+    return folder / "data", csv_files(folder)[1]
 
 
 def ultralytics_json(folder: Path) -> Paths:
