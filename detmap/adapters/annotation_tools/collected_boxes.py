@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.annotation_tools import export_tables
+from detmap.adapters.annotation_tools import export_tables, typed_json
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names, image_sizes
 from detmap.adapters.joining.unknown_policy import Policy
@@ -20,6 +21,7 @@ from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
 
 NAN = float("nan")
+Record = TypeVar("Record")
 Corners = tuple[float, float, float, float]
 
 
@@ -196,6 +198,30 @@ def around(points: Sequence[Sequence[float]], where: str, least: int = 2) -> Cor
         raise DataError(where, what, f"write at least {least} points of x and y")
     x, y = [point[0] for point in points], [point[1] for point in points]
     return min(x), min(y), max(x), max(y)
+
+
+def entries(
+    given: Mapping[str, msgspec.Raw], kind: type[Record], where: str, shape: str
+) -> Iterator[tuple[str, str, Record]]:
+    """Yields key, place and typed value of each entry of a JSON object.
+
+    Parameters
+    ----------
+    given : the entries
+    kind : the type of a value, of msgspec's structs
+    where : the object, for messages
+    shape : the type in words
+
+    Raises `DataError` for values of other types.
+    """
+    for key, value in given.items():
+        place = f"{where}[{key!r:.200}]"
+        try:
+            yield key, place, msgspec.json.decode(value, type=kind)
+        except msgspec.ValidationError as error:
+            raise typed_json.invalid(place, error, shape) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DataError(place, f"not JSON: {error}", shape) from None
 
 
 def json_files(folder: Path) -> list[Path]:

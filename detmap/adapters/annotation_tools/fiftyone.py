@@ -33,8 +33,11 @@ class _Box(msgspec.Struct, gc=False):
     attributes: dict[str, Any] | None = None
 
 
+_Boxes: Any = list[_Box] | None
+
+
 class _File(msgspec.Struct, gc=False):
-    labels: dict[str, list[_Box] | None]
+    labels: dict[str, msgspec.Raw]
     classes: list[str] | None = None
 
 
@@ -66,8 +69,8 @@ def _read(path: Path) -> tuple[_File, Boxes]:
     file = looks.file_in(path, looks.FIFTYONE)
     content = typed_json.decoded(file, _File, FORM)
     boxes = Boxes(file, "normalized xywh")
-    for name, records in content.labels.items():
-        where = f"{shown(file)}: labels[{name!r:.200}]"
+    labels = f"{shown(file)}: labels"
+    for name, where, records in collected_boxes.entries(content.labels, _Boxes, labels, FORM):
         boxes.add_image(name, where)
         if records is None:
             text = "samples are not labelled (null): read as images without objects"

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
+from detmap.adapters.annotation_tools import collected_boxes, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes, Corners
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -26,6 +26,7 @@ from detmap.tables import Truth
 CLASS = ("class", "label", "category", "type", "object", "name")
 """Names of the attribute with the class, in order, if there are several."""
 FORM = "an image has filename and regions, each with shape_attributes and region_attributes"
+PROJECT = "_via_img_metadata"
 AROUND, OTHERS = ("circle", "ellipse", "polygon"), ("point", "polyline", "line")
 
 
@@ -40,16 +41,15 @@ class _Image(msgspec.Struct, gc=False):
 
 
 class _Project(msgspec.Struct, gc=False):
-    metadata: dict[str, _Image] = msgspec.field(name="_via_img_metadata")
+    metadata: dict[str, msgspec.Raw] = msgspec.field(name=PROJECT)
 
 
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     """Reads the objects of an export or project; see `Boxes.truth`."""
-    images, at = _images(path)
+    images = _images(path)
     boxes = Boxes(path, "xyxy")
     key = _class_key(images, shown(path))
-    for name, image in images.items():
-        where = f"{shown(path)}: {at}[{name!r:.200}]"
+    for where, image in images.items():
         boxes.add_image(_file_name(image.filename), f"{where}.filename")
         for place, region in _regions(image, where):
             box = _box(boxes, region.shape_attributes, f"{place}.shape_attributes")
@@ -59,14 +59,14 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     return boxes.truth(sizes_file=image_sizes, folders=[path.absolute().parent])
 
 
-def _images(path: Path) -> tuple[dict[str, _Image], str]:
-    """Returns the records of images, and the name of the group."""
-    if b'"_via_img_metadata"' in looks.head(path):
-        return typed_json.decoded(path, _Project, FORM).metadata, "_via_img_metadata"
-    content = typed_json.decoded(path, dict[str, msgspec.Raw], FORM)
-    if "_via_img_metadata" in content:
-        return typed_json.decoded(path, _Project, FORM).metadata, "_via_img_metadata"
-    return typed_json.decoded(path, dict[str, _Image], FORM), "images"
+def _images(path: Path) -> dict[str, _Image]:
+    """Returns the records of images by their places."""
+    given = typed_json.decoded(path, dict[str, msgspec.Raw], FORM)
+    where = f"{shown(path)}: "
+    if PROJECT in given:
+        given = typed_json.decoded(path, _Project, FORM).metadata
+        where += PROJECT
+    return {place: image for _, place, image in collected_boxes.entries(given, _Image, where, FORM)}
 
 
 def _file_name(name: str) -> str:

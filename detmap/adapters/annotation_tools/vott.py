@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from detmap.adapters.annotation_tools import typed_json
+from detmap.adapters.annotation_tools import collected_boxes, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -57,7 +57,7 @@ class _Tag(msgspec.Struct, gc=False):
 
 
 class _File(msgspec.Struct, gc=False):
-    assets: dict[str, _Entry]
+    assets: dict[str, msgspec.Raw]
     tags: list[_Tag] = []
 
 
@@ -65,8 +65,8 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     """Reads the objects of an export; see `Boxes.truth`."""
     content = typed_json.decoded(path, _File, FORM)
     boxes = Boxes(path, "xywh")
-    for key, entry in content.assets.items():
-        where = f"{shown(path)}: assets[{key!r:.200}]"
+    assets = f"{shown(path)}: assets"
+    for _, where, entry in collected_boxes.entries(content.assets, _Entry, assets, FORM):
         if entry.asset.type in VIDEOS:
             what = f"asset type {entry.asset.type}: a video or one of its frames"
             raise DataError(f"{where}.asset.type", what, "export the frames as images")

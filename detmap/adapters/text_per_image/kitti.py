@@ -29,6 +29,7 @@ from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
 from detmap.adapters.text_per_image import label_files
 from detmap.adapters.text_per_image.label_files import Lines
+from detmap.base import memory
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted
 from detmap.tables import Categories, Detections, Images, Note, Truth
@@ -37,6 +38,7 @@ NUMBERS = 14  # of a line, after the class; results add the score
 READ = ("truncated", "occluded", "alpha", "left", "top", "right", "bottom")
 ATTRIBUTES = READ[:3]
 DONT_CARE = "dontcare"
+ROW = 100  # bytes of memory that an object takes
 LABELS = ("label_2", "labels")  # folders of a data set
 RESULTS = ("data", "results")
 IMAGES = ("image_2", "images", "data")  # beside the labels
@@ -97,7 +99,7 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     known = sorted(name for name in set(names) if name.lower() != DONT_CARE)
     label_of = dict.fromkeys(set(names), -1) | {name: label for label, name in enumerate(known)}
     written = np.fromiter(map(label_of.__getitem__, names), np.int32, len(names))
-    rows, label = _regions_of_every_class(written, len(known))
+    rows, label = _regions_of_every_class(written, len(known), shown(path))
     attributes = {name: numbers[rows, i] for i, name in enumerate(ATTRIBUTES)}
     areas = box_conventions.areas(boxes, table_format)
     return Truth(
@@ -196,10 +198,11 @@ def _wrong_line(lines: Lines, row: int, fix: str) -> DataError:
 
 
 def _regions_of_every_class(
-    label: NDArray[np.int32], n_classes: int
+    label: NDArray[np.int32], n_classes: int, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Returns rows and their classes, with each region (class -1) once per class."""
     times = np.where(label < 0, n_classes, 1)
+    memory.require(ROW * int(times.sum()), source, f"{DONT_CARE} regions of {n_classes} classes")
     rows = np.repeat(np.arange(len(label)), times)
     nth = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
     return rows, np.where(label[rows] < 0, nth, label[rows]).astype(np.int32)
