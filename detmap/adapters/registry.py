@@ -197,7 +197,7 @@ FORMATS: tuple[Format, ...] = (
         "cvat",
         "a file or a folder",
         _lazy("annotation_tools/cvat.looks"),
-        _lazy("annotation_tools/cvat.looks"),
+        _nothing,
         _lazy("annotation_tools/cvat.read_truth"),
         NO_DETECTIONS,
         options=("roles", "attributes"),
