@@ -39,12 +39,20 @@ class Seen(NamedTuple):
     fix: str
 
 
-CONVERT = "convert it to COCO JSON and compare the counts (docs/recipes.md)"
-DATUMARO = f"datum convert -i FOLDER -f coco, or another converter: {CONVERT}"
+CONVERT = "write COCO JSON from it and compare the counts (docs/recipes.md)"
+DATUMARO = "datum convert -i FOLDER -if datumaro -f coco_instances -o NEW (docs/recipes.md)"
 PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
 STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
 
 PARQUET = b"PAR1"
+
+
+def _panlabel(name: str) -> str:
+    """Returns the fix for a format that panlabel converts without a loss of boxes."""
+    command = f"panlabel convert --from {name} --to coco --allow-lossy -i PATH -o instances.json"
+    return f"{command}, then compare the counts (docs/recipes.md)"
+
+
 BYTES: tuple[tuple[bytes, Seen], ...] = (
     (b"\x89PNG", Seen("an image (PNG)", "give the annotations, not a picture")),
     (b"\xff\xd8\xff", Seen("an image (JPEG)", "give the annotations, not a picture")),
@@ -62,7 +70,9 @@ TORCH = Seen(
     "give coco_instances_results.json, which detectron2 writes beside it",
 )
 ZIP = Seen("a zip archive", "unpack it, and give the file or folder inside")
-TFRECORD = Seen("a TFRecord file", "export COCO JSON or CSV from the tool that wrote it")
+TFRECORD = Seen(
+    "a TFRecord file", "export COCO JSON or CSV from its tool, or " + _panlabel("tfrecord")
+)
 
 XML: tuple[tuple[str, Seen], ...] = (
     (
@@ -84,8 +94,8 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("image_id", "category_id", "score"), Seen("COCO results", PATH)),
     (("image_id", "category_id", "bbox"), Seen("COCO annotations without the images", PATH)),
     (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
-    (("assets", "tags"), Seen("VoTT JSON", f"export VoTT's CSV, or {CONVERT}")),
-    (("asset", "regions"), Seen("VoTT JSON of one picture", f"export VoTT's CSV, or {CONVERT}")),
+    (("assets", "tags"), Seen("VoTT JSON", "export VoTT's CSV, or " + _panlabel("vott-json"))),
+    (("asset", "regions"), Seen("VoTT JSON of one picture", "export VoTT's CSV")),
     (("_via_img_metadata",), Seen("a project of VIA", f"export COCO from VIA, or {CONVERT}")),
     (("*.regions", "*.filename"), Seen("VIA JSON", f"export COCO from VIA, or {CONVERT}")),
     (("shapes", "imagePath"), Seen("LabelMe JSON", CONVERT)),
@@ -100,16 +110,16 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     ),
     (("imageGcsUri",), Seen("import JSON lines of Vertex AI", CONVERT)),
     (("instance", "prediction"), Seen("batch predictions of Vertex AI", CONVERT)),
-    (("source-ref",), Seen("a manifest of SageMaker Ground Truth", CONVERT)),
-    (("data_row",), Seen("an export of Labelbox", CONVERT)),
-    (("Labeled Data",), Seen("an export of Labelbox", CONVERT)),
-    (("task_id", "response"), Seen("tasks of Scale", CONVERT)),
-    (("task_id", "params"), Seen("tasks of Scale", CONVERT)),
-    (("labels.box2d",), Seen("labels of BDD100K", CONVERT)),
-    (("instances", "metadata"), Seen("SuperAnnotate JSON", f"export COCO, or {CONVERT}")),
+    (("source-ref",), Seen("a manifest of SageMaker Ground Truth", _panlabel("sagemaker"))),
+    (("data_row",), Seen("an export of Labelbox", _panlabel("labelbox"))),
+    (("Labeled Data",), Seen("an export of Labelbox", _panlabel("labelbox"))),
+    (("task_id", "response"), Seen("tasks of Scale", _panlabel("scale-ai"))),
+    (("task_id", "params"), Seen("tasks of Scale", _panlabel("scale-ai"))),
+    (("labels.box2d",), Seen("labels of BDD100K", _panlabel("bdd100k"))),
+    (("instances", "metadata"), Seen("SuperAnnotate JSON", _panlabel("superannotate"))),
     (("objects.classTitle",), Seen("Supervisely JSON", f"export COCO, or {CONVERT}")),
-    (("item", "annotations"), Seen("Darwin JSON of V7", f"export COCO, or {CONVERT}")),
-    (("openlabel",), Seen("OpenLABEL JSON", CONVERT)),
+    (("item", "annotations"), Seen("Darwin JSON of V7", _panlabel("v7-darwin"))),
+    (("openlabel",), Seen("OpenLABEL JSON", _panlabel("openlabel"))),
     (("metainfo", "data_list"), Seen("annotations of mmdet", "give COCO JSON, or " + CONVERT)),
     (("type", "features"), Seen("GeoJSON", CONVERT)),
     (("image", "annotations.coordinates"), Seen("CreateML JSON", CONVERT)),
@@ -134,7 +144,7 @@ COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("objects",), Seen("rows of a Hugging Face data set with objects", CONVERT)),
 )
 VERTEX = Seen("import CSV of Vertex AI", CONVERT)
-YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", CONVERT)
+YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
 MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
     ("*.tfrecord*", TFRECORD),
     ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
