@@ -49,7 +49,8 @@ def looks(path: Path) -> int:
         return 0
     try:
         with open_files.opened(file) as content:
-            return 3 * (b"<annotations" in content.read(0, 1 << 12))
+            head = content.read(0, 1 << 12)
+        return 3 * (b"<annotations" in head and b"<track" not in head)
     except DataError:
         return 0
 
