@@ -20,7 +20,7 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names of its own."""
+files have names or content of its own, 4 also if another format reads one of its files."""
 
 
 class Row(Protocol):

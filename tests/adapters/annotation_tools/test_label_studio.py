@@ -150,7 +150,7 @@ BAD = {
     ),
     "two sizes": (
         task(region(), region(original_width=9)),
-        "result[1].original_width: 9 x 80 pixels, but 200",
+        "result[1].original_width: 9 x 80 pixels, but other sizes before",
     ),
     "side": (task(region({**LABELLED, "y": None})), "result[0].value.y: missing"),
     "negative": (
