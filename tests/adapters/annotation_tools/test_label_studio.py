@@ -170,6 +170,10 @@ BAD = {
         "export.json[0].data: the image may be a, b",
     ),
     "twice": ([task(), task()], "two images have the name"),
+    "no name": (
+        [task(data={"image": name}) for name in ("a.jpg", ".", "b/a.jpg", ".")],
+        "name '.'",
+    ),
     "data": (
         {"annotations": [], "data": 3},
         "export.json[0].data: type int, the field needs object",
