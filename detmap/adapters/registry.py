@@ -20,7 +20,7 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names of its own."""
+files have names or content of its own, 4 also if another format reads one of its files."""
 
 
 class Row(Protocol):
@@ -211,7 +211,7 @@ FORMATS: tuple[Format, ...] = (
         "cvat",
         "a file or a folder",
         _lazy("annotation_tools/cvat.looks"),
-        _lazy("annotation_tools/cvat.looks"),
+        _nothing,
         _lazy("annotation_tools/cvat.read_truth"),
         NO_DETECTIONS,
         options=("roles", "attributes"),

@@ -49,7 +49,8 @@ def looks(path: Path) -> int:
         return 0
     try:
         with open_files.opened(file) as content:
-            return 3 * (b"<annotations" in content.read(0, 1 << 12))
+            head = content.read(0, 1 << 12)
+        return 3 * (b"<annotations" in head and b"<track" not in head)
     except DataError:
         return 0
 
@@ -74,7 +75,7 @@ def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] 
     export = Export(
         page.source,
         files,
-        export_tables.sides(files, page.width, page.height, page.source),
+        export_tables.sides(files, page.sizes, page.source),
         page.image,
         page.classes,
         np.array(page.boxes, dtype=np.float64).reshape(-1, 4),
@@ -94,8 +95,7 @@ class _Page:
         self.source = source
         self.labels: list[str] = []
         self.files: list[str] = []
-        self.width: list[float] = []
-        self.height: list[float] = []
+        self.sizes: list[tuple[float | None, float | None]] = []
         self.image: list[int] = []
         self.classes: list[str] = []
         self.boxes: list[Sequence[float]] = []
@@ -109,18 +109,19 @@ class _Page:
         if node.tag == "track":
             raise DataError(f"{self.source}: track {node.get('id', '')}", "a video track", VIDEO)
         if node.tag == "label":
-            if (node.findtext("type") or "any").strip() in LABEL_TYPES and node.find(
-                "parent"
-            ) is None:
+            kind = (node.findtext("type") or "any").strip()
+            if kind in LABEL_TYPES and node.find("parent") is None:  # else of tags, of skeletons
                 self.labels += [name for each in node.findall("name") if (name := _text(each))]
             return
         name = node.get("name", "").replace("\\", "/").strip()
         where = f"{self.source}: image {name or node.get('id', '')}"
         if not name:
             raise DataError(where, "no name", FIX)
-        for side, sizes in (("width", self.width), ("height", self.height)):
-            given = node.get(side)
-            sizes.append(np.nan if given is None else self._number(where, side, given))
+        width, height = (
+            self._number(where, side, node.get(side)) if side in node.attrib else None
+            for side in ("width", "height")
+        )
+        self.sizes.append((width, height))
         self.files.append(name)
         seen: Counter[str] = Counter()
         for shape in node:

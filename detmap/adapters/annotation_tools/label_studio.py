@@ -32,6 +32,12 @@ from detmap.tables import Detections, Truth
 FORM = "export as JSON or JSON-MIN: a list of tasks, each with its image and regions in percent"
 MIN_KEYS = {"annotator", "annotation_id", "lead_time"}
 LABELS = ("rectanglelabels", "labels", "polygonlabels", "ellipselabels")
+NOTES = {
+    "shape-around": "regions are polygons or ellipses: the boxes around them are used",
+    "box-rotated": "regions are rotated: the upright boxes around them are used",
+    "labels-several": "regions have several labels: each is an object",
+    "region-without-box": "regions have no box or no label: ignored",
+}
 RECTANGLE = ("x", "y", "width", "height")
 ELLIPSE = ("x", "y", "radius_x", "radius_y")
 
@@ -162,7 +168,7 @@ _Numbered = tuple[int, _Annotation]
 
 def _tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
     """Returns place, image, field and annotations of each task of either form."""
-    if _first(path).keys() >= {"data"}:
+    if len(_first(path).keys() & MIN_KEYS) < 2:
         return [
             (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
             for i, task in enumerate(_decoded_tasks(path))
@@ -225,7 +231,7 @@ def _image(task: _Task, where: str) -> str:
     texts = {key: value for key, value in task.data.items() if isinstance(value, str)}
     names = {key: _path(value) for key, value in texts.items()}
     images = {key: name for key, name in names.items() if image_names.is_image(name)}
-    if "image" in names:
+    if names.get("image"):
         images = {"image": names["image"]}
     if not images and task.file_upload:
         images = {"file_upload": task.file_upload}
@@ -254,21 +260,22 @@ def _export(
     source = shown(path)
     boxes, image, classes, kept, spots = [], [], [], [], []
     counts: Counter[str] = Counter()
-    width, height = ([math.nan] * len(chosen) for _ in range(2))
+    sizes: list[tuple[float | None, float | None]] = [(None, None)] * len(chosen)
     for i, (_, regions) in enumerate(chosen):
         for where, region in regions:
             kind, labels = _kind(region.value)
-            counts[kind] += 1
             if kind == "other" or region.value is None:
+                counts["region-without-box"] += 1
                 continue
             size = _size(region, where)
-            if not math.isnan(width[i]) and size != (width[i], height[i]):
-                what = f"{size[0]:g} x {size[1]:g} pixels, but {width[i]:g} x {height[i]:g} before"
+            if sizes[i] not in (size, (None, None)):
+                what = f"{size[0]:g} x {size[1]:g} pixels, but other sizes before"
                 raise DataError(f"{where}.original_width", what, "export the task again")
-            width[i], height[i] = size
+            sizes[i] = size
             box = _box(region.value, kind, size, where)
-            counts["rotated"] += bool(region.value.rotation)
-            counts["several"] += len(labels) > 1
+            counts["shape-around"] += kind != "box"
+            counts["box-rotated"] += bool(region.value.rotation)
+            counts["labels-several"] += len(labels) > 1
             for label in labels:
                 boxes.append(box)
                 image.append(i)
@@ -276,25 +283,11 @@ def _export(
                 kept.append(region)
                 spots.append(where)
     files = [each.image for each in chosen]
-    notes = (
-        *more,
-        (
-            "shape-around",
-            "regions are polygons or ellipses: the boxes around them are used",
-            counts["polygon"] + counts["ellipse"],
-        ),
-        (
-            "box-rotated",
-            "regions are rotated: the upright boxes around them are used",
-            counts["rotated"],
-        ),
-        ("labels-several", "regions have several labels: each is an object", counts["several"]),
-        ("region-without-box", "regions have no box or no label: ignored", counts["other"]),
-    )
+    notes = (*more, *((code, text, counts[code]) for code, text in NOTES.items()))
     export = Export(
         source,
         files,
-        export_tables.sides(files, width, height, source),
+        export_tables.sides(files, sizes, source),
         image,
         classes,
         np.array(boxes, dtype=np.float64).reshape(-1, 4),

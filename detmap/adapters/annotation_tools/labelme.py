@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,11 @@ from detmap.tables import Detections, Truth
 FORM = "a LabelMe file has shapes (each with label and points), imagePath, imageWidth, imageHeight"
 AROUND = ("polygon", "mask", "circle")
 OTHERS = ("point", "points", "line", "linestrip")
+NOTES = {
+    "shape-around": "shapes are polygons, masks or circles: the boxes around them are used",
+    "shape-without-box": "shapes are points or lines and are ignored",
+    "images-unannotated": "images in the folder have no JSON file: read as images without objects",
+}
 LOOKED_AT = 1 << 12
 _SHAPES = re.compile(rb'^\s*\{.*"shapes"\s*:\s*\[', re.DOTALL)
 
@@ -113,49 +119,35 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     if not files:
         raise DataError(shown(path), "no .json files", "give the folder with LabelMe's files")
     pages = [typed_json.decoded(file, _File, FORM) for file in files]
-    boxes, image, kept, spots, counts = [], [], [], [], {"around": 0, "others": 0}
+    names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
+    more = _without_file(path, names) if with_images and path.is_dir() else []
+    source = shown(path)
+    sizes = [(page.image_width, page.image_height) for page in pages]
+    sizes += [(None, None)] * len(more)
+    counts = Counter({"images-unannotated": len(more)})
+    boxes, image, kept, spots = [], [], [], []
     for i, page in enumerate(pages):
         for j, shape in enumerate(page.shapes):
             where = f"{shown(files[i])}: shapes[{j}]"
             kind = shape.shape_type or "rectangle"
             if kind in OTHERS:
-                counts["others"] += 1
+                counts["shape-without-box"] += 1
                 continue
+            counts["shape-around"] += kind in AROUND
             boxes.append(_box(shape, kind, where))
-            counts["around"] += kind in AROUND
             image.append(i)
             kept.append(shape)
             spots.append(where)
-    names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
-    width = [np.nan if page.image_width is None else page.image_width for page in pages]
-    height = [np.nan if page.image_height is None else page.image_height for page in pages]
-    more = _without_file(path, names) if with_images and path.is_dir() else []
-    unknown = [np.nan] * len(more)
-    names += more
-    source = shown(path)
-    notes = (
-        (
-            "shape-around",
-            "shapes are polygons, masks or circles: the boxes around them are used",
-            counts["around"],
-        ),
-        ("shape-without-box", "shapes are points or lines and are ignored", counts["others"]),
-        (
-            "images-unannotated",
-            "images in the folder have no JSON file: read as images without objects",
-            len(more),
-        ),
-    )
     export = Export(
         source,
-        names,
-        export_tables.sides(names, [*width, *unknown], [*height, *unknown], source),
+        [*names, *more],
+        export_tables.sides([*names, *more], sizes, source),
         image,
         [shape.label for shape in kept],
         np.array(boxes, dtype=np.float64).reshape(-1, 4),
         "xyxy",
         spots.__getitem__,
-        export_tables.notes(source, notes),
+        export_tables.notes(source, ((code, text, counts[code]) for code, text in NOTES.items())),
     )
     return export, kept
 

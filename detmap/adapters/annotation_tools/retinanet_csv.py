@@ -31,12 +31,12 @@ LOOKED_AT = 1 << 12
 
 def looks(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
-    return 3 * _is_row(_first_row(path), len(COLUMNS))
+    return 3 * _is_row(_first_row(path), (len(COLUMNS),))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 3 * _is_row(_first_row(path), len(SCORED))
+    """See `detmap.adapters.registry.Looks`; without a score, its reader says so."""
+    return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 
 def read_truth(
@@ -71,9 +71,9 @@ def _first_row(path: Path) -> list[str]:
         return []
 
 
-def _is_row(row: list[str], n: int) -> bool:
-    """Checks for an image, a box or none, and further cells that make n."""
-    if len(row) != n or not image_names.is_image(row[0].strip()):
+def _is_row(row: list[str], lengths: tuple[int, ...]) -> bool:
+    """Checks for an image, a box or none, and further cells that make one of these lengths."""
+    if len(row) not in lengths or not image_names.is_image(row[0].strip()):
         return False
     return not any(row[1:]) or None not in [text_fields.number(word.strip()) for word in row[1:5]]
 

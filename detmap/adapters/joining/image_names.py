@@ -100,7 +100,9 @@ def table(
     stems = [stem(path) for path in paths]
     names = stems
     if len(set(stems)) < len(stems):
-        names = [str(PurePath(path).with_suffix("")) if path else path for path in paths]
+        names = [
+            str(PurePath(path).with_suffix("")) if PurePath(path).name else path for path in paths
+        ]
         seen: dict[str, str] = {}
         for path, name in zip(paths, names, strict=True):
             if name in seen:

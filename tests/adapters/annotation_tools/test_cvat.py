@@ -123,4 +123,4 @@ def test_annotations_are_no_detections(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
     assert path is not None
     says = "annotations.xml: a file of annotations, without scores (give the detector's own output"
-    refuses(detmap.read_detections, path, read_truth(path), says=says)
+    refuses(detmap.read_detections, path, read_truth(path), says=says, format="cvat")

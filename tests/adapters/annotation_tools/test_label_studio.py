@@ -150,7 +150,7 @@ BAD = {
     ),
     "two sizes": (
         task(region(), region(original_width=9)),
-        "result[1].original_width: 9 x 80 pixels, but 200",
+        "result[1].original_width: 9 x 80 pixels, but other sizes before",
     ),
     "side": (task(region({**LABELLED, "y": None})), "result[0].value.y: missing"),
     "negative": (
@@ -170,6 +170,10 @@ BAD = {
         "export.json[0].data: the image may be a, b",
     ),
     "twice": ([task(), task()], "two images have the name"),
+    "no name": (
+        [task(data={"image": name}) for name in ("a.jpg", ".", "b/a.jpg", ".")],
+        "name '.'",
+    ),
     "data": (
         {"annotations": [], "data": 3},
         "export.json[0].data: type int, the field needs object",

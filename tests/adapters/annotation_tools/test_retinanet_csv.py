@@ -50,6 +50,12 @@ def test_detections_have_the_score_last(tmp_path: Path) -> None:
     assert (found.image.tolist(), found.label.tolist()) == ([1], [0])
 
 
+def test_detections_without_a_score(tmp_path: Path) -> None:
+    path = make.write(tmp_path / "gt.csv", ROWS)
+    says = "gt.csv: line 1: 6 columns, a row has 7 (write one cell per column: ...class, score"
+    refuses(read_detections, path, read_truth(path), says=says)
+
+
 BAD = {
     "1.jpg,1,2,3,4,cat\n1.jpg,1,2,3\n": (
         "gt.csv: line 2: 4 columns, a row has 6 (write one cell per column: image, xmin"

@@ -8,6 +8,7 @@ import pytest
 
 import detmap
 from detmap.adapters import registry
+from tests.adapters.annotation_tools.refusals import refuses
 from tests.support import format_samples, format_samples_2
 
 SAMPLES = format_samples_2.SAMPLES | format_samples_2.VARIANTS
@@ -41,3 +42,18 @@ def test_each_format_is_detected(name: str, tmp_path: Path) -> None:
     assert row.name == ("coco" if name == "darknet" else name)
     row = registry.choose(registry.FORMATS, found, lambda row: row.detections_look)
     assert row.name == ("csv" if name in ("roboflow", "cvat") else name)
+
+
+@pytest.mark.parametrize("name", ["roboflow", "cvat", "labelstudio-min", "darknet"])
+def test_a_file_in_the_place_of_the_other(name: str, tmp_path: Path) -> None:
+    paths = SAMPLES[name](tmp_path)
+    assert paths[0] is not None
+    assert paths[1] is not None
+    truth = detmap.read_truth(paths[0])
+    row = name.partition("-")[0]
+    if name == "darknet":
+        says = f"truth expected, and this is detections in the format {row}"
+        refuses(detmap.read_truth, paths[1], says=says)
+    else:
+        says = f"detections expected, and this is truth in the format {row} (give detections, or"
+        refuses(detmap.read_detections, paths[0], truth, says=says)
