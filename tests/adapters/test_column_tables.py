@@ -348,9 +348,8 @@ COCO = "image,class,class_id,x,y,w,h\na,cat,1,1,2,8,7\nb,dog,2,2,2,6,6\n"
 def test_names_go_before_a_numeric_class(tmp_path: Path) -> None:
     truth = read_truth(make.write(tmp_path / "t.csv", COCO))
     lines = YOLO5.splitlines()
-    header, *rows = [
-        f"{word},{line}" for word, line in zip(["image", "a", "b"], lines, strict=True)
-    ]
+    words = zip(["image", "a", "b"], lines, strict=True)
+    header, *rows = [f"{word}{line[line.index(',') :]}" for word, line in words]
     one = make.write(tmp_path / "all.csv", "\n".join([header, *rows]))
     for stem, line in zip("ab", lines[1:], strict=True):
         make.write(tmp_path / "dt" / f"{stem}.csv", f"{lines[0]}\n{line}\n")
