@@ -84,7 +84,8 @@ NOT_JSON = {
         "not UTF-8",
         "write the file as UTF-8",
     ),
-    "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
+    "binary": (b"\x89PMG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
+    "an image": (b"\x89PNG\r\n\x1a\n\x00\x00", "", "an image (PNG)", "give the annotations"),
     "nested too deeply": (b"[" * 100_000 + b"]" * 100_000, "", "nested too deeply", "file is"),
     "a number of 5000 digits": (
         b"[" + b"9" * 5000 + b"]",
@@ -800,6 +801,12 @@ LISTS: dict[str, tuple[str | bytes, str, str, str]] = {
         "image 000001 is listed twice",
         "once",
     ),
+    "a name too long": (
+        f"000001\n{'a' * 300}\n",
+        "test.txt: line 2",
+        "is not the name of a file",
+        "file stem",
+    ),
     "no image": ("\n \n", "test.txt", "lists no image", "one file stem per line"),
     "not UTF-8": (b"000001\n\xff\n", "test.txt: line 2", "not UTF-8", "plain text"),
 }
@@ -811,13 +818,11 @@ def test_a_bad_list_of_a_split(content: str | bytes, place: str, what: str, fix:
     assert_refused(run("eval", "VOC2007", "text"), f"VOC2007/ImageSets/Main/{place}", what, fix)
 
 
-@pytest.mark.parametrize(
-    "stem, what", [("000003", "missing, but in the list of the split"), ("a" * 300, "")]
-)
-def test_a_listed_image_without_annotation(stem: str, what: str) -> None:
-    make.write(Path("VOC2007/ImageSets/Main/test.txt"), f"000001\n{stem}\n")
-    where = detmap.errors.clipped(f"VOC2007/Annotations/{stem}.xml")
-    assert_refused(run("eval", "VOC2007", "text"), where, what, "")
+def test_a_list_whose_images_all_lack_an_annotation() -> None:
+    make.write(Path("VOC2007/ImageSets/Main/test.txt"), "000003\n000004\n")
+    what = "missing, as are the files of all 2 images in the list of the split"
+    fix = "give the folder whose Annotations belong to the list test"
+    assert_refused(run("eval", "VOC2007", "text"), "VOC2007/Annotations/000003.xml", what, fix)
 
 
 OUTSIDE = ["../../x", "..", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "a\0b", "a\x1bb"]
@@ -1021,12 +1026,17 @@ PATHS = {
         "no files such as comp4",
         "one text file per class",
     ),
-    "detections as truth": (["text", "text"], "text", "no folder Annotations", "VOCdevkit/VOC2007"),
+    "detections as truth": (
+        ["text", "text"],
+        "text",
+        "no folder Annotations; truth expected, and this looks like detections",
+        "the two paths are in the wrong order",
+    ),
     "truth as detections": (
         ["VOC2007", "VOC2007"],
         "VOC2007",
-        "no files such as comp4",
-        "one text file per class",
+        "no files such as comp4_det_test_aeroplane.txt; detections expected",
+        "the two paths are in the wrong order",
     ),
     "a folder named .json as truth": (
         ["folder.json", "dt.json"],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, registry, text_fields
+from detmap.adapters import box_conventions, recognition, registry, text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
@@ -45,7 +45,8 @@ def read_truth(
     split : of a VOC folder; default ``test`` if present, else ``val``
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
-    image_sizes : CSV file with columns image, width and height, for formats without sizes
+    image_sizes : CSV file with columns image, width and height, COCO JSON file, or folder of
+        images, for formats without sizes
     shapes : "masks" or "keypoints", to read them besides the boxes
     roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
         ``["visibility"]``
@@ -60,7 +61,7 @@ def read_truth(
             isinstance(word, str) for word in words
         ):
             raise DataError(name, f"{words!r:.60}", "give a tuple of names")
-    with readable(path):
+    with readable(path), recognition.explained(path, "truth", format):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
         told = registry.told(
             row.name,
@@ -85,9 +86,10 @@ def read_truth_for(
     that format. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    row = registry.choose(
-        registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
-    )
+    with readable(path), recognition.explained(path, "truth", format):
+        row = registry.choose(
+            registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
+        )
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
     names["roles"] += named_flags(protocol)
     options |= {name: names[name] for name in names if name in row.options}
@@ -131,7 +133,7 @@ def read_detections(
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     path = registry.checked_path(path)
-    with readable(path):
+    with readable(path), recognition.explained(path, "detections", format):
         if format is None and not preferred_format and path.is_dir():
             from detmap.adapters.voc import result_files
 

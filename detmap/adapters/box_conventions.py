@@ -27,13 +27,15 @@ IN_MEMORY: tuple[str, ...] = (
 fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the
 box."""
 
-FORMATS: tuple[str, ...] = (*IN_MEMORY, "voc xywh")
+FORMATS: tuple[str, ...] = (*IN_MEMORY, "voc xywh", "voc from 0")
 """``xyxy``: left, top, right, bottom; ``xywh``: left, top, width, height; ``cxcywh``: center,
 width, height: pixels, continuous from 0. ``normalized`` before it: fractions of the image's sides.
 ``voc``: first and last pixel, from 1, both inside the box; ``voc xywh``: first pixel and what lies
-between it and the last (``x2 = x1 + w``, rafaelpadilla's reading of its XYWH)."""
+between it and the last (``x2 = x1 + w``, rafaelpadilla's reading of its XYWH); ``voc from 0``:
+first and last pixel, from 0."""
 
-CORNERS = ("xyxy", "voc", "normalized xyxy")
+CORNERS = ("xyxy", "voc", "voc from 0", "normalized xyxy")
+VOC_XML = ("voc", "voc from 0", "xyxy")
 
 
 def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
@@ -76,7 +78,8 @@ def table_boxes(
                 "give the sizes of the images when the truth is read (--image-sizes FILE)",
             )
         boxes *= np.hstack([sides, sides])
-    if box_format == "voc":
+    if box_format in ("voc", "voc from 0"):
+        boxes += box_format != "voc"
         _refuse((boxes[:, 2:] - boxes[:, :2] + 1 < 0).any(axis=1), values, box_format, place)
         return boxes, "voc"
     if corners == "xyxy":

@@ -20,7 +20,7 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names of its own."""
+files have names or content of its own, 4 also if another format reads one of its files."""
 
 
 class Row(Protocol):
@@ -106,6 +106,27 @@ def _nothing(path: Path) -> int:
     return 0
 
 
+NO_DETECTIONS = _lazy("annotation_tools/export_tables.no_detections")
+CSV, PARQUET = _file_with(".csv", ".tsv"), _file_with(".parquet", ".pq")
+TABLES: tuple[tuple[str, Place, Looks, Looks], ...] = (
+    ("csv", "a file or a folder", CSV, _folder_or(CSV, "tabular/column_tables.looks")),
+    ("parquet", "a file", PARQUET, PARQUET),
+)
+
+SIZES, NAMED = ("image_sizes",), ("roles", "attributes")
+LOOKS = "annotation_tools/looks"
+
+
+def _export(
+    name: str, place: Place, what: str, options: tuple[str, ...], *, scored: bool = True
+) -> Format:
+    """Returns the row of an annotation tool, whose module has the name of the format."""
+    module = f"annotation_tools/{name}"
+    looks, read = _lazy(f"{LOOKS}.{name}"), _lazy(f"{module}.read_truth")
+    found = _lazy(f"{module}.read_detections") if scored else NO_DETECTIONS
+    return Format(name, place, looks, looks, read, found, options=options, what=what)
+
+
 FORMATS: tuple[Format, ...] = (
     Format(
         "coco",
@@ -124,32 +145,32 @@ FORMATS: tuple[Format, ...] = (
         _folder_or(_nothing, "voc/result_files.looks"),
         _lazy("voc/devkit.read_truth"),
         _lazy("voc/devkit.read_detections"),
-        options=("split",),
+        options=("split", "box_format"),
         what="VOC: Annotations/*.xml, and a text file a class",
     ),
     Format(
         "yolo",
         "a file or a folder",
-        _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
+        _folder_or(_file_with(".yaml", ".yml", ".data"), "text_per_image/yolo.truth_looks"),
         _folder_or(_predictions, "text_per_image/yolo.detections_look"),
         _lazy("text_per_image/yolo.read_truth"),
         _lazy("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
-        what="YOLO: data.yaml or a folder of labels, and predictions",
+        what="YOLO: data.yaml, obj.data or a folder of labels, and predictions",
     ),
     *(
         Format(
             name,
-            "a file",
-            _file_with(*endings),
-            _file_with(*endings),
+            place,
+            truth_looks,
+            detections_look,
             _lazy(f"tabular/column_tables.read_{name}_truth"),
             _lazy(f"tabular/column_tables.read_{name}_detections"),
             options=("box_format", "image_sizes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
         )
-        for name, endings in (("csv", (".csv", ".tsv")), ("parquet", (".parquet", ".pq")))
+        for name, place, truth_looks, detections_look in TABLES
     ),
     *(
         Format(
@@ -165,6 +186,106 @@ FORMATS: tuple[Format, ...] = (
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
+    Format(
+        "roboflow",
+        "a file or a folder",
+        _lazy("annotation_tools/roboflow.looks"),
+        _nothing,
+        _lazy("annotation_tools/roboflow.read_truth"),
+        NO_DETECTIONS,
+        options=("split", "shapes", "box_format", "image_sizes", "roles", "attributes"),
+        what="Roboflow: _annotations.coco.json or .csv of a split",
+    ),
+    Format(
+        "retinanet",
+        "a file",
+        _lazy("annotation_tools/retinanet_csv.looks"),
+        _lazy("annotation_tools/retinanet_csv.detections_look"),
+        _lazy("annotation_tools/retinanet_csv.read_truth"),
+        _lazy("annotation_tools/retinanet_csv.read_detections"),
+        options=("box_format", "image_sizes", "roles", "attributes"),
+        detection_options=("box_format",),
+        what="CSV without a header: image, four corners, class, and score",
+    ),
+    Format(
+        "cvat",
+        "a file or a folder",
+        _lazy("annotation_tools/cvat.looks"),
+        _nothing,
+        _lazy("annotation_tools/cvat.read_truth"),
+        NO_DETECTIONS,
+        options=("roles", "attributes"),
+        what="CVAT for images 1.1: annotations.xml",
+    ),
+    Format(
+        "labelstudio",
+        "a file",
+        _lazy("annotation_tools/label_studio.looks"),
+        _lazy("annotation_tools/label_studio.detections_look"),
+        _lazy("annotation_tools/label_studio.read_truth"),
+        _lazy("annotation_tools/label_studio.read_detections"),
+        what="Label Studio: JSON or JSON-MIN, and predictions in JSON",
+    ),
+    Format(
+        "labelme",
+        "a file or a folder",
+        _lazy("annotation_tools/labelme.looks"),
+        _lazy("annotation_tools/labelme.detections_look"),
+        _lazy("annotation_tools/labelme.read_truth"),
+        _lazy("annotation_tools/labelme.read_detections"),
+        options=("roles", "attributes"),
+        what="LabelMe: a JSON file an image",
+    ),
+    Format(
+        "darknet",
+        "a file",
+        _nothing,
+        _lazy("annotation_tools/darknet_json.looks"),
+        _lazy("annotation_tools/darknet_json.read_truth"),
+        _lazy("annotation_tools/darknet_json.read_detections"),
+        what="Darknet: detections of -out result.json",
+    ),
+    Format(
+        "kitti",
+        "a folder",
+        _folder_or(_nothing, "text_per_image/kitti.truth_looks"),
+        _folder_or(_nothing, "text_per_image/kitti.detections_look"),
+        _lazy("text_per_image/kitti.read_truth"),
+        _lazy("text_per_image/kitti.read_detections"),
+        options=("image_sizes",),
+        what="KITTI text: label_2 and results, a file an image",
+    ),
+    _export("fiftyone", "a file or a folder", "FiftyOne's labels.json", SIZES + NAMED),
+    _export("createml", "a file or a folder", "CreateML JSON, a list of images", SIZES),
+    _export("via", "a file", "JSON of the VGG Image Annotator", SIZES, scored=False),
+    _export("supervisely", "a folder", "a Supervisely project or dataset", NAMED),
+    _export("vott", "a file", "VoTT's JSON export", SIZES, scored=False),
+    Format(
+        "huggingface",
+        "a file or a folder",
+        _lazy(f"{LOOKS}.huggingface"),
+        _lazy(f"{LOOKS}.huggingface"),
+        _lazy("annotation_tools/huggingface.read_truth"),
+        _lazy("annotation_tools/huggingface.read_detections"),
+        options=("split", "box_format", *SIZES, *NAMED),
+        detection_options=("box_format",),
+        what="Hugging Face: metadata.jsonl, or Parquet with a column objects",
+    ),
+    *(
+        Format(
+            name,
+            "a folder",
+            _nothing,
+            _lazy(f"{LOOKS}.{module}"),
+            _lazy(f"annotation_tools/{module}.read_truth"),
+            _lazy(f"annotation_tools/{module}.read_detections"),
+            what=f"{what}, a file an image",
+        )
+        for name, module, what in (
+            ("ultralytics-json", "ultralytics_json", "Results.to_json() of Ultralytics"),
+            ("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
+        )
+    ),
 )
 
 
@@ -177,6 +298,11 @@ IN_MEMORY = (
 def checked_path(path: Any) -> Path:
     """Returns an existing path, or raises `DataError`."""
     if not isinstance(path, str | os.PathLike):
+        from detmap.adapters import recognition
+
+        seen = recognition.recognized(path)
+        if seen is not None:
+            raise DataError("path", f"{seen.name}, where a path is needed", seen.fix)
         if isinstance(path, list | tuple | dict):
             raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
         raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")

@@ -82,8 +82,9 @@ def add_formats(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--image-sizes",
         type=path,
-        metavar="FILE",
-        help="Read image sizes from a CSV file with the columns image, width, height.",
+        metavar="PATH",
+        help="Read image sizes from a CSV file with the columns image, width, height, from a COCO "
+        "JSON file, or from a folder of images.",
     )
 
 

@@ -14,6 +14,7 @@ from detmap import DataError, read_detections, read_truth
 from detmap.adapters.tabular import csv_parquet as sheets
 from tests.support import builders as make
 from tests.support import writers
+from tests.support.format_samples import pictures
 from tests.support.running import run
 
 Tables = tuple[detmap.Truth, detmap.Detections]
@@ -135,7 +136,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "no header": ("a,cat,.5,1,2,3,4\n", "no column"),
     "encoding": (GOOD.encode() + b"\xe4\n", "line 3: not UTF-8"),
     "utf-16": (GOOD.encode("utf-16"), "line 1: not UTF-8"),
-    "garbage": (b"\x89PNG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
+    "garbage": (b"\x89PMG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
     "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "columns, the header has 7|not CSV"),
     "long": (GOOD + "a" * 200_000 + ",cat,.5,1,2,3,4\n", "not CSV: field larger"),
 }
@@ -336,3 +337,90 @@ def test_corners_beside_voc_are_told(tmp_path: Path) -> None:
     assert "corners-assumed" in codes
     told = detmap.read_detections(found, truth, box_format="voc")
     assert "corners-assumed" not in [each.code for each in told.notes]
+
+
+# ---- YOLOv5's CSV, Open Images, fractions
+
+YOLO5 = ",xmin,ymin,xmax,ymax,confidence,class,name\n0,1,2,9,9,0.9,1,cat\n1,2,2,8,8,0.5,0,dog\n"
+COCO = "image,class,class_id,x,y,w,h\na,cat,1,1,2,8,7\nb,dog,2,2,2,6,6\n"
+
+
+def test_names_go_before_a_numeric_class(tmp_path: Path) -> None:
+    truth = read_truth(make.write(tmp_path / "t.csv", COCO))
+    lines = YOLO5.splitlines()
+    words = zip(["image", "a", "b"], lines, strict=True)
+    header, *rows = [f"{word}{line[line.index(',') :]}" for word, line in words]
+    one = make.write(tmp_path / "all.csv", "\n".join([header, *rows]))
+    for stem, line in zip("ab", lines[1:], strict=True):
+        make.write(tmp_path / "dt" / f"{stem}.csv", f"{lines[0]}\n{line}\n")
+    names = make.write(tmp_path / "names.txt", "dog\ncat\n")
+    for path in (one, tmp_path / "dt"):
+        for options in ({}, {"unknown": "drop"}, {"class_names": names}):
+            found = read_detections(path, truth, **options)  # type: ignore[arg-type]
+            assert [truth.categories.names[k] for k in found.label] == ["cat", "dog"]
+            assert found.image.tolist() == [0, 1]
+    make.write(tmp_path / "dt" / "b.csv", f"{lines[0]}\n1,2,2,x,8,0.5,0,dog\n")
+    with pytest.raises(DataError, match=r"dt: line 2 of b.csv, column xmax.*is not a number"):
+        read_detections(tmp_path / "dt", truth)
+    make.write(tmp_path / "dt" / "b.csv", "xmin,ymin\n1,2\n")
+    with pytest.raises(DataError, match=r"b.csv: the columns are xmin, ymin, and"):
+        read_detections(tmp_path / "dt", truth)
+
+
+def test_classes_from_0_get_no_advice_to_drop_them(tmp_path: Path) -> None:
+    truth = read_truth(make.write(tmp_path / "t.csv", COCO))
+    text = "image,class,score,x,y,w,h\na,0,0.5,1,2,8,7\na,1,0.5,1,2,8,7\n"
+    found = make.write(tmp_path / "dt.csv", text)
+    with pytest.raises(DataError, match="count from 0 here: give --class-names") as refused:
+        read_detections(found, truth)
+    assert "drop" not in refused.value.fix
+    (note,) = read_detections(found, truth, unknown="drop").notes
+    assert "--class-names" in note.text
+
+
+OPEN = """ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf,IsInside
+a,/m/1,1,0.1,0.5,0.25,0.5,1,0,0
+b,/m/2,1,0.0,1.0,0.0,0.5,0,1,-1
+"""
+
+
+def test_flags_and_fractions_of_open_images(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "t.csv", OPEN)
+    sizes = make.write(tmp_path / "s.csv", "image,width,height\na,100,80\nb,100,80\n")
+    truth = read_truth(file, image_sizes=sizes)
+    assert np.allclose(truth.boxes, [[10, 20, 40, 20], [0, 0, 100, 40]])
+    flags = {name: flag.tolist() for name, flag in truth.roles.items()}
+    assert flags["crowd"] == flags["group_of"] == [False, True]
+    assert (flags["occluded"], flags["inside"]) == ([True, False], [False, False])
+    counts = {note.code: note.count for note in truth.notes}
+    assert counts == {"boxes-fractions": 2, "group-of-crowd": 1, "flag-unknown": 1}
+    assert read_truth(file, image_sizes=sizes, roles=["group_of"]).crowd.tolist() == [False] * 2
+    told = read_truth(file, image_sizes=sizes, box_format="normalized xyxy")
+    assert told.boxes.tolist() == truth.boxes.tolist()
+    with pytest.raises(DataError, match=r"normalized box on an image of unknown size.*image-sizes"):
+        read_truth(file)
+    pixels = read_truth(file, box_format="xyxy")
+    assert np.allclose(pixels.boxes[0], [0.1, 0.25, 0.4, 0.25])
+
+
+def test_image_sizes_of_every_form_are_equal(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "t.csv", OPEN)
+    pictures(tmp_path / "images")
+    content = {"images": [{"file_name": f"x/{n}.png", "width": 64, "height": 32} for n in "ab"]}
+    places = [
+        make.write(tmp_path / "s.csv", "image,width,height\na,64,32\nb.png,64,32\n"),
+        make.write(tmp_path / "s.json", content),
+        tmp_path / "images",
+    ]
+    for place in places:
+        truth = read_truth(file, image_sizes=place)
+        assert truth.images.width.tolist() == [64] * len(truth.images)
+    bad = make.write(tmp_path / "bad.json", [1])
+    with pytest.raises(DataError, match=r"not a COCO JSON file with the sizes.*or a folder"):
+        read_truth(file, image_sizes=bad)
+    content["images"][0]["width"] = 0
+    with pytest.raises(DataError, match=r"images\[0\], column width: 0 pixels"):
+        read_truth(file, image_sizes=make.write(tmp_path / "zero.json", content))
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match="no images, whose sizes are needed"):
+        read_truth(file, image_sizes=tmp_path / "none")

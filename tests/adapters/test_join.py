@@ -377,3 +377,47 @@ def test_a_negative_side_is_refused_with_its_record() -> None:
         joining.joined(truth, row, row, boxes, score, box_format="xywh", origin=origin)
     boxes[1] = (5, 5, 0, 4)
     assert len(joining.joined(truth, row, row, boxes, score, box_format="xywh", origin=origin)) == 2
+
+
+# ---- names before an upload
+
+HASH = "0123456789abcdef0123456789abcdef"
+RENAMED = {
+    "plain detections": (["5dcaacec-a.jpg", f"b_jpg.rf.{HASH}.jpg"], ["a.jpg", "b"]),
+    "plain truth": (["a.jpg", "b.jpg"], ["5dcaacec-a.jpg", f"b_png.rf.{HASH}"]),
+}
+
+
+@pytest.mark.parametrize("names, given", RENAMED.values(), ids=RENAMED)
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_names_before_an_upload_are_joined(
+    tmp_path: Path, names: list[str], given: list[str], suffix: str
+) -> None:
+    images = [make.image(id=i, file_name=name) for i, name in enumerate(names, 1)]
+    truth = detmap.read_truth(make.write(tmp_path / "t.json", make.instances(images=images)))
+    rows = "".join(f"{name},cat,0.5,1,2,3,4\n" for name in given)
+    content: Any = f"image,class,score,x,y,w,h\n{rows}"
+    if suffix == "json":
+        content = [make.detection(image_id=name) for name in given]
+    found = detmap.read_detections(make.write(tmp_path / f"dt.{suffix}", content), truth)
+    assert found.image.tolist() == [0, 1]
+    assert {note.code: note.count for note in found.notes}["image-renamed"] == 2
+
+
+@pytest.mark.parametrize(
+    "names, given",
+    [
+        (["5dcaacec-a", "5dcaaced-a"], ["a"]),  # two images
+        (["a"], [f"a_jpg.rf.{HASH}", f"a_jpg.rf.{HASH[::-1]}"]),  # two copies of one
+        (["5dcaacec-a"], ["5dcaaced-a"]),  # neither is plain
+    ],
+)
+def test_names_before_an_upload_that_are_not_unique(
+    tmp_path: Path, names: list[str], given: list[str]
+) -> None:
+    page = make.page(make.voc_object())
+    truth = detmap.read_truth(make.write_voc(tmp_path, dict.fromkeys(names, page)))
+    rows = "".join(f"{name} 0.5 1 2 3 4\n" for name in given)
+    text = make.write_voc_text(tmp_path / "dt", {"comp4_det_test_cat": rows})
+    with pytest.raises(DataError, match="no image"):
+        detmap.read_detections(text, truth, unknown="error")

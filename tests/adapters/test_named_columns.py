@@ -285,7 +285,7 @@ def test_a_role_of_the_protocol_is_a_column_of_a_sheet(
 def test_the_advice_of_the_note_is_one_that_the_reader_takes(tmp_path: Path) -> None:
     truth = make.write(tmp_path / "gt.csv", GROUPS.format("group_of"))
     found = make.write(tmp_path / "dt.csv", INSIDE)
-    table = detmap.read_truth(truth)
+    table = detmap.read_truth(make.write(tmp_path / "none.csv", GROUPS.format("other")))
     result = detmap.evaluate(table, detmap.read_detections(found, table), "tfod-oidv2")
     (note,) = (note for note in result.notes if note.code == "role-missing")
     assert "CSV" in note.text

@@ -77,8 +77,9 @@ def test_what_an_object_says_beside_its_box_does_not_matter(tmp_path: Path, more
 
 
 def test_coordinates_may_be_fractions(tmp_path: Path) -> None:
-    truth = read_objects(tmp_path, make.voc_object(box=("45.7", " 8.25\n", "1e2", "99.0")))
-    assert truth.boxes.tolist() == [[45.7, 8.25, 100, 99]]
+    whole = make.voc_object(box=(5, 5, 8, 8))
+    truth = read_objects(tmp_path, make.voc_object(box=("45.7", " 8.25\n", "1e2", "99.0")), whole)
+    assert truth.boxes.tolist() == [[45.7, 8.25, 100, 99], [5, 5, 8, 8]]
 
 
 def test_the_boxes_of_an_objects_parts_are_no_objects(tmp_path: Path) -> None:

@@ -501,3 +501,20 @@ def test_what_is_printed_where_label_files_are_missing(tmp_path: Path) -> None:
     outcome = run("eval", data, found, "--image-sizes", sizes)
     assert outcome.code == 0
     assert "3 of 4 have no label file, 0 an empty one" in outcome.out + outcome.err
+
+
+def test_an_error_lists_the_label_files_that_are_there(tmp_path: Path) -> None:
+    make.write(tmp_path / "data.yaml", "val: val.txt\nnames: [cat]\n")
+    make.write(tmp_path / "val.txt", "elsewhere/images/a.jpg\n")
+    make.write(tmp_path / "labels" / "a.txt", "0 .5 .5 .5 .5\n")
+    sizes = make.write(tmp_path / "sizes.csv", "image,width,height\na.jpg,10,10\n")
+    with pytest.raises(DataError, match=r"such as .*elsewhere/labels/a.txt; .*labels has 1 file"):
+        read_truth(tmp_path / "data.yaml", image_sizes=sizes)
+
+
+def test_label_files_renamed_by_an_upload_have_their_sizes(tmp_path: Path) -> None:
+    make.write(tmp_path / "labels" / "5dcaacec-a.txt", "0 .5 .5 .5 .5\n")
+    sizes = make.write(tmp_path / "sizes.csv", "image,width,height\na.jpg,10,20\n")
+    truth = read_truth(tmp_path / "labels", image_sizes=sizes)
+    assert truth.images.stems == ("5dcaacec-a",)
+    assert truth.boxes.tolist() == [[2.5, 5, 5, 10]]

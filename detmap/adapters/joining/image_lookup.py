@@ -104,6 +104,11 @@ def positions_by_name(
     for i, name in enumerate(names):
         if name not in known:
             known[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
+    lost = {name: image_names.stem(name) for name, (at, _) in known.items() if at < 0}
+    if lost:
+        stems, originals = truth.images.stems, truth.images.originals
+        found = image_names.matches_before_upload(stems, set(lost.values()), originals)
+        known |= {name: (found[stem], "") for name, stem in lost.items() if stem in found}
     image = np.fromiter((known[name][0] for name in names), np.int32, count=len(names))
     return image, Counter(known[name][1] for name in names)
 
@@ -157,6 +162,31 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
     except (ValueError, OverflowError):  # thousands of digits, more than 64 bits
         return None
     return numbers if len(np.unique(numbers)) == len(numbers) else None
+
+
+def renamed(
+    truth: Truth, names: Sequence[Any] | NDArray[Any], image: NDArray[np.int32], source: str
+) -> tuple[Note, ...]:
+    """Returns a note on detections whose image was found by its name before an upload."""
+    first = names[0] if len(names) else None
+    if not isinstance(first, str):
+        return ()
+    rows = dict(zip(names, image.tolist(), strict=True))
+    ids, stems = truth.images.ids, truth.images.stems
+    originals = truth.images.originals or tuple(map(image_names.before_upload, stems))
+    ways = {
+        name
+        for name, i in rows.items()
+        if i >= 0
+        and (stem := image_names.stem(name)) not in (stems[i], str(ids[i]))
+        and image_names.before_upload(stem) == originals[i]
+    }
+    count = sum(map(ways.__contains__, names)) if ways else 0
+    text = (
+        "detections name their image as it was before Label Studio or Roboflow renamed it, or "
+        "after: joined without what the tool added"
+    )
+    return (Note("image-renamed", text, count, source),) if count else ()
 
 
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:

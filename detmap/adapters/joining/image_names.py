@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -29,6 +30,9 @@ SUFFIXES: tuple[str, ...] = (
 )
 SUFFIXES += (".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
 _PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
+_RENAMED = re.compile(r"[0-9a-f]{8}-(.+)|(.+)_[A-Za-z0-9]{2,4}\.rf\.[0-9a-f]{32}", re.DOTALL)
+"""Label Studio puts eight digits and a dash before the name of an upload; Roboflow puts the suffix
+into the stem, and 32 digits after it."""
 
 
 def is_image(name: str) -> bool:
@@ -40,6 +44,41 @@ def stem(name: str) -> str:
     """Returns the file stem of a stem, a file name or a path of any system."""
     last = re.split(r"[/\\]", name)[-1]
     return os.path.splitext(last)[0] if is_image(last) else last
+
+
+def before_upload(stem: str) -> str:
+    """Returns the file stem of an image before Label Studio or Roboflow renamed it."""
+    match = _RENAMED.fullmatch(stem)
+    return stem if match is None else match[1] or match[2]
+
+
+def matches_before_upload(
+    known: Sequence[str], given: Iterable[str], originals: Sequence[str] = ()
+) -> dict[str, int]:
+    """Returns the positions of names among known stems that differ by what a tool put around them.
+
+    One of the two has to be the plain name. A name that fits two images, or an image that two names
+    fit, is left out.
+
+    Parameters
+    ----------
+    originals : the plain name of each known stem, if a file defines it
+    """
+    plain = list(originals or map(before_upload, known))
+    by_plain: dict[str, list[int]] = {}
+    by_stem: dict[str, list[int]] = {}
+    for i, stem in enumerate(known):
+        by_plain.setdefault(plain[i] if plain[i] != stem else "", []).append(i)
+        by_stem.setdefault(stem, []).append(i)
+    by_plain.pop("", None)
+    found: dict[str, int] = {}
+    for name in given:
+        was = before_upload(name)
+        places = (by_plain if was == name else by_stem).get(was, [])
+        if len(places) == 1:
+            found[name] = places[0]
+    uses = Counter(found.values())
+    return {name: i for name, i in found.items() if uses[i] == 1}
 
 
 def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
@@ -61,7 +100,9 @@ def table(
     stems = [stem(path) for path in paths]
     names = stems
     if len(set(stems)) < len(stems):
-        names = [str(PurePath(path).with_suffix("")) if path else path for path in paths]
+        names = [
+            str(PurePath(path).with_suffix("")) if PurePath(path).name else path for path in paths
+        ]
         seen: dict[str, str] = {}
         for path, name in zip(paths, names, strict=True):
             if name in seen:

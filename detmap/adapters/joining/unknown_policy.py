@@ -80,6 +80,23 @@ class Policy:
         if self.class_names is not None:
             raise DataError(where, "names its classes", "remove --class-names")
 
+    def positions_by_name(self, truth: Truth, where: str) -> dict[str, int]:
+        """Returns class positions by name; the class names given are those of a truth without
+        names.
+
+        Raises `DataError` if both truth and detections name their classes, or names are not unique.
+        """
+        if self.class_names is None:
+            return positions_by_unique_name(truth, where)
+        if not is_nameless(truth):
+            self.refuse_class_names(where)
+        ids = truth.categories.ids.tolist()
+        pairs = [(self.class_names[i], k) for k, i in enumerate(ids) if i in self.class_names]
+        by_name = dict(pairs)
+        if len(by_name) < len(pairs):
+            raise DataError(self.source, "two classes share a name", "give each class one name")
+        return by_name
+
 
 STRICT = Policy()
 
@@ -173,6 +190,11 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
         first[label] = number
 
 
+def is_nameless(truth: Truth) -> bool:
+    """Checks if the classes of a truth have numbers alone: each name is the id."""
+    return list(truth.categories.names) == list(map(str, truth.categories.ids.tolist()))
+
+
 def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
     """Returns class positions by name. Raises `DataError` if two classes share a name."""
     places = {name: place for place, name in enumerate(truth.categories.names)}
@@ -211,13 +233,32 @@ def refusal(
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
             why = "the truth must list images without objects too, in CSV as a row without a box"
         has = f"{why}: {has}"
+    if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
+        has = f"the truth has only class numbers: name them, --class-names FILE; {has}"
+    if counted_from_zero(names, truth) and kind == "class":
+        fix = (
+            "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
+            "with one name a line, line 1 for class 0"
+        )
+        return DataError(where, _lacking(kind, names, count, truth, things), fix)
     example = f" such as {table[0]!r}" if len(table) else ""
-    return DataError(
-        where,
+    what = _lacking(kind, names, count, truth, things)
+    return DataError(where, what, f"{hint}{has}{example}; {FLAG}")
+
+
+def counted_from_zero(ids: Iterable[Any], truth: Truth) -> bool:
+    """Checks for a class 0 where the classes of the truth count from 1: it was not added to them,
+    so the other ids are off by one.
+    """
+    known = truth.categories.ids
+    return 0 in ids and len(known) > 0 and bool(known[0] == 1)
+
+
+def _lacking(kind: str, names: Sequence[Any], count: int, truth: Truth, things: str) -> str:
+    return (
         f"no {kind} {short(names[0])} in {truth.source}; in all {counted(count, 'detection')} "
         f"{'is' if count == 1 else 'are'} {things} {counted(len(names), kind)} "
-        f"that it lacks: {few(map(short, names))}",
-        f"{hint}{has}{example}; {FLAG}",
+        f"that it lacks: {few(map(short, names))}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,11 @@ from detmap.adapters import box_conventions
 from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.errors import DataError, few
+from detmap.tables import Note
 
 WHOLE_BOX = ("", "bbox", "box", "boxes")  # the columns bbox and box are spelled thus
+
+SLACK = 0.01  # by which a fraction of the image may lie outside of 0 to 1
 
 WIDTHS, HEIGHTS = ("w", "width"), ("h", "height")
 LAYOUTS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
@@ -93,6 +96,33 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
             "write a number of pixels",
         )
     return boxes
+
+
+def find_meaning(
+    sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None = None
+) -> tuple[Boxes, tuple[Note, ...]]:
+    """Finds boxes as `find` does, and reads them as fractions of the image if they are.
+
+    Without a box format, boxes that all lie in 0 to 1 are fractions: in pixels, no box of the file
+    would have more than one. If all numbers are 0 and 1, either is possible, and pixels are read.
+    """
+    boxes = find(sheet, box_format, blank)
+    values = boxes.values[~np.isnan(boxes.values).all(axis=1)]
+    if box_format is not None or not len(values):
+        return boxes, ()
+    ends = np.hstack([values[:, :2], values[:, :2] + values[:, 2:]])
+    inside = ((values >= -SLACK) & (values <= 1 + SLACK)).all()
+    if boxes.box_format == "xywh":
+        inside &= (ends <= 1 + SLACK).all()
+    if not inside or (values == np.floor(values)).all():
+        return boxes, ()
+    meaning = f"normalized {boxes.box_format}"
+    text = (
+        f"boxes lie in 0 to 1: read as fractions of the image ({meaning}); for pixels use "
+        f"the box format {boxes.box_format}"
+    )
+    note = Note("boxes-fractions", text, len(values), sheet.source)
+    return replace(boxes, box_format=meaning), (note,)
 
 
 def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:

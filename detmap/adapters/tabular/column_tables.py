@@ -8,7 +8,7 @@ image without objects.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detmap.adapters import box_conventions
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import box_columns, csv_parquet
+from detmap.adapters.tabular import box_columns, csv_parquet, flag_columns
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.base import arguments, column_checks
 from detmap.errors import DataError
@@ -58,7 +58,7 @@ def read_truth(
     Raises `DataError` for missing or ambiguous columns and invalid cells.
     """
     blank = _blank_class(sheet)
-    boxes = box_columns.find(sheet, box_format, blank)
+    boxes, notes = box_columns.find_meaning(sheet, box_format, blank)
     empty = np.isnan(boxes.values).all(axis=1) & blank
     objects = sheet.take(~empty) if empty.any() else sheet
     values = boxes.values[~empty]
@@ -72,13 +72,10 @@ def read_truth(
     )
     known, label = _categories(objects, categories)
     area = objects.named(("area",))
-    flags = {
-        role: arguments.flags(f"{objects.source}: column {column}", objects.numbers(column))
-        for role, column in _named(objects, ("difficult", "crowd", "ignore", *roles)).items()
-    }
+    flags, unknown = flag_columns.read(objects, roles)
     numbers = {
         name: objects.numbers(column, blank=True)
-        for name, column in _named(objects, attributes).items()
+        for name, column in flag_columns.named(objects, attributes).items()
     }
     areas = box_conventions.areas(written, table_format)
     if area is not None:
@@ -98,6 +95,7 @@ def read_truth(
         box_format=table_format,
         family="coco",
         source=sheet.source,
+        notes=(*notes, *unknown),
     )
 
 
@@ -108,7 +106,7 @@ def read_detections(
 
     Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
-    boxes = box_columns.find(sheet, box_format)
+    boxes, meaning = box_columns.find_meaning(sheet, box_format)
     score_column = sheet.find(SCORE, "score")
     score = sheet.numbers(score_column)
     bad = ~np.isfinite(score)
@@ -117,7 +115,8 @@ def read_detections(
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth)
-    if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
+    notes = (*notes, *meaning)
+    if truth.box_format == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
             "columns are read as box corners; if they are first and last pixels, as in "
             "VOC XML, use --detections-box-format voc"
@@ -141,15 +140,6 @@ def read_detections(
         policy=policy,
         notes=notes,
     )
-
-
-def _named(sheet: Sheet, names: Iterable[str]) -> dict[str, str]:
-    """Returns the named columns that exist: ``group_of`` is group_of or IsGroupOf."""
-    columns = {
-        name: sheet.named((f"is{csv_parquet.spelled(name)}", csv_parquet.spelled(name)))
-        for name in names
-    }
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -211,7 +201,7 @@ def _sizes(
         called = [
             (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
         ]
-        return image_sizes.from_csv(sizes_file, called)
+        return image_sizes.from_path(sizes_file, called)
     sizes = []
     for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
         left = [name for name in sides if sheet.named([name]) not in (None, *box_columns)]
@@ -250,8 +240,16 @@ def _found_images(
 
 
 def _class_column(sheet: Sheet) -> tuple[str, str | None]:
-    """Returns the class column, and a second one with ids if there are names."""
+    """Returns the class column, and a second one with ids if there are names.
+
+    In a file of YOLOv5 the column ``class`` holds numbers and ``name`` their names.
+    """
     name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
+    if name is not None and number is None and sheet.whole(name) is not None:
+        for other in CLASS_NAME:
+            column = sheet.named((other,))
+            if column not in (None, name) and sheet.whole(str(column)) is None:
+                return str(column), name
     column = name or number
     if column is None:
         return sheet.find(CLASS_NAME, "class"), None
@@ -328,7 +326,9 @@ def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
     """Returns the class of each row in the truth, by name if the cells are names, else by id."""
-    column, _ = _class_column(sheet)
+    column, ids = _class_column(sheet)
+    if ids is not None and policy.class_names is not None:
+        column = ids
     numbers = sheet.whole(column)
     if numbers is not None:
         names = set(truth.categories.names)
@@ -352,8 +352,17 @@ def read_csv_truth(
 def read_csv_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
-    """Reads a CSV file of detections; see `read_detections`."""
-    return read_detections(csv_parquet.read_csv(path), truth, box_format, policy)
+    """Reads a CSV file of detections, or a folder with one per image; see `read_detections`."""
+    read = csv_parquet.read_folder if path.is_dir() else csv_parquet.read_csv
+    return read_detections(read(path), truth, box_format, policy)
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`: a folder of CSV files of detections, one per image."""
+    files = sorted(path.glob("*.csv"))
+    if not files or not csv_parquet.is_of_image(files[0]):
+        return 0
+    return 2
 
 
 def read_parquet_truth(

@@ -156,7 +156,7 @@ def _files(path: Path) -> list[Path]:
 def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:
     if path is None:
         return box_conventions.unknown_sizes(len(stems))
-    return image_sizes.from_csv(path, [(stem,) for stem in stems])
+    return image_sizes.from_path(path, [(stem,) for stem in stems])
 
 
 def _fits(words: list[str], kind: int) -> bool:

@@ -18,13 +18,15 @@ from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files, plain_yaml
 from detmap.base.open_files import shown
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 from detmap.tables import Note
 
 SUFFIXES = (".yaml", ".yml")
 NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
+LISTS = ("train.txt", "valid.txt", "val.txt", "test.txt")
 SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
 MOST_CLASSES = 100_000
+MOST_FOLDERS = 3  # of label files that an error lists
 NULL = ("", "~", "null", "Null", "NULL")
 IMAGES, LABELS = f"{os.sep}images{os.sep}", f"{os.sep}labels{os.sep}"
 
@@ -174,6 +176,11 @@ def _resolved(root: Path, entry: str) -> Path:
     return place
 
 
+def has_labels(folder: Path) -> bool:
+    """Checks for text files that are neither class names nor lists of images."""
+    return any(file.name not in (*NAMES_FILES, *LISTS) for file in folder.glob("*.txt"))
+
+
 def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
     """Returns the images of an entry: a folder, or a list file."""
     place = Path(os.path.normpath(_resolved(root, entry).absolute()))
@@ -182,7 +189,7 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
         if images or image_sizes is None:
             return images
     if place.is_file():
-        return [_listed(place, root, name) for name in _image_paths(place)]
+        return [_listed(place, root, name) for name in image_paths(place)]
     labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
     if image_sizes is not None and labels.is_dir() and labels != place:
         return [place / name for name in _sized(image_sizes)]
@@ -212,7 +219,7 @@ def _paths_in(file: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _image_paths(file: Path) -> list[str]:
+def image_paths(file: Path) -> list[str]:
     """Returns the paths in a list file. Its content is not shown in errors."""
     names = _paths_in(file)
     if not all(map(image_names.is_image, names)):
@@ -246,10 +253,10 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     labels.
     """
     folder = path.absolute()
-    if not any(folder.glob("*.txt")) and (folder / "labels").is_dir():
+    if not has_labels(folder) and (folder / "labels").is_dir():
         folder = folder / "labels"
     inner = sorted(each.name for each in folder.iterdir() if each.is_dir())
-    if split or (not any(folder.glob("*.txt")) and inner):
+    if split or (not has_labels(folder) and inner):
         chosen = split or next((name for name in SPLITS if name in inner), "")
         if chosen not in inner:
             raise DataError(
@@ -265,6 +272,12 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     real = bool(images)
     if image_sizes is not None and not real:
         names = _sized(image_sizes)
+        there = sorted(stems)
+        renamed = image_names.matches_before_upload(there, set(map(image_names.stem, names)))
+        names = [
+            f"{there[renamed[stem]]}.jpg" if (stem := image_names.stem(name)) in renamed else name
+            for name in names
+        ]
         images = [folder / name for name in dict.fromkeys(names)]
         images += [folder / f"{stem}.jpg" for stem in stems - {image.stem for image in images}]
     if not images:
@@ -290,6 +303,19 @@ def _names_beside(folder: Path) -> tuple[str, ...] | None:
             if (place / name).is_file():
                 return names_in(place / name)
     return None
+
+
+def label_folders(root: Path) -> list[str]:
+    """Returns what a data set has of label files: folders, how many and such as which."""
+    found = []
+    for parent, folders, names in os.walk(root):
+        folders.sort()
+        labels = sorted(n for n in names if n.endswith(".txt") and n not in NAMES_FILES)
+        if labels and Path(parent).name != "images":
+            found.append(f"{shown(Path(parent))} has {counted(len(labels), 'file')} ({labels[0]})")
+        if len(found) > MOST_FOLDERS:
+            break
+    return found
 
 
 def names_in(file: Path) -> tuple[str, ...]:

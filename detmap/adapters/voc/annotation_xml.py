@@ -37,13 +37,16 @@ class Object(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One annotation file; sides are NaN if missing, repeats counts repeated elements."""
+    """One annotation file; sides are NaN if missing, repeats counts repeated elements; owner is
+    the tool that wrote it, if it says so.
+    """
 
     folder: str
     width: float
     height: float
     objects: list[Object]
     repeats: int
+    owner: str = ""
 
 
 def read_page(file: Path) -> Page:
@@ -58,7 +61,9 @@ def read_page(file: Path) -> Page:
     page = _Reader(file)
     width, height = page.one(root, "size", "", page.size) or (np.nan, np.nan)
     objects = [page.object(f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
-    return Page(_content(root, "folder"), width, height, objects, page.repeats)
+    owner = root.find("owner")
+    tool = "" if owner is None else _content(owner, "name")
+    return Page(_content(root, "folder"), width, height, objects, page.repeats, tool)
 
 
 def _root(file: Path) -> Node:

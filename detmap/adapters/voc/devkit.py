@@ -1,6 +1,7 @@
 """Reads PASCAL VOC: a devkit folder (truth) and comp3/comp4 text (detections).
 
-Boxes stay as written: x1, y1, x2, y2 of the first and last pixel, counted from 1.
+Boxes stay as written: x1, y1, x2, y2 of the first and last pixel, counted from 1. Other tools
+write other numbers into the same elements (`detmap.adapters.voc.xml_boxes`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
+from detmap.adapters import box_conventions, text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc
+from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc, xml_boxes
 from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
 from detmap.base.open_files import shown
@@ -24,36 +25,41 @@ from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
 
-def read_truth(path: Path, split: str | None = None) -> Truth:
+def read_truth(path: Path, split: str | None = None, box_format: str | None = None) -> Truth:
     """Reads a VOC folder: ``Annotations/*.xml`` of the images listed in
     ``ImageSets/Main/<split>.txt``, or another layout (`detmap.adapters.voc.folder_layout`).
 
     Source: the VOC devkit's annotation format. Classes are those of the split's objects and of the
     lists ``ImageSets/Main/<class>_<split>.txt``, in alphabetical order with ids from 1. An object's
-    area is that of its box.
+    area is that of its box. ``box_format`` is one of `box_conventions.VOC_XML`.
     """
     layout = folder_layout.find(path, split)
     root, stems = layout.root, layout.stems
-    objects, year = scan_pages(root, layout.files) or decode_pages(root, layout.files)
+    there = [i for i, file in enumerate(layout.files) if file is not None]
+    files = [file for file in layout.files if file is not None]
+    objects, year = scan_pages(root, files) or decode_pages(root, files)
     names = sorted({*objects.name, *layout.classes})
     label_of = {name: label for label, name in enumerate(names)}
-    odd = ~(objects.size > 0) & ~np.isnan(objects.size)
-    width, height = np.ascontiguousarray(np.where(odd, np.nan, objects.size).T)
-    x1, y1, x2, y2 = objects.boxes.T
+    size = np.full((len(stems), 2), np.nan)
+    size[there] = objects.size
+    odd = ~(size > 0) & ~np.isnan(size)
+    width, height = np.ascontiguousarray(np.where(odd, np.nan, size).T)
+    image = np.array(there, dtype=np.int32)[objects.page]
+    boxes, table_format, meaning = xml_boxes.read(files, objects, box_format, shown(root))
     return Truth(
         Images(np.array(stems, dtype=str), tuple(stems), width, height),
         Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
-        image=objects.page,
+        image=image,
         label=np.array([label_of[name] for name in objects.name], dtype=np.int32),
-        boxes=objects.boxes,
+        boxes=boxes,
         roles={"difficult": objects.difficult > 0},
-        attributes={"area": (x2 - x1 + 1) * (y2 - y1 + 1)},
-        box_format="voc",
+        attributes={"area": box_conventions.areas(boxes, table_format)},
+        box_format=table_format,
         family="voc",
         year=year,
         split=layout.split,
         source=shown(root),
-        notes=(*layout.notes, *_truth_notes(root, objects, int(odd.any(axis=1).sum()))),
+        notes=(*layout.notes, *meaning, *_truth_notes(root, objects, int(odd.any(axis=1).sum()))),
     )
 
 

@@ -11,6 +11,7 @@ Notes report automatic choices.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -23,6 +24,7 @@ from detmap.tables import Note
 
 SPLITS = ("test", "val", "valid", "train")
 """Folders that Roboflow makes, in the order in which one is chosen."""
+LONGEST = 255  # bytes of a file name
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Layout:
     root : the folder, for messages
     split : its name; "" if there are no lists
     stems : of the images, ascending
-    files : the annotation file of each
+    files : the annotation file of each; None for an image without objects
     classes : classes that have lists
     notes : what was chosen
     """
@@ -42,7 +44,7 @@ class Layout:
     root: Path
     split: str
     stems: list[str]
-    files: list[Path]
+    files: list[Path | None]
     classes: set[str]
     notes: tuple[Note, ...] = ()
 
@@ -102,19 +104,20 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
     for stem, file in of.items():
         if shown(stem) != stem:
             raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
-    stems = sorted(of)
     text = "annotation files are used, all in the folder: it has no list of images"
-    notes = [Note("images-unlisted", text, len(stems), shown(folder))]
+    notes = [Note("images-unlisted", text, len(of), shown(folder))]
+    pictures = root / "JPEGImages" if (root / "JPEGImages").is_dir() else folder
     images = {
-        file.relative_to(folder).with_suffix("").as_posix()
-        for file in folder.rglob("*")
-        if image_names.is_image(file.name)
+        file.relative_to(pictures).with_suffix("").as_posix()
+        for file in pictures.rglob("*")
+        if image_names.is_image(file.name) and shown(file.name) == file.name
     }
-    bare = len(images - of.keys())
+    bare = images - of.keys()
     if bare:
-        text = "images in the folder have no annotation file: ignored"
-        notes.append(Note("images-unannotated", text, bare, shown(folder)))
-    return Layout(root, split, stems, [of[stem] for stem in stems], set(), tuple(notes))
+        text = "images have no annotation file: images without objects"
+        notes.append(Note("images-unannotated", text, len(bare), shown(pictures)))
+    stems = sorted(of.keys() | bare)
+    return Layout(root, split, stems, [of.get(stem) for stem in stems], set(), tuple(notes))
 
 
 def _listed(root: Path, split: str | None) -> Layout:
@@ -134,7 +137,18 @@ def _listed(root: Path, split: str | None) -> Layout:
             f"choose a split: {', '.join(lists) or 'no lists at all'}",
         )
     stems = _stems(root, split, lists)
-    files = [root / "Annotations" / f"{stem}.xml" for stem in stems]
+    named = [root / "Annotations" / f"{stem}.xml" for stem in stems]
+    files = [file if os.path.lexists(file) else None for file in named]
+    missing = files.count(None)
+    if missing == len(files):
+        raise DataError(
+            shown(named[0]),
+            f"missing, as are the files of all {len(files)} images in the list of the split",
+            f"give the folder whose Annotations belong to the list {split}",
+        )
+    if missing:
+        text = f"images in the list {split} have no annotation file: images without objects"
+        notes = (*notes, Note("images-unannotated", text, missing, shown(root)))
     return Layout(root, split, stems, files, _listed_classes(root, split), notes)
 
 
@@ -212,6 +226,7 @@ def _is_inside(stem: str) -> bool:
     """Checks that a stem names a file in its folder or below, on every system."""
     paths = PurePosixPath(stem), PureWindowsPath(stem)
     named = all(not path.anchor and ".." not in path.parts for path in paths)
+    named = named and max(map(len, stem.encode().split(b"/"))) <= LONGEST
     return named and all(character >= " " and character != "\x7f" for character in stem)
 
 

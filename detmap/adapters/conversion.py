@@ -1,0 +1,345 @@
+"""Writes ground truth and detections as COCO JSON, CSV, or a folder of VOC or YOLO.
+
+What detmap reads back gives the same number. What a format cannot hold is counted in notes, or an
+error where the number would change without a trace.
+
+Source: the readers of `detmap.adapters`, and the formats that they name.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
+from detmap.adapters.voc import xml_boxes
+from detmap.base import atomic_files
+from detmap.errors import DataError, counted, few
+from detmap.tables import Detections, Note, Truth, boxes_as
+
+Table = Truth | Detections
+Files = dict[str, str]
+"""Path in the folder, and content."""
+
+SPLIT = "test"
+_UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.")
+
+
+def write(table: Table, path: Path, target: str) -> tuple[Note, ...]:
+    """Writes a table, and returns notes on what the format does not hold.
+
+    Parameters
+    ----------
+    table : ground truth, or detections
+    path : a file for coco and csv, a new folder for voc and yolo
+    target : one of `TARGETS`
+
+    Raises `DataError` if the format cannot hold the table, or the folder is there already.
+    """
+    files = TARGETS[target](table)
+    if target in FOLDERS:
+        _write_folder(path, files)
+    else:
+        atomic_files.write_text(path, files[""])
+    return tuple(_losses(table, target))
+
+
+def _write_folder(path: Path, files: Files) -> None:
+    """Writes a folder that appears whole or not at all."""
+    if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
+        raise DataError(str(path), "exists", "name a new folder")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".detmap-", dir=path.parent))
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise DataError(str(path), what, "write to another place") from None
+    try:
+        for name, content in files.items():
+            file = draft / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8", newline="")
+        os.chmod(draft, 0o777 & ~_umask())
+        os.replace(draft, path)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise DataError(str(path), what, "write to another place, or make room") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# --- what formats lose ----------------------------------------------------------------------------
+
+
+def _losses(table: Table, target: str) -> Iterator[Note]:
+    def note(code: str, text: str, rows: Any) -> Iterator[Note]:
+        if count := int(np.sum(rows)):
+            yield Note(code, text, count, table.source)
+
+    if table.shapes is not None:
+        yield from note("lost-shapes", "masks or keypoints are left out", len(table))
+    if isinstance(table, Detections):
+        return
+    crowd, difficult, ignore = table.crowd, table.difficult, table.role("ignore")
+    if target == "yolo":
+        flagged = crowd | difficult | ignore
+        text = "objects are crowds, difficult or ignored: YOLO labels have no flag, all count"
+        yield from note("lost-flags", text, flagged)
+    if target == "voc":
+        yield from note("lost-crowd", "crowds are written as difficult objects", crowd)
+        yield from note("lost-ignore", "objects marked ignore lose the mark", ignore)
+        if _is_continuous(table):
+            text = (
+                "boxes have fractions of pixels: all are written as continuous pixels from 0, as "
+                "CVAT does (--truth-box-format xyxy); VOC itself counts whole pixels from 1"
+            )
+            yield from note("boxes-continuous", text, len(table))
+    if target == "coco":
+        text = "difficult objects are written as crowds: COCO has one flag"
+        yield from note("lost-difficult", text, difficult & ~crowd)
+    if target in FOLDERS:
+        area = np.prod(boxes_as(table.boxes, table.box_format, "xywh")[:, 2:], axis=1)
+        other = ~np.isclose(table.area, area, rtol=1e-6)
+        text = "objects have an area that is not that of the box, which is not written"
+        yield from note("lost-area", text, other)
+    if target == "csv":
+        unused = len(table.categories) - len(np.unique(table.label))
+        yield from note("lost-class", "classes without objects are left out", unused)
+
+
+def _is_continuous(table: Table) -> bool:
+    """Checks for so many fractions that VOC XML of them is read as continuous pixels."""
+    boxes = boxes_as(table.boxes, table.box_format, "xywh")
+    odd = (boxes != np.floor(boxes)).any(axis=1)
+    return bool(len(boxes)) and bool(odd.mean() > xml_boxes.CERTAIN)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _image_names(table: Table) -> list[str]:
+    """Returns a name of each image: its stem, or its id if a stem is missing or repeated."""
+    images = table.images
+    if all(images.stems) and len(set(images.stems)) == len(images):
+        return list(images.stems)
+    return list(map(str, images.ids.tolist()))
+
+
+def _safe(names: Iterable[str], what: str, target: str, also: str = "") -> None:
+    """Refuses names that cannot be names of files."""
+    bad = [name for name in names if _UNSAFE.search(name) or any(c in name for c in also)]
+    if bad:
+        text = f"{counted(len(bad), what)} with names that {target} files cannot have: {few(bad)}"
+        raise DataError("convert", text, "rename them, or write coco or csv")
+
+
+def _class_names(table: Table, target: str) -> tuple[str, ...]:
+    names = table.categories.names
+    twice = [name for name, n in Counter(names).items() if n > 1 or not name.strip()]
+    if twice:
+        what = f"class names that are empty or repeated: {few(map(repr, twice))}"
+        raise DataError("convert", what, f"{target} knows classes by name: write coco")
+    return names
+
+
+def _by_image(table: Table, line: Callable[[int], str]) -> list[list[str]]:
+    rows: list[list[str]] = [[] for _ in range(len(table.images))]
+    for i, image in enumerate(table.image.tolist()):
+        rows[image].append(line(i))
+    return rows
+
+
+def _words(*values: Any) -> str:
+    return " ".join(map(str, values))
+
+
+def _xywh(table: Table) -> NDArray[np.float64]:
+    return boxes_as(table.boxes, table.box_format, "xywh")
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+def _coco(table: Table) -> Files:
+    images, boxes = table.images, _xywh(table).tolist()
+    whole = images.ids.dtype.kind == "i"
+    ids: list[Any] = images.ids.tolist()
+    classes = table.categories.ids.tolist()
+    if isinstance(table, Detections):
+        rows = [
+            {"image_id": ids[i], "category_id": classes[k], "bbox": box, "score": score}
+            for i, k, box, score in zip(
+                table.image.tolist(), table.label.tolist(), boxes, table.score.tolist(), strict=True
+            )
+        ]
+        return {"": json.dumps(rows)}
+    ids = ids if whole else list(range(1, len(ids) + 1))
+    names = images.files or tuple(f"{name}.jpg" for name in _image_names(table))
+    flags = {"iscrowd": table.crowd | table.difficult, "ignore": table.role("ignore")}
+    sizes = zip(images.width.tolist(), images.height.tolist(), strict=True)
+    records = [
+        {"id": i, "file_name": name} | ({"width": w, "height": h} if w == w and h == h else {})
+        for i, name, (w, h) in zip(ids, names, sizes, strict=True)
+    ]
+    annotations = [
+        {
+            "id": row + 1,
+            "image_id": ids[image],
+            "category_id": classes[label],
+            "bbox": boxes[row],
+            "area": table.area[row].item(),
+            **{
+                name: int(flag[row]) for name, flag in flags.items() if flag.any() or name[0] == "i"
+            },
+        }
+        for row, (image, label) in enumerate(
+            zip(table.image.tolist(), table.label.tolist(), strict=True)
+        )
+    ]
+    categories = [
+        {"id": i, "name": name} for i, name in zip(classes, table.categories.names, strict=True)
+    ]
+    content = {"images": records, "annotations": annotations, "categories": categories}
+    return {"": json.dumps(content)}
+
+
+def _csv(table: Table) -> Files:
+    names, classes = _image_names(table), _class_names(table, "CSV")
+    images, ids = table.images, table.categories.ids.tolist()
+    header = ["image", "class", "class_id", "x", "y", "w", "h"]
+    columns: dict[str, list[Any]] = {}
+    if isinstance(table, Detections):
+        columns["score"] = table.score.tolist()
+    else:
+        columns["area"] = table.area.tolist()
+        roles = {"iscrowd": table.crowd} | {
+            name: flag for name, flag in table.roles.items() if name != "crowd"
+        }
+        columns |= {name: flag.astype(int).tolist() for name, flag in roles.items()}
+    sized = isinstance(table, Truth) and not np.isnan([images.width, images.height]).any()
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*header, *columns, *(["image_width", "image_height"] if sized else [])])
+
+    def size(image: int) -> list[float]:
+        return [images.width[image].item(), images.height[image].item()] if sized else []
+
+    for row, (image, label, box) in enumerate(
+        zip(table.image.tolist(), table.label.tolist(), _xywh(table).tolist(), strict=True)
+    ):
+        more = [column[row] for column in columns.values()]
+        writer.writerow([names[image], classes[label], ids[label], *box, *more, *size(image)])
+    if isinstance(table, Truth):
+        for image in sorted(set(range(len(images))) - set(table.image.tolist())):
+            writer.writerow([names[image], *[""] * (6 + len(columns)), *size(image)])
+    return {"": out.getvalue()}
+
+
+def _voc(table: Table) -> Files:
+    names, classes = _image_names(table), _class_names(table, "VOC")
+    _safe(names, "image", "VOC", '"' if isinstance(table, Truth) else " \t")
+    _safe(classes, "class", "VOC")
+    if isinstance(table, Detections):
+        boxes = boxes_as(table.boxes, table.box_format, "voc").tolist()
+        lines: list[list[str]] = [[] for _ in classes]
+        for row, (image, label) in enumerate(
+            zip(table.image.tolist(), table.label.tolist(), strict=True)
+        ):
+            lines[label].append(_words(names[image], table.score[row].item(), *boxes[row]) + "\n")
+        return {
+            f"comp4_det_{SPLIT}_{name}.txt": "".join(rows)
+            for name, rows in zip(classes, lines, strict=True)
+        }
+    numbers = boxes_as(table.boxes, table.box_format, "voc")
+    if _is_continuous(table):
+        numbers = _xywh(table).copy()
+        numbers[:, 2:] += numbers[:, :2]
+    flags = table.crowd | table.difficult
+
+    def item(row: int) -> str:
+        sides = zip(("xmin", "ymin", "xmax", "ymax"), numbers[row].tolist(), strict=True)
+        box = "".join(f"<{side}>{number!r}</{side}>" for side, number in sides)
+        name = escape(classes[table.label[row]])
+        flag = f"<difficult>{int(flags[row])}</difficult>"
+        return f"  <object><name>{name}</name>{flag}<bndbox>{box}</bndbox></object>\n"
+
+    files: Files = {}
+    sizes = zip(table.images.width.tolist(), table.images.height.tolist(), strict=True)
+    for name, objects, (w, h) in zip(names, _by_image(table, item), sizes, strict=True):
+        size = (
+            f"<size><width>{w:g}</width><height>{h:g}</height></size>" if w == w and h == h else ""
+        )
+        head = f"  <filename>{escape(name)}.jpg</filename>{size}\n"
+        page = f"<annotation>\n{head}{''.join(objects)}</annotation>\n"
+        files[f"Annotations/{name}.xml"] = page
+    lists = "ImageSets/Main"
+    quoted = [f'"{name}"' if " " in name or "\t" in name else name for name in names]
+    files[f"{lists}/{SPLIT}.txt"] = "".join(f"{name}\n" for name in quoted)
+    used = set(table.label.tolist())
+    unused = [name for label, name in enumerate(classes) if label not in used]
+    return files | {f"{lists}/{name}_{SPLIT}.txt": "" for name in unused}
+
+
+def _yolo(table: Table) -> Files:
+    names, classes = _image_names(table), table.categories.names
+    _safe(names, "image", "YOLO")
+    sides = np.column_stack([table.images.width, table.images.height])
+    if np.isnan(sides[table.image]).any():
+        fix = "read it with --image-sizes, or write coco, csv or voc"
+        raise DataError(table.source, "images of unknown size, and YOLO has fractions", fix)
+    boxes = _xywh(table)
+    boxes = np.hstack([boxes[:, :2] + boxes[:, 2:] / 2, boxes[:, 2:]])
+    boxes = boxes / np.tile(sides, 2)[table.image]
+    most = FAR_OUTSIDE if isinstance(table, Detections) else OUTSIDE
+    bad = ((boxes < -most) | (boxes > 1 + most)).any(axis=1)
+    if bad.any():
+        what = f"{counted(int(bad.sum()), 'box')} outside of the image, which YOLO cannot hold"
+        raise DataError(table.source, what, "write coco, csv or voc")
+    score = table.score.tolist() if isinstance(table, Detections) else None
+
+    def line(row: int) -> str:
+        end = () if score is None else (score[row],)
+        return _words(table.label[row], *boxes[row].tolist(), *end) + "\n"
+
+    rows = zip(names, _by_image(table, line), strict=True)
+    if score is not None:
+        files = {f"{name}.txt": "".join(lines) for name, lines in rows}
+        return files | {"classes.txt": "".join(f"{name}\n" for name in classes)}
+    files = {f"labels/{SPLIT}/{name}.txt": "".join(lines) for name, lines in rows}
+    quoted = [json.dumps(name, ensure_ascii=False) for name in classes]
+    yaml = f"path: .\ntest: images/{SPLIT}\nnames: [{', '.join(quoted)}]\n"
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["image", "width", "height"])
+    writer.writerows(
+        [f"{name}.jpg", *size] for name, size in zip(names, sides.tolist(), strict=True)
+    )
+    return files | {"data.yaml": yaml, "sizes.csv": out.getvalue()}
+
+
+TARGETS: dict[str, Callable[[Table], Files]] = {
+    "coco": _coco,
+    "voc": _voc,
+    "yolo": _yolo,
+    "csv": _csv,
+}
+FOLDERS = ("voc", "yolo")

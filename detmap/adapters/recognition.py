@@ -1,0 +1,388 @@
+"""Names what a path or a Python object is, and what to do with it if no reader takes it.
+
+The rows of `detmap.adapters.registry` come first: what they read is named by them. The tables here
+have the exports that detmap does not read, by their first bytes, their keys, their columns and the
+shape of their folder. Keys of nested values are joined by dots: a list stands for its first item,
+``*`` for any key.
+
+Source: the documentation or the writer of each tool (docs/formats.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from detmap.adapters import registry, text_fields
+from detmap.adapters.joining import image_names
+from detmap.adapters.text_per_image import data_yaml, plain_yaml
+from detmap.base import open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+
+HEAD = 1 << 16  # bytes of a file that are looked at
+WHOLE = 1 << 26  # bytes of a JSON file that is decoded for its keys
+FILES_LOOKED_AT, FILES_LISTED = 3, 2000
+SURE = 2  # of `registry.Looks`: the path shows a mark of the format
+
+
+class Seen(NamedTuple):
+    """What something is, in words, and what to do with it."""
+
+    name: str
+    fix: str
+
+
+CONVERT = "write COCO JSON from it and compare the counts (docs/recipes.md)"
+DATUMARO = "datum convert -i FOLDER -if datumaro -f coco_instances -o NEW (docs/recipes.md)"
+PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
+STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
+
+PARQUET = b"PAR1"
+
+
+def _panlabel(name: str) -> str:
+    """Returns the fix for a format that panlabel converts without a loss of boxes."""
+    command = f"panlabel convert --from {name} --to coco --allow-lossy -i PATH -o instances.json"
+    return f"{command}, then compare the counts (docs/recipes.md)"
+
+
+BYTES: tuple[tuple[bytes, Seen], ...] = (
+    (b"\x89PNG", Seen("an image (PNG)", "give the annotations, not a picture")),
+    (b"\xff\xd8\xff", Seen("an image (JPEG)", "give the annotations, not a picture")),
+    (b"%PDF", Seen("a PDF file", "give the annotations")),
+    (PARQUET, Seen("a Parquet file", "name it .parquet")),
+    (b"ARROW1", Seen("an Arrow file", "write it as Parquet: pyarrow.parquet.write_table")),
+    (b"\x89HDF", Seen("an HDF5 file", "export COCO JSON or CSV from its tool")),
+    (b"\x93NUMPY", Seen("a NumPy array", "load it and give detmap.detections_from_arrays arrays")),
+    (b"SQLite format 3", Seen("an SQLite database", "export COCO JSON from its tool")),
+    (b"MATLAB 5.0", Seen("a MATLAB file", "export COCO JSON or CSV from its tool")),
+    (b"7z\xbc\xaf", Seen("a 7z archive", "unpack it, and give the file or folder inside")),
+)
+TORCH = Seen(
+    "a dump of torch tensors, as detectron2's instances_predictions.pth",
+    "give coco_instances_results.json, which detectron2 writes beside it",
+)
+ZIP = Seen("a zip archive", "unpack it, and give the file or folder inside")
+TFRECORD = Seen(
+    "a TFRecord file", "export COCO JSON or CSV from its tool, or " + _panlabel("tfrecord")
+)
+
+XML: tuple[tuple[str, Seen], ...] = (
+    (
+        r"<annotations\b.*<track\b",
+        Seen("CVAT for video XML", "export the task as CVAT for images 1.1 or COCO 1.0"),
+    ),
+    (r"<annotations\b.*<image\b", Seen("CVAT for images XML", "export the task as COCO 1.0")),
+    (
+        r"<annotation\b",
+        Seen("one annotation file of VOC", "give the folder that holds all of these files"),
+    ),
+    (r"<dataset\b.*<images\b", Seen("XML of dlib's imglab", CONVERT)),
+    (r"<!DOCTYPE html|<html\b", Seen("a web page", "the download failed: download the file again")),
+    (r"<\?xml|<[A-Za-z]", Seen("XML of an unknown tool", CONVERT)),
+)
+
+KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
+    (("images", "annotations"), Seen("COCO instances", PATH)),
+    (("image_id", "category_id", "score"), Seen("COCO results", PATH)),
+    (("image_id", "category_id", "bbox"), Seen("COCO annotations without the images", PATH)),
+    (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
+    (("assets", "tags"), Seen("VoTT JSON", "export VoTT's CSV, or " + _panlabel("vott-json"))),
+    (("asset", "regions"), Seen("VoTT JSON of one picture", "export VoTT's CSV")),
+    (("_via_img_metadata",), Seen("a project of VIA", f"export COCO from VIA, or {CONVERT}")),
+    (("*.regions", "*.filename"), Seen("VIA JSON", f"export COCO from VIA, or {CONVERT}")),
+    (("shapes", "imagePath"), Seen("LabelMe JSON", CONVERT)),
+    (("classes", "labels"), Seen("labels.json of FiftyOne", "export a COCODetectionDataset")),
+    (("samples.filepath",), Seen("a data set of FiftyOne", "export a COCODetectionDataset")),
+    (("frame_id", "objects"), Seen("results of Darknet", "give detections, or " + CONVERT)),
+    (("data", "annotations.result"), Seen("Label Studio JSON", "export COCO from Label Studio")),
+    (("label.rectanglelabels",), Seen("Label Studio JSON-MIN", "export COCO from Label Studio")),
+    (
+        ("image_url", "label"),
+        Seen("JSON lines of Azure ML", f"export COCO from Azure, or {CONVERT}"),
+    ),
+    (("imageGcsUri",), Seen("import JSON lines of Vertex AI", CONVERT)),
+    (("instance", "prediction"), Seen("batch predictions of Vertex AI", CONVERT)),
+    (("source-ref",), Seen("a manifest of SageMaker Ground Truth", _panlabel("sagemaker"))),
+    (("data_row",), Seen("an export of Labelbox", _panlabel("labelbox"))),
+    (("Labeled Data",), Seen("an export of Labelbox", _panlabel("labelbox"))),
+    (("task_id", "response"), Seen("tasks of Scale", _panlabel("scale-ai"))),
+    (("task_id", "params"), Seen("tasks of Scale", _panlabel("scale-ai"))),
+    (("labels.box2d",), Seen("labels of BDD100K", _panlabel("bdd100k"))),
+    (("instances", "metadata"), Seen("SuperAnnotate JSON", _panlabel("superannotate"))),
+    (("objects.classTitle",), Seen("Supervisely JSON", f"export COCO, or {CONVERT}")),
+    (("item", "annotations"), Seen("Darwin JSON of V7", _panlabel("v7-darwin"))),
+    (("openlabel",), Seen("OpenLABEL JSON", _panlabel("openlabel"))),
+    (("metainfo", "data_list"), Seen("annotations of mmdet", "give COCO JSON, or " + CONVERT)),
+    (("type", "features"), Seen("GeoJSON", CONVERT)),
+    (("image", "annotations.coordinates"), Seen("CreateML JSON", CONVERT)),
+    (("file_name", "objects"), Seen("metadata of a Hugging Face image folder", CONVERT)),
+    (("image", "objects"), Seen("rows of a Hugging Face data set with objects", STREAM)),
+    (("bbox", "category"), Seen("the objects of a Hugging Face row", STREAM)),
+    (("bbox", "categories"), Seen("the objects of a Hugging Face row", STREAM)),
+    (("file_name", "annotations"), Seen("data set dicts of detectron2", "give COCO JSON")),
+    (("bboxes", "labels"), Seen("predictions of mmdet, one picture's", STREAM)),
+    (("boxes", "labels"), Seen("predictions of torchvision, one picture's", STREAM)),
+    (("predictions.class",), Seen("predictions of Roboflow", CONVERT)),
+    (("name", "class", "confidence", "box"), Seen("Ultralytics' to_json of one picture", STREAM)),
+)
+READ = tuple(seen for _, seen in KEYS[:3])
+"""Of COCO, whose readers know more about a damaged file."""
+COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
+    (("region_shape_attributes",), Seen("VIA CSV", f"export COCO from VIA, or {CONVERT}")),
+    (
+        ("annotation_id", "lead_time"),
+        Seen("Label Studio CSV", "export JSON or COCO from Label Studio: its CSV is for tables"),
+    ),
+    (("objects",), Seen("rows of a Hugging Face data set with objects", CONVERT)),
+)
+VERTEX = Seen("import CSV of Vertex AI", CONVERT)
+YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
+MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
+    ("*.tfrecord*", TFRECORD),
+    ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
+    ("*.pth", TORCH),
+)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def explained(path: Path, kind: str, wanted: str | None) -> Iterator[None]:
+    """Replaces the error of a reader that was not meant for a path by what the path is.
+
+    Parameters
+    ----------
+    path : that is read
+    kind : "truth" or "detections"
+    wanted : the format that the user chose; then the error of its reader stays
+    """
+    try:
+        yield
+    except DataError as error:
+        better = None if wanted is not None else _better(path, kind, error)
+        if better is None:
+            raise
+        raise better from None
+
+
+def _better(path: Path, kind: str, error: DataError) -> DataError | None:
+    """Returns the error that names what a path is; None if its reader knows more."""
+    try:
+        read = readings(path)
+        known = [row for rows in read.values() for row in rows if row not in GENERAL]
+        seen = None if known else recognized(path)
+    except (OSError, DataError):
+        return None
+    if seen is not None:
+        return DataError(shown(path), f"{seen.name}, which detmap does not read", seen.fix)
+    other = "detections" if kind == "truth" else "truth"
+    alone = [row for row in read[other] if row not in (*GENERAL, *PLAIN)]
+    if alone and not read[kind]:  # the reader that failed knows nothing of such a file
+        what = f"{kind} expected, and this is {other} in the format {alone[0]}"
+        return DataError(shown(path), what, f"give {kind}, or exchange the two paths")
+    if not read[kind] and read[other]:
+        what = f"{kind} expected, and this looks like {other} in the format {read[other][0]}"
+        fix = f"{error.fix}; or the two paths are in the wrong order"
+        return DataError(error.where, f"{error.what}; {what}", fix)
+    if not read[kind] and path.is_dir() and error.where == shown(path):
+        inside = _inside(path, kind)
+        formats = ", ".join(row.name for row in registry.FORMATS)
+        fix = f"give {inside}" if inside else f"{error.fix}; the formats are {formats}"
+        return DataError(error.where, f"{error.what}; the folder has {_content(path)}", fix)
+    return None
+
+
+GENERAL = ("csv", "parquet", "yolo")
+"""Rows that know files by their suffix alone."""
+PLAIN = ("coco", "voc")
+"""Rows whose readers are tried on all other files and folders, and say what is wrong there."""
+
+
+def readings(path: Path) -> dict[str, list[str]]:
+    """Returns the formats that a path shows a mark of, as truth and as detections."""
+    looks = [(row, row.truth_looks(path), row.detections_look(path)) for row in registry.FORMATS]
+    found = {
+        "truth": [row.name for row, sure, _ in looks if sure >= SURE],
+        "detections": [row.name for row, _, sure in looks if sure >= SURE],
+    }
+    for kind, names in found.items():
+        names += ["coco"] * _is_coco(path, kind)
+    return found
+
+
+def splits(path: Path) -> list[str]:
+    """Returns the splits of a data set: lists of VOC, keys of a data.yaml, or folders."""
+    lists = [file.stem for file in path.glob("ImageSets/Main/*.txt")]
+    if path.suffix.lower() in data_yaml.SUFFIXES:
+        lists = list(plain_yaml.load(path))
+    names = ("train", *data_yaml.SPLITS)
+    folders = [
+        name for name in names if (path / name).is_dir() or (path / "labels" / name).is_dir()
+    ]
+    voc = [name for name in lists if "_" not in name and path.is_dir()]
+    return sorted({*voc, *folders, *(name for name in lists if name in names)})
+
+
+# --- what something is ----------------------------------------------------------------------------
+
+
+def recognized(thing: Any) -> Seen | None:
+    """Returns what a path or a Python object is, as far as the tables here know it; else None."""
+    if not isinstance(thing, Path):
+        return _of_object(thing)
+    if thing.is_dir():
+        return _of_folder(thing)
+    return _of_file(thing)
+
+
+def _of_object(thing: Any) -> Seen | None:
+    if isinstance(thing, Mapping | list | tuple):
+        return _by_keys(thing)
+    kind = type(thing)
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    if name in ("torch.Tensor", "numpy.ndarray", "jax.Array", "tensorflow.EagerTensor"):
+        shape = tuple(getattr(thing, "shape", ()))
+        what = f"an array or tensor of shape {shape}"
+        return Seen(what, "give detmap.detections_from_arrays boxes, scores, labels and images")
+    if hasattr(thing, "columns") or hasattr(thing, "column_names"):
+        frame = "detmap.truth_from_arrays(frame) or detmap.detections_from_arrays(truth, frame)"
+        return Seen(f"a table ({name})", f"give it to {frame}")
+    if hasattr(thing, "xyxy") and hasattr(thing, "confidence"):
+        return Seen("Detections of supervision", STREAM)
+    return Seen(f"a {name}", PATH) if kind.__module__ != "builtins" else None
+
+
+def _of_folder(path: Path) -> Seen | None:
+    for pattern, seen in MARKED_FOLDERS:
+        if any(path.glob(pattern)):
+            return seen
+    files = [file for file in _files(path) if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
+    for file in files[:FILES_LOOKED_AT]:
+        one = _of_file(file)
+        if one is not None:
+            return Seen(f"a folder with {one.name}", one.fix)
+    return None
+
+
+def _of_file(path: Path) -> Seen | None:
+    with open_files.opened(path) as file:
+        head = file.read(0, HEAD)
+        size = file.size
+    for start, seen in BYTES:
+        if head.startswith(start):
+            return None if start == PARQUET and path.suffix.lower() in (".parquet", ".pq") else seen
+    if head.startswith(b"PK\x03\x04"):
+        return TORCH if b"data.pkl" in head or path.suffix in (".pth", ".pt") else ZIP
+    if path.suffix in (".pth", ".pt"):
+        return TORCH
+    if b"image/" in head[12:HEAD] and head[4:8] == bytes(4):
+        return TFRECORD
+    text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
+    if text.startswith("<"):
+        return next(
+            (s for mark, s in XML if re.match(mark, _without_prolog(text), re.DOTALL)), None
+        )
+    if text[:1] in ("{", "["):
+        known = _by_keys(_json(path, size, text))
+        return None if known in READ else known
+    return _of_lines(text)
+
+
+def _without_prolog(text: str) -> str:
+    rest = re.sub(r"^(<\?.*?\?>|<!--.*?-->|\s)+", "", text, flags=re.DOTALL)
+    return rest if rest.startswith("<") else text
+
+
+def _of_lines(text: str) -> Seen | None:
+    """Names text without marks of JSON or XML: CSV and lists."""
+    first = text_fields.LINE_END.split(text, maxsplit=1)[0].strip()
+    if re.match(r"(?:TRAIN\w*|TEST|VALIDATION?|UNASSIGNED),\w+://", first, re.IGNORECASE):
+        return VERTEX
+    if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
+        return YOLO_KERAS
+    names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
+    return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
+
+
+def _json(path: Path, size: int, text: str) -> Any:
+    """Returns the decoded file, or its first line if it has one record per line; None if neither
+    is JSON.
+    """
+    first = text.partition("\n")[0]
+    for data in (first, open_files.read_bytes(path, times=8) if size <= WHOLE else b""):
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            continue
+    return None
+
+
+def _by_keys(thing: Any) -> Seen | None:
+    """Names a record, or a list of records by the first of them."""
+    if isinstance(thing, list | tuple) and thing:
+        thing = thing[0]
+    if not isinstance(thing, Mapping):
+        return None
+    for marks, seen in KEYS:
+        if all(_has(thing, mark.split(".")) for mark in marks):
+            return seen
+    return None
+
+
+def _has(thing: Any, keys: list[str]) -> bool:
+    if not keys:
+        return True
+    if isinstance(thing, list | tuple):
+        return bool(thing) and _has(thing[0], keys)
+    if not isinstance(thing, Mapping):
+        return False
+    if keys[0] == "*":
+        return bool(thing) and _has(next(iter(thing.values())), keys[1:])
+    return keys[0] in thing and _has(thing[keys[0]], keys[1:])
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
+def _files(folder: Path) -> list[Path]:
+    """Returns files of a folder and its folders, not all of many."""
+    found: list[Path] = []
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.name.startswith("."):
+            found.append(file)
+        if len(found) >= FILES_LISTED:
+            break
+    return sorted(found)
+
+
+def _content(folder: Path) -> str:
+    """Describes the files of a folder by their suffixes."""
+    suffixes = Counter(file.suffix.lower() or file.name for file in _files(folder))
+    parts = [f"{n} {suffix} file{'s' * (n > 1)}" for suffix, n in suffixes.most_common(4)]
+    return ", ".join(parts) or "no files"
+
+
+def _inside(folder: Path, kind: str) -> str:
+    """Names what inside of a folder can be read."""
+    places = [each for each in sorted(folder.rglob("*")) if each.is_dir()][:FILES_LOOKED_AT]
+    places += [file for file in _files(folder) if not image_names.is_image(file.name)][:20]
+    good = [place for place in places if readings(place)[kind]]
+    return few(map(shown, good)) if good else ""
+
+
+def _is_coco(path: Path, kind: str) -> bool:
+    if path.suffix.lower() != ".json" or path.is_dir():
+        return False
+    with open_files.opened(path) as file:
+        text = file.read(0, HEAD).decode("utf-8", "replace").lstrip()
+        seen = _by_keys(_json(path, file.size, text))
+    return seen == READ[0 if kind == "truth" else 1]

@@ -1,0 +1,122 @@
+"""Say what detmap takes a path for: its format, images, classes and boxes, and by what detections
+would be joined. Reads it as ground truth, or as detections with --truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detmap.adapters import read_truth, recognition, registry
+from detmap.cli import command_output, evaluation_inputs, options
+from detmap.errors import DataError, few
+from detmap.output.table import Table
+from detmap.tables import Detections, Truth, boxes_as
+
+EXAMPLES = (
+    "detmap inspect annotations.xml",
+    "detmap inspect VOCdevkit/VOC2007 --format json",
+    "detmap inspect results.json --truth instances.json",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "source", type=options.place, metavar="PATH", help="Set the file or folder to look at."
+    )
+    command.add_argument(
+        "--truth",
+        type=options.place,
+        metavar="TRUTH",
+        help="Read PATH as detections of this ground truth.",
+    )
+    options.add_split(command)
+    options.add_formats(command)
+    options.add_unknown(command)
+    options.add_outputs(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, read, print."""
+    options.refuse_to_overwrite(arguments.output, (arguments.source, arguments.truth))
+    path = registry.checked_path(arguments.source)
+    read = recognition.readings(path)
+    found: dict[str, Any] = {"path": str(path), "place": "folder" if path.is_dir() else "file"}
+    found["looks_like"] = {kind: rows for kind, rows in read.items() if rows}
+    if names := recognition.splits(path):
+        found["splits"] = names
+    notes = [*_read(arguments, path, found)]
+    if arguments.format == "json":
+        command_output.write_json(found | {"notes": list(map(str, notes))}, arguments)
+    else:
+        rows = tuple((name.replace("_", " "), _text(value)) for name, value in found.items())
+        command_output.write_tables([Table("", ("what", "value"), rows, (), "inspect")], arguments)
+    command_output.write_notes(notes)
+    return 0
+
+
+def _read(arguments: argparse.Namespace, path: Path, found: dict[str, Any]) -> tuple[object, ...]:
+    """Reads a path into the findings, and returns notes.
+
+    Raises
+    ------
+    DataError : nothing can be read, or the options do not fit
+    """
+    given = {"split": arguments.split, "format": arguments.truth_format}
+    given |= {"box_format": arguments.truth_box_format, "image_sizes": arguments.image_sizes}
+    table: Truth | Detections
+    try:
+        table = read_truth(arguments.truth or path, **given)
+    except DataError:
+        only_detections = found["looks_like"].keys() == {"detections"}
+        if arguments.truth is not None or not only_detections:
+            raise
+        found["read_as"] = f"detections in the format {few(found['looks_like']['detections'])}"
+        found["joined_by"] = "the ground truth that they belong to: give it with --truth"
+        return ()
+    if arguments.truth is not None:
+        table = evaluation_inputs.read_detections_of(arguments, str(path), table)
+    _describe(table, found)
+    return table.notes
+
+
+def _describe(table: Truth | Detections, found: dict[str, Any]) -> None:
+    images, boxes = table.images, boxes_as(table.boxes, table.box_format, "xywh")
+    used = np.unique(table.image)
+    is_truth = isinstance(table, Truth)
+    found["read_as"] = "ground truth" if is_truth else "detections"
+    found["images"] = len(images)
+    found["images_without_boxes"] = len(images) - len(used)
+    found["images_of_known_size"] = int((~np.isnan(images.width + images.height)).sum())
+    found["boxes"] = len(table)
+    counts = np.bincount(table.label, minlength=len(table.categories)).tolist()
+    found["classes"] = dict(zip(table.categories.names, counts, strict=True))
+    found["class_ids"] = table.categories.ids.tolist()
+    if len(boxes):
+        low, high = boxes[:, :2].min(axis=0), (boxes[:, :2] + boxes[:, 2:]).max(axis=0)
+        found["box_range"] = [*low.tolist(), *high.tolist()]
+        found["boxes_with_fractions"] = int((boxes != np.floor(boxes)).any(axis=1).sum())
+    if isinstance(table, Truth):
+        found["box_format"] = table.box_format
+        found["flags"] = {name: int(flag.sum()) for name, flag in table.roles.items()}
+        if table.split:
+            found["split"] = table.split
+    elif len(table):
+        found["scores"] = [table.score.min().item(), table.score.max().item()]
+    ids = images.ids.tolist()
+    if ids:
+        stem = f", file stem such as {images.stems[0]}" if images.stems[0] else ""
+        found["joined_by"] = f"image id such as {ids[0]}{stem}"
+
+
+def _text(value: Any) -> str:
+    """Returns a value as text of a cell."""
+    if isinstance(value, dict):
+        return few([f"{name} {_text(each)}" for name, each in value.items()]) or "none"
+    if isinstance(value, list):
+        return few([f"{each:g}" if isinstance(each, float) else str(each) for each in value])
+    return str(value)

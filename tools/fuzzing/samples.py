@@ -1,0 +1,72 @@
+"""Damaged samples of every format (`tests.support.format_samples`): an error with place and fix, or
+tables that give the same number when they are written as COCO JSON and read again.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+from pathlib import Path
+
+import detmap
+from detmap.adapters import conversion
+from detmap.errors import DetmapError
+from tests.support.format_samples import SAMPLES, all_samples
+from tests.support.mutation import damaged
+
+SCRATCH = Path("samples")
+BINARY = (".png", ".parquet")
+KINDS = all_samples()
+COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
+
+
+def case(seed: int) -> str | None:
+    """What is wrong with how one sample, perhaps a damaged one, is read."""
+    rng = random.Random(seed)
+    kind = tuple(KINDS)[seed % len(KINDS)]
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    for name in ("sample", "plain"):
+        (SCRATCH / name).mkdir(parents=True)
+    plain = SAMPLES["coco"](SCRATCH / "plain")
+    paths = KINDS[kind](SCRATCH / "sample")
+    files = sorted(file for file in (SCRATCH / "sample").rglob("*") if file.is_file())
+    files = [file for file in files if file.suffix not in BINARY]
+    whole = not files or rng.random() < 0.1
+    if not whole:
+        victim = rng.choice(files)
+        data = victim.read_bytes()
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            data = damaged(rng, data)
+        victim.write_bytes(data)
+    truth_path, found_path = (mine or other for mine, other in zip(paths, plain, strict=True))
+    try:
+        truth = detmap.read_truth(truth_path)
+        found = detmap.read_detections(found_path, truth, unknown="drop")
+        number = detmap.evaluate(truth, found, "coco-bbox").metrics["AP"]
+    except DetmapError as error:
+        COUNTS[f"{kind} refused"] += 1
+        if whole:
+            return f"{kind}: refused: {error}"
+        return None if error.where and error.what and error.fix else f"{kind}: no fix: {error}"
+    COUNTS[f"{kind} read"] += 1
+    if not (math.isnan(number) or 0 <= number <= 1):
+        return f"{kind}: AP {number}"
+    again = _converted(truth, found)
+    same = again is None or math.isnan(number) == math.isnan(again)
+    if again is not None and not math.isnan(number) and abs(again - number) > 1e-9:
+        same = False
+    return None if same else f"{kind}: AP {number}, after conversion {again}"
+
+
+def _converted(truth: detmap.Truth, found: detmap.Detections) -> float | None:
+    """AP of the tables as COCO JSON; None where COCO's reader refuses what they hold."""
+    files = SCRATCH / "truth.json", SCRATCH / "found.json"
+    conversion.write(truth, files[0], "coco")
+    conversion.write(found, files[1], "coco")
+    try:
+        table = detmap.read_truth(files[0])
+        rows = detmap.read_detections(files[1], table)
+        return detmap.evaluate(table, rows, "coco-bbox").metrics["AP"]
+    except DetmapError:
+        return None
