@@ -178,13 +178,17 @@ def _better(path: Path, kind: str, error: DataError) -> DataError | None:
     """Returns the error that names what a path is; None if its reader knows more."""
     try:
         read = readings(path)
-        known = [row for row in read[kind] if row not in GENERAL]
+        known = [row for rows in read.values() for row in rows if row not in GENERAL]
         seen = None if known else recognized(path)
     except (OSError, DataError):
         return None
     if seen is not None:
         return DataError(shown(path), f"{seen.name}, which detmap does not read", seen.fix)
     other = "detections" if kind == "truth" else "truth"
+    alone = [row for row in read[other] if row not in (*GENERAL, *PLAIN)]
+    if alone and not read[kind]:  # the reader that failed knows nothing of such a file
+        what = f"{kind} expected, and this is {other} in the format {alone[0]}"
+        return DataError(shown(path), what, f"give {kind}, or exchange the two paths")
     if not read[kind] and read[other]:
         what = f"{kind} expected, and this looks like {other} in the format {read[other][0]}"
         fix = f"{error.fix}; or the two paths are in the wrong order"
@@ -199,6 +203,8 @@ def _better(path: Path, kind: str, error: DataError) -> DataError | None:
 
 GENERAL = ("csv", "parquet", "yolo")
 """Rows that know files by their suffix alone."""
+PLAIN = ("coco", "voc")
+"""Rows whose readers are tried on all other files and folders, and say what is wrong there."""
 
 
 def readings(path: Path) -> dict[str, list[str]]:

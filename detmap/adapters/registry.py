@@ -20,7 +20,7 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names of its own."""
+files have names or content of its own, 4 also if another format reads one of its files."""
 
 
 class Row(Protocol):
@@ -106,11 +106,26 @@ def _nothing(path: Path) -> int:
     return 0
 
 
+NO_DETECTIONS = _lazy("annotation_tools/export_tables.no_detections")
 CSV, PARQUET = _file_with(".csv", ".tsv"), _file_with(".parquet", ".pq")
 TABLES: tuple[tuple[str, Place, Looks, Looks], ...] = (
     ("csv", "a file or a folder", CSV, _folder_or(CSV, "tabular/column_tables.looks")),
     ("parquet", "a file", PARQUET, PARQUET),
 )
+
+SIZES, NAMED = ("image_sizes",), ("roles", "attributes")
+LOOKS = "annotation_tools/looks"
+
+
+def _export(
+    name: str, place: Place, what: str, options: tuple[str, ...], *, scored: bool = True
+) -> Format:
+    """Returns the row of an annotation tool, whose module has the name of the format."""
+    module = f"annotation_tools/{name}"
+    looks, read = _lazy(f"{LOOKS}.{name}"), _lazy(f"{module}.read_truth")
+    found = _lazy(f"{module}.read_detections") if scored else NO_DETECTIONS
+    return Format(name, place, looks, looks, read, found, options=options, what=what)
+
 
 FORMATS: tuple[Format, ...] = (
     Format(
@@ -136,12 +151,12 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "yolo",
         "a file or a folder",
-        _folder_or(_file_with(".yaml", ".yml"), "text_per_image/yolo.truth_looks"),
+        _folder_or(_file_with(".yaml", ".yml", ".data"), "text_per_image/yolo.truth_looks"),
         _folder_or(_predictions, "text_per_image/yolo.detections_look"),
         _lazy("text_per_image/yolo.read_truth"),
         _lazy("text_per_image/yolo.read_detections"),
         options=("split", "image_sizes"),
-        what="YOLO: data.yaml or a folder of labels, and predictions",
+        what="YOLO: data.yaml, obj.data or a folder of labels, and predictions",
     ),
     *(
         Format(
@@ -170,6 +185,106 @@ FORMATS: tuple[Format, ...] = (
             what=f"text of {name.lower()}'s tool, a file an image",
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
+    ),
+    Format(
+        "roboflow",
+        "a file or a folder",
+        _lazy("annotation_tools/roboflow.looks"),
+        _nothing,
+        _lazy("annotation_tools/roboflow.read_truth"),
+        NO_DETECTIONS,
+        options=("split", "shapes", "box_format", "image_sizes", "roles", "attributes"),
+        what="Roboflow: _annotations.coco.json or .csv of a split",
+    ),
+    Format(
+        "retinanet",
+        "a file",
+        _lazy("annotation_tools/retinanet_csv.looks"),
+        _lazy("annotation_tools/retinanet_csv.detections_look"),
+        _lazy("annotation_tools/retinanet_csv.read_truth"),
+        _lazy("annotation_tools/retinanet_csv.read_detections"),
+        options=("box_format", "image_sizes", "roles", "attributes"),
+        detection_options=("box_format",),
+        what="CSV without a header: image, four corners, class, and score",
+    ),
+    Format(
+        "cvat",
+        "a file or a folder",
+        _lazy("annotation_tools/cvat.looks"),
+        _nothing,
+        _lazy("annotation_tools/cvat.read_truth"),
+        NO_DETECTIONS,
+        options=("roles", "attributes"),
+        what="CVAT for images 1.1: annotations.xml",
+    ),
+    Format(
+        "labelstudio",
+        "a file",
+        _lazy("annotation_tools/label_studio.looks"),
+        _lazy("annotation_tools/label_studio.detections_look"),
+        _lazy("annotation_tools/label_studio.read_truth"),
+        _lazy("annotation_tools/label_studio.read_detections"),
+        what="Label Studio: JSON or JSON-MIN, and predictions in JSON",
+    ),
+    Format(
+        "labelme",
+        "a file or a folder",
+        _lazy("annotation_tools/labelme.looks"),
+        _lazy("annotation_tools/labelme.detections_look"),
+        _lazy("annotation_tools/labelme.read_truth"),
+        _lazy("annotation_tools/labelme.read_detections"),
+        options=("roles", "attributes"),
+        what="LabelMe: a JSON file an image",
+    ),
+    Format(
+        "darknet",
+        "a file",
+        _nothing,
+        _lazy("annotation_tools/darknet_json.looks"),
+        _lazy("annotation_tools/darknet_json.read_truth"),
+        _lazy("annotation_tools/darknet_json.read_detections"),
+        what="Darknet: detections of -out result.json",
+    ),
+    Format(
+        "kitti",
+        "a folder",
+        _folder_or(_nothing, "text_per_image/kitti.truth_looks"),
+        _folder_or(_nothing, "text_per_image/kitti.detections_look"),
+        _lazy("text_per_image/kitti.read_truth"),
+        _lazy("text_per_image/kitti.read_detections"),
+        options=("image_sizes",),
+        what="KITTI text: label_2 and results, a file an image",
+    ),
+    _export("fiftyone", "a file or a folder", "FiftyOne's labels.json", SIZES + NAMED),
+    _export("createml", "a file or a folder", "CreateML JSON, a list of images", SIZES),
+    _export("via", "a file", "JSON of the VGG Image Annotator", SIZES, scored=False),
+    _export("supervisely", "a folder", "a Supervisely project or dataset", NAMED),
+    _export("vott", "a file", "VoTT's JSON export", SIZES, scored=False),
+    Format(
+        "huggingface",
+        "a file or a folder",
+        _lazy(f"{LOOKS}.huggingface"),
+        _lazy(f"{LOOKS}.huggingface"),
+        _lazy("annotation_tools/huggingface.read_truth"),
+        _lazy("annotation_tools/huggingface.read_detections"),
+        options=("split", "box_format", *SIZES, *NAMED),
+        detection_options=("box_format",),
+        what="Hugging Face: metadata.jsonl, or Parquet with a column objects",
+    ),
+    *(
+        Format(
+            name,
+            "a folder",
+            _nothing,
+            _lazy(f"{LOOKS}.{module}"),
+            _lazy(f"annotation_tools/{module}.read_truth"),
+            _lazy(f"annotation_tools/{module}.read_detections"),
+            what=f"{what}, a file an image",
+        )
+        for name, module, what in (
+            ("ultralytics-json", "ultralytics_json", "Results.to_json() of Ultralytics"),
+            ("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
+        )
     ),
 )
 
@@ -205,10 +320,15 @@ def checked_path(path: Any) -> Path:
 
 
 def choose(
-    rows: Sequence[AnyRow], path: Path, looks: Callable[[AnyRow], Looks], wanted: str | None = None
+    rows: Sequence[AnyRow],
+    path: Path,
+    looks: Callable[[AnyRow], Looks],
+    wanted: str | None = None,
+    preferred: str | None = None,
 ) -> AnyRow:
     """Returns the row of the requested format, or of the one that matches the path best.
 
+    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all.
     Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
@@ -226,6 +346,9 @@ def choose(
                 f"give {row.place}, or remove the format",
             )
         return row
+    for row in rows:
+        if row.name == preferred and looks(row)(path):
+            return row
     sure = [looks(row)(path) for row in rows]
     best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:

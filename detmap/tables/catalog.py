@@ -134,6 +134,7 @@ class Images(Immutable):
     stems : I file stems, by which text files name images; "" if unknown
     width, height : (I,) float64, pixels; NaN if unknown
     files : I file names with folders; () if unknown
+    originals : I file stems before a tool renamed the files; () if unknown
     """
 
     ids: NDArray[Any]
@@ -141,11 +142,13 @@ class Images(Immutable):
     width: NDArray[np.float64]
     height: NDArray[np.float64]
     files: tuple[str, ...] = ()
+    originals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         ids = column_checks.image_ids("Images.ids", self.ids)
         column_checks.texts("Images.stems", self.stems, len(ids))
-        column_checks.texts("Images.files", self.files, len(ids) if self.files else 0)
+        for name, texts in (("files", self.files), ("originals", self.originals)):
+            column_checks.texts(f"Images.{name}", texts, len(ids) if texts else 0)
         keep(
             self,
             ids=ids,
@@ -158,9 +161,12 @@ class Images(Immutable):
 
     def take(self, images: NDArray[Any]) -> Images:
         """Selects images by ascending positions."""
-        stems = tuple(self.stems[i] for i in images.tolist())
-        files = tuple(self.files[i] for i in images.tolist()) if self.files else ()
-        return Images(self.ids[images], stems, self.width[images], self.height[images], files)
+        stems, files, originals = (
+            tuple(names[i] for i in images.tolist()) if names else ()
+            for names in (self.stems, self.files, self.originals)
+        )
+        width, height = self.width[images], self.height[images]
+        return Images(self.ids[images], stems, width, height, files, originals)
 
 
 ABSENT, NOT_EXHAUSTIVE = 1, 2

@@ -319,3 +319,18 @@ def test_both_lanes_read_what_one_of_them_reads(tmp_path: Path, lane: None) -> N
         file = make.write(tmp_path / "dt.json", content)
         found = coco.scan_results(file, truth)
         assert found is None or (found.boxes == coco.decode_results(file, truth).boxes).all(), name
+
+
+def test_rotated_boxes_are_read_as_the_boxes_around_them(tmp_path: Path) -> None:
+    row = {"image_id": 1, "category_id": 1, "score": 0.5, "rbox": [5, 4, 6, 2, 0.5]}
+    poly = [3, 1, 9, 4, 7, 8, 1, 5]
+    truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
+    path = make.write(tmp_path / "predictions.json", [{**row, "poly": poly}])
+    found = detmap.read_detections(path, truth)
+    assert found.boxes.tolist() == [[1, 1, 8, 7]]
+    assert [(note.code, note.count) for note in found.notes] == [("box-rotated", 1)]
+    bad: list[tuple[list[Any], str]] = [([1, 2, 3], r"\[0\].poly: .* are no corners")]
+    for points, what in (*bad, (["x"] * 8, "bbox")):
+        make.write(path, [{**row, "poly": points}])
+        with pytest.raises(DataError, match=what):
+            detmap.read_detections(path, truth)

@@ -3,6 +3,7 @@
 - gzip, JSON lines; the list as ``annotations`` or ``predictions`` of an object
 - ``file_name`` instead of ``image_id``, or besides it; ``category_name`` instead of ``category_id``
 - an object with its own ``images`` and ``categories``: names decide, since ids may differ
+- ``poly`` of a rotated box instead of ``bbox``: the upright box around it
 - pickles are rejected, since reading one runs its code
 
 The keys of the first record decide for all.
@@ -27,7 +28,7 @@ from detmap.adapters.joining.unknown_policy import Policy
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.tables import Note, Truth
+from detmap.tables import MAX_PIXEL, Note, Truth
 
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 LISTS = ("annotations", "predictions")
@@ -109,7 +110,12 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
 
 def is_plain(first: Mapping[str, Any]) -> bool:
     """Checks by the first record if a file needs no conversion."""
-    return not first or ("file_name" not in first and {"image_id", "category_id"} <= first.keys())
+    named = "file_name" not in first and {"image_id", "category_id"} <= first.keys()
+    return not first or (named and not _is_rotated(first))
+
+
+def _is_rotated(row: Mapping[str, Any]) -> bool:
+    return "poly" in row and "bbox" not in row
 
 
 def _loads(path: Path, data: bytes) -> Any:
@@ -166,8 +172,27 @@ def _made_plain(
     rows = [dict(row) for row in rows]
     notes = _name_images(path, truth, group, rows, tree.get("images"))
     notes += _name_classes(path, truth, policy, group, rows, tree.get("categories"))
+    notes += _set_boxes(path, group, rows)
     plain = {"annotations": rows} if group == "annotations" else rows
     return Text(json.dumps(plain).encode(), rows[0] if rows else {}, notes)
+
+
+def _set_boxes(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note, ...]:
+    """Sets the box of each rotated one, around its corners x1, y1, x2, y2, ..."""
+    count = 0
+    for i, row in enumerate(rows):
+        if not _is_rotated(row):
+            continue
+        points = row["poly"]
+        if not isinstance(points, list) or len(points) < 6 or len(points) % 2:
+            where = f"{record_errors.place(path, group, i)}.poly"
+            raise DataError(where, f"{points!r:.60} are no corners", "write x1, y1, x2, y2, ...")
+        if all(isinstance(each, int | float) and abs(each) <= MAX_PIXEL for each in points):
+            left, top = min(points[::2]), min(points[1::2])
+            row["bbox"] = [left, top, max(points[::2]) - left, max(points[1::2]) - top]
+            count += 1
+    text = "detections are rotated boxes (poly): the upright boxes around them are used"
+    return (Note("box-rotated", text, count, shown(path)),) * bool(count)
 
 
 def _name_images(

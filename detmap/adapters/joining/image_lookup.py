@@ -106,7 +106,8 @@ def positions_by_name(
             known[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
     lost = {name: image_names.stem(name) for name, (at, _) in known.items() if at < 0}
     if lost:
-        found = image_names.matches_before_upload(truth.images.stems, set(lost.values()))
+        stems, originals = truth.images.stems, truth.images.originals
+        found = image_names.matches_before_upload(stems, set(lost.values()), originals)
         known |= {name: (found[stem], "") for name, stem in lost.items() if stem in found}
     image = np.fromiter((known[name][0] for name in names), np.int32, count=len(names))
     return image, Counter(known[name][1] for name in names)
@@ -172,12 +173,13 @@ def renamed(
         return ()
     rows = dict(zip(names, image.tolist(), strict=True))
     ids, stems = truth.images.ids, truth.images.stems
+    originals = truth.images.originals or tuple(map(image_names.before_upload, stems))
     ways = {
         name
         for name, i in rows.items()
         if i >= 0
         and (stem := image_names.stem(name)) not in (stems[i], str(ids[i]))
-        and image_names.before_upload(stem) == image_names.before_upload(stems[i])
+        and image_names.before_upload(stem) == originals[i]
     }
     count = sum(map(ways.__contains__, names)) if ways else 0
     text = (

@@ -52,13 +52,19 @@ def before_upload(stem: str) -> str:
     return stem if match is None else match[1] or match[2]
 
 
-def matches_before_upload(known: Sequence[str], given: Iterable[str]) -> dict[str, int]:
+def matches_before_upload(
+    known: Sequence[str], given: Iterable[str], originals: Sequence[str] = ()
+) -> dict[str, int]:
     """Returns the positions of names among known stems that differ by what a tool put around them.
 
     One of the two has to be the plain name. A name that fits two images, or an image that two names
     fit, is left out.
+
+    Parameters
+    ----------
+    originals : the plain name of each known stem, if a file defines it
     """
-    plain = list(map(before_upload, known))
+    plain = list(originals or map(before_upload, known))
     by_plain: dict[str, list[int]] = {}
     by_stem: dict[str, list[int]] = {}
     for i, stem in enumerate(known):
@@ -94,7 +100,9 @@ def table(
     stems = [stem(path) for path in paths]
     names = stems
     if len(set(stems)) < len(stems):
-        names = [str(PurePath(path).with_suffix("")) if path else path for path in paths]
+        names = [
+            str(PurePath(path).with_suffix("")) if PurePath(path).name else path for path in paths
+        ]
         seen: dict[str, str] = {}
         for path, name in zip(paths, names, strict=True):
             if name in seen:

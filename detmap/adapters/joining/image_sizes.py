@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -153,46 +154,70 @@ def from_headers(files: Sequence[Path]) -> Sizes:
     Source: Ultralytics loads images by cv2.imread, which applies the EXIF orientation. Raises
     `DataError` for unreadable images or if Pillow is not installed.
     """
-    try:
-        from PIL import Image
-    except ImportError:
+    if find_spec("PIL") is None:
         raise DataError(
             shown(files[0]) if files else "images",
             "the sizes of images are read from their headers by Pillow, which is not installed",
             f"{hint('images')}, or give the sizes: --image-sizes FILE",
-        ) from None
+        )
 
     def size(path: Path) -> tuple[int, int]:
         with open_files.opened(path) as file:
-            try:
-                with Image.open(io.BufferedReader(_Stream(file), 1 << 14)) as image:
-                    width, height = image.size
-                    turned = image.format in ("JPEG", "MPO") and (
-                        image.getexif().get(ORIENTATION) in LYING
-                    )
-            except open_files.UnreadableError:
-                raise
-            except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
-                most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
-                raise DataError(
-                    shown(path),
-                    f"an image of more than {most // 1_000_000} million pixels, whose header "
-                    "Pillow does not read",
-                    "give the sizes of the images: --image-sizes FILE",
-                ) from None
-            except Exception as error:  # whatever a library does with a broken image
-                raise DataError(
-                    shown(path),
-                    f"not an image that Pillow can read ({type(error).__name__})",
-                    "fix or remove the file, or give all sizes: --image-sizes FILE",
-                ) from None
-        return (height, width) if turned else (width, height)
+            return _size(io.BufferedReader(_Stream(file), 1 << 14), shown(path))
 
     with warnings.catch_warnings():  # a large image is not decoded: only its header is read
         warnings.simplefilter("ignore")
         sizes = list(map_ordered(size, files))
     sides = np.array(sizes, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+
+
+def from_bytes(data: bytes, where: str) -> tuple[int, int] | tuple[None, None]:
+    """Returns the size of an image in memory, after EXIF rotation; None without Pillow."""
+    if find_spec("PIL") is None:
+        return None, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _size(io.BytesIO(data), where)
+
+
+def _size(file: IO[bytes], where: str) -> tuple[int, int]:
+    """Returns the size of an open image, after EXIF rotation."""
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            width, height = image.size
+            turned = image.format in ("JPEG", "MPO") and image.getexif().get(ORIENTATION) in LYING
+    except open_files.UnreadableError:
+        raise
+    except Image.DecompressionBombError:  # its own limit, though nothing is unpacked
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise DataError(
+            where,
+            f"an image of more than {most // 1_000_000} million pixels, whose header "
+            "Pillow does not read",
+            "give the sizes of the images: --image-sizes FILE",
+        ) from None
+    except Exception as error:  # whatever a library does with a broken image
+        raise DataError(
+            where,
+            f"not an image that Pillow can read ({type(error).__name__})",
+            "fix or remove the file, or give all sizes: --image-sizes FILE",
+        ) from None
+    return (height, width) if turned else (width, height)
+
+
+def from_pictures(files: Sequence[Path | None]) -> Sizes:
+    """Returns the size of each image file as `from_headers`; NaN for None, and without Pillow.
+
+    For formats whose boxes need no sizes.
+    """
+    sides = np.full((2, len(files)), np.nan)
+    there = [i for i, file in enumerate(files) if file is not None]
+    if there and find_spec("PIL") is not None:
+        sides[:, there] = from_headers([file for file in files if file is not None])
+    return sides[0], sides[1]
 
 
 class _Stream(io.RawIOBase):

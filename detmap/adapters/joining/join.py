@@ -14,7 +14,7 @@ Only the `Policy` decides whether unknown images and classes are an error or dro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,7 @@ def joined(
     origin: Origin,
     policy: Policy = STRICT,
     notes: tuple[Note, ...] = (),
+    attributes: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Detections:
     """Creates detections from positions in the truth, -1 for unknown images and classes.
 
@@ -70,6 +71,7 @@ def joined(
     ----------
     policy : whether unknown rows are an error, or dropped and counted
     notes : of the reader, how it found images and classes
+    attributes : see `detmap.tables.Detections`
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
@@ -80,6 +82,7 @@ def joined(
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
+        attributes = {name: column[known] for name, column in (attributes or {}).items()}
     notes += dropped
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
@@ -96,6 +99,7 @@ def joined(
         box_format=box_format,
         source=origin.source,
         notes=notes,
+        attributes=attributes or {},
     )
 
 
@@ -253,7 +257,8 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
     names = dict.fromkeys(given)
     lost = [name for name in names if name not in by_stem]
     if lost:
-        by_stem |= image_names.matches_before_upload(truth.images.stems, lost)
+        images = truth.images
+        by_stem |= image_names.matches_before_upload(images.stems, lost, images.originals)
     table = (
         by_stem
         if all(name in by_stem for name in names) or not any(name in by_id for name in names)
@@ -280,7 +285,6 @@ def classes_by_id(
         ids, labels = policy.class_ids(truth, source)
         place = positions(ids, given)
         return place if labels is None else np.append(labels, np.int32(-1))[place]
-    policy.refuse_class_names(source)
-    by_name = unknown_policy.positions_by_unique_name(truth, source)
+    by_name = policy.positions_by_name(truth, source)
     names = np.asarray(given, dtype=object).tolist()
     return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))

@@ -80,6 +80,23 @@ class Policy:
         if self.class_names is not None:
             raise DataError(where, "names its classes", "remove --class-names")
 
+    def positions_by_name(self, truth: Truth, where: str) -> dict[str, int]:
+        """Returns class positions by name; the class names given are those of a truth without
+        names.
+
+        Raises `DataError` if both truth and detections name their classes, or names are not unique.
+        """
+        if self.class_names is None:
+            return positions_by_unique_name(truth, where)
+        if not is_nameless(truth):
+            self.refuse_class_names(where)
+        ids = truth.categories.ids.tolist()
+        pairs = [(self.class_names[i], k) for k, i in enumerate(ids) if i in self.class_names]
+        by_name = dict(pairs)
+        if len(by_name) < len(pairs):
+            raise DataError(self.source, "two classes share a name", "give each class one name")
+        return by_name
+
 
 STRICT = Policy()
 
@@ -173,6 +190,11 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
         first[label] = number
 
 
+def is_nameless(truth: Truth) -> bool:
+    """Checks if the classes of a truth have numbers alone: each name is the id."""
+    return list(truth.categories.names) == list(map(str, truth.categories.ids.tolist()))
+
+
 def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
     """Returns class positions by name. Raises `DataError` if two classes share a name."""
     places = {name: place for place, name in enumerate(truth.categories.names)}
@@ -211,6 +233,8 @@ def refusal(
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
             why = "the truth must list images without objects too, in CSV as a row without a box"
         has = f"{why}: {has}"
+    if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
+        has = f"the truth has only class numbers: name them, --class-names FILE; {has}"
     if counted_from_zero(names, truth) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "

@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,12 +173,23 @@ def spelled(column: str) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path) -> Sheet:
-    """Reads a CSV file with a header, separated by commas, semicolons or tabs."""
+def read_csv(path: Path, header: Sequence[str] = ()) -> Sheet:
+    """Reads a CSV file, separated by commas, semicolons or tabs.
+
+    Parameters
+    ----------
+    path : the file
+    header : the names of the columns, separated by commas, if the file has no line of names
+    """
     content = text_fields.decoded(path)
     head = content.partition("\n")[0]
-    delimiter = next((each for each in ",;\t" if each in head), ",")
+    delimiter = next((each for each in ",;\t" if each in head and not header), ",")
     columns = csv_cells.split(content, delimiter)
+    if columns is not None and len(columns) == len(header):
+        lines = range(1, len(columns[0]) + 1)
+        return Sheet(shown(path), dict(zip(header, columns, strict=True)), lines)
+    if header:
+        return _read_csv(path, content, delimiter, header)
     if columns is not None:
         names = _named(path, [column.header for column in columns])
         cells = [column.below for column in columns]
@@ -218,7 +229,7 @@ def is_of_image(file: Path) -> bool:
     return bool(names & {"confidence", "score", "conf"}) and not names & set(IMAGE)
 
 
-def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
+def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = ()) -> Sheet:
     """As `read_csv`, of any CSV text."""
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
@@ -233,16 +244,17 @@ def _read_csv(path: Path, content: str, delimiter: str) -> Sheet:
     if not all(rows):  # blank lines
         lines = [line for line, row in zip(lines, rows, strict=True) if row]
         rows = [row for row in rows if row]
-    names = _named(path, rows[0] if rows else [])
+    names = list(header) or _named(path, rows[0] if rows else [])
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
             raise DataError(
                 f"{shown(path)}: line {line}",
-                f"{len(row)} columns, the header has {len(names)}",
-                "write one cell per column",
+                f"{len(row)} columns, {'a row' if header else 'the header'} has {len(names)}",
+                f"write one cell per column{': ' * bool(header)}{', '.join(header)}",
             )
-    cells = list(zip(*rows[1:], strict=True)) if len(rows) > 1 else [()] * len(names)
-    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines[1:])
+    rows, lines = rows[not header :], lines[not header :]
+    cells = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return Sheet(shown(path), dict(zip(names, cells, strict=True)), lines)
 
 
 def _named(path: Path, header: Sequence[str]) -> list[str]:
@@ -258,8 +270,12 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
     return names
 
 
-def read_parquet(path: Path) -> Sheet:
-    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
+@contextmanager
+def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
+    """Opens a Parquet file for reading; `times` is the memory that a byte of it takes.
+
+    Raises `DataError` if it is invalid or pyarrow is missing.
+    """
     try:
         import pyarrow
         from pyarrow import parquet
@@ -269,14 +285,12 @@ def read_parquet(path: Path) -> Sheet:
             "Parquet is read by pyarrow, which is not installed",
             "pip install 'detmap-eval[parquet]'",
         ) from None
-    data = open_files.read_bytes(path, times=IN_MEMORY)
+    data = open_files.read_bytes(path, times=times)
     try:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, len(data), shown(path))
-        flat, texts = _flat_columns(metadata)
-        table = parquet.ParquetFile(buffer, read_dictionary=texts).read(columns=flat)
-        table = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
+        yield parquet.ParquetFile(buffer, read_dictionary=_flat_columns(metadata)[1])
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -284,7 +298,14 @@ def read_parquet(path: Path) -> Sheet:
         raise DataError(
             shown(path), f"not Parquet: {what}", "write the file again, or as CSV"
         ) from None
-    return from_table(table, shown(path))
+
+
+def read_parquet(path: Path) -> Sheet:
+    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
+    with parquet_file(path) as file:
+        table = file.read(columns=_flat_columns(file.metadata)[0])
+        columns = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
+    return from_table(columns, shown(path))
 
 
 def _require(metadata: Any, size: int, where: str) -> None:

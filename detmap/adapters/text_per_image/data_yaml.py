@@ -23,6 +23,7 @@ from detmap.tables import Note
 
 SUFFIXES = (".yaml", ".yml")
 NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
+LISTS = ("train.txt", "valid.txt", "val.txt", "test.txt")
 SPLITS = ("val", "validation", "valid", "test")  # the default is the first that is there
 MOST_CLASSES = 100_000
 MOST_FOLDERS = 3  # of label files that an error lists
@@ -175,6 +176,11 @@ def _resolved(root: Path, entry: str) -> Path:
     return place
 
 
+def has_labels(folder: Path) -> bool:
+    """Checks for text files that are neither class names nor lists of images."""
+    return any(file.name not in (*NAMES_FILES, *LISTS) for file in folder.glob("*.txt"))
+
+
 def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
     """Returns the images of an entry: a folder, or a list file."""
     place = Path(os.path.normpath(_resolved(root, entry).absolute()))
@@ -183,7 +189,7 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
         if images or image_sizes is None:
             return images
     if place.is_file():
-        return [_listed(place, root, name) for name in _image_paths(place)]
+        return [_listed(place, root, name) for name in image_paths(place)]
     labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
     if image_sizes is not None and labels.is_dir() and labels != place:
         return [place / name for name in _sized(image_sizes)]
@@ -213,7 +219,7 @@ def _paths_in(file: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _image_paths(file: Path) -> list[str]:
+def image_paths(file: Path) -> list[str]:
     """Returns the paths in a list file. Its content is not shown in errors."""
     names = _paths_in(file)
     if not all(map(image_names.is_image, names)):
@@ -247,10 +253,10 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     labels.
     """
     folder = path.absolute()
-    if not any(folder.glob("*.txt")) and (folder / "labels").is_dir():
+    if not has_labels(folder) and (folder / "labels").is_dir():
         folder = folder / "labels"
     inner = sorted(each.name for each in folder.iterdir() if each.is_dir())
-    if split or (not any(folder.glob("*.txt")) and inner):
+    if split or (not has_labels(folder) and inner):
         chosen = split or next((name for name in SPLITS if name in inner), "")
         if chosen not in inner:
             raise DataError(

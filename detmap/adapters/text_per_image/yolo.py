@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detmap.adapters import box_conventions, text_fields
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import data_yaml, label_files, predictions_json
+from detmap.adapters.text_per_image import darknet_data, data_yaml, label_files, predictions_json
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
@@ -39,6 +39,8 @@ def truth_looks(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
     if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
         return 2
+    if darknet_data.is_root(path):
+        return 3
     rows = _rows_of(path)
     return 2 * bool(rows) and 2 * all(
         len(words) != SCORED and _fits(words, OUTSIDE) for words in rows
@@ -53,7 +55,7 @@ def detections_look(path: Path) -> int:
 
 def _rows_of(path: Path) -> list[list[str]]:
     for folder in (path, path / "labels", *(path / "labels" / name for name in data_yaml.SPLITS)):
-        if folder.is_dir() and any(folder.glob("*.txt")):
+        if folder.is_dir() and data_yaml.has_labels(folder):
             return label_files.look(folder, without=data_yaml.NAMES_FILES)
     return []
 
@@ -66,7 +68,7 @@ def _fits(words: list[str], outside: float) -> bool:
 
 
 def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = None) -> Truth:
-    """Reads a data.yaml, a folder with one, or a folder of labels.
+    """Reads a data.yaml or obj.data, a folder with one, or a folder of labels.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
 
     Raises `DataError` for invalid paths, files and rows.
     """
-    data = data_yaml.find(path, split, image_sizes)
+    found_by = darknet_data if darknet_data.is_root(path) else data_yaml
+    data = found_by.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
     there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
@@ -133,7 +136,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if not path.is_dir():
         return predictions_json.read_detections(path, truth, policy)
     folder = path
-    if not any(path.glob("*.txt")) and (path / "labels").is_dir():
+    if not data_yaml.has_labels(path) and (path / "labels").is_dir():
         folder = path / "labels"
     files = [file for file in label_files.listed(folder) if file.name not in data_yaml.NAMES_FILES]
     if not files:

@@ -1,0 +1,1 @@
+"""Readers of the files of annotation tools, one module a format."""

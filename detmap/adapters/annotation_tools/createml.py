@@ -1,0 +1,66 @@
+"""Reads CreateML JSON: a list of images with annotations.
+
+``coordinates`` are the center, width and height of a box, in continuous pixels from 0. A file with
+``confidence`` may be detections. The file lists no image that was never saved (LabelImg): pictures
+beside it are read as images without objects, with a note.
+
+Source: Apple's documentation of Create ML's object detectors; LabelImg 1.8.6, libs/create_ml_io.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from detmap.adapters.annotation_tools import looks, typed_json
+from detmap.adapters.annotation_tools.collected_boxes import Boxes
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
+from detmap.tables import Detections, Truth
+
+FORM = "a list of images, each with image and annotations of label and coordinates (x, y: center)"
+
+
+class _Center(msgspec.Struct, gc=False):
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class _Box(msgspec.Struct, gc=False):
+    label: str
+    coordinates: _Center
+    confidence: float | None = None
+
+
+class _Image(msgspec.Struct, gc=False):
+    image: str
+    annotations: list[_Box]
+
+
+def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
+    """Reads the objects of a file, or of Roboflow's folder with it; see `Boxes.truth`."""
+    boxes = _read(path)
+    folders = [looks.file_in(path, looks.CREATEML).parent]
+    boxes.add_pictures(folders)
+    return boxes.truth(sizes_file=image_sizes, folders=folders)
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads annotations with a confidence as detections."""
+    return _read(path).detections(truth, policy)
+
+
+def _read(path: Path) -> Boxes:
+    file = looks.file_in(path, looks.CREATEML)
+    boxes = Boxes(file, "cxcywh")
+    for i, image in enumerate(typed_json.decoded(file, list[_Image], FORM)):
+        where = f"{shown(file)}[{i}]"
+        boxes.add_image(image.image, f"{where}.image")
+        for j, record in enumerate(image.annotations):
+            box = record.coordinates
+            numbers = (box.x, box.y, box.width, box.height)
+            boxes.add(record.label, numbers, f"{where}.annotations[{j}]", record.confidence)
+    return boxes

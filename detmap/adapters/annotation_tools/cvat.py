@@ -1,0 +1,230 @@
+"""Reads "CVAT for images 1.1": an XML file with one ``image`` element an image.
+
+``box`` elements have the sides xtl, ytl, xbr and ybr in continuous pixels from 0. ``occluded``
+becomes the role of this name, which no protocol ignores by itself. Rotated boxes (degrees clockwise
+about the center), polygons, masks and ellipses are read as the upright boxes around them. Points,
+lines, cuboids, skeletons and tags have no box. Notes count all of them.
+
+Source: cvat-ai/cvat, cvat/apps/dataset_manager/formats/cvat.py.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detmap.adapters import text_fields
+from detmap.adapters.annotation_tools import export_tables
+from detmap.adapters.annotation_tools.export_tables import Export
+from detmap.base import open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Note, Truth
+
+NAME = "annotations.xml"
+PARSED = 4  # bytes of memory that a byte of the file takes: images are parsed one by one
+SIDES = {
+    "box": ("xtl", "ytl", "xbr", "ybr"),
+    "mask": ("left", "top", "width", "height"),
+    "ellipse": ("cx", "cy", "rx", "ry"),
+}
+SHAPES = (*SIDES, "polygon")
+LABEL_TYPES = ("any", "rectangle", *SHAPES)
+OTHERS = ("points", "polyline", "cuboid", "skeleton", "tag")
+FIX = "export the task again as CVAT for images 1.1"
+VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    file = path / NAME if path.is_dir() else path
+    if file.suffix.lower() != ".xml" or not file.is_file():
+        return 0
+    try:
+        with open_files.opened(file) as content:
+            head = content.read(0, 1 << 12)
+        return 3 * (b"<annotations" in head and b"<track" not in head)
+    except DataError:
+        return 0
+
+
+def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
+    """Reads the annotations of a task, a job or a project.
+
+    Parameters
+    ----------
+    path : the file, or the folder that holds annotations.xml
+    roles, attributes : names of CVAT attributes to read
+
+    Raises `DataError` for invalid XML, numbers and sizes, and for the form of videos.
+    """
+    file = path / NAME if path.is_dir() else path
+    page = _Page(shown(file))
+    for node in _nodes(file):
+        page.add(node)
+    files = page.files
+    if not files:
+        raise DataError(page.source, "no image elements", FIX)
+    export = Export(
+        page.source,
+        files,
+        export_tables.sides(files, page.sizes, page.source),
+        page.image,
+        page.classes,
+        np.array(page.boxes, dtype=np.float64).reshape(-1, 4),
+        "xyxy",
+        page.places.__getitem__,
+        page.notes(),
+    )
+    flags, numbers = export_tables.named_values(page.values, roles, attributes, export.place)
+    flags["occluded"] = np.array(page.occluded, dtype=bool)
+    return export.truth(page.labels, flags, numbers)
+
+
+class _Page:
+    """The content of a file by column; see `Export`."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.labels: list[str] = []
+        self.files: list[str] = []
+        self.sizes: list[tuple[float | None, float | None]] = []
+        self.image: list[int] = []
+        self.classes: list[str] = []
+        self.boxes: list[Sequence[float]] = []
+        self.occluded: list[bool] = []
+        self.values: list[Mapping[str, Any]] = []
+        self.places: list[str] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, node: ElementTree.Element) -> None:
+        """Adds a label or an image; refuses a track."""
+        if node.tag == "track":
+            raise DataError(f"{self.source}: track {node.get('id', '')}", "a video track", VIDEO)
+        if node.tag == "label":
+            kind = (node.findtext("type") or "any").strip()
+            if kind in LABEL_TYPES and node.find("parent") is None:  # else of tags, of skeletons
+                self.labels += [name for each in node.findall("name") if (name := _text(each))]
+            return
+        name = node.get("name", "").replace("\\", "/").strip()
+        where = f"{self.source}: image {name or node.get('id', '')}"
+        if not name:
+            raise DataError(where, "no name", FIX)
+        width, height = (
+            self._number(where, side, node.get(side)) if side in node.attrib else None
+            for side in ("width", "height")
+        )
+        self.sizes.append((width, height))
+        self.files.append(name)
+        seen: Counter[str] = Counter()
+        for shape in node:
+            if shape.tag in SHAPES:
+                self._add_shape(shape, f"{where}, {shape.tag}[{seen[shape.tag]}]")
+                seen[shape.tag] += 1
+            elif shape.tag in OTHERS:
+                self.counts[shape.tag] += 1
+
+    def _add_shape(self, shape: ElementTree.Element, where: str) -> None:
+        if shape.get("outside") == "1":
+            self.counts["outside"] += 1
+            return
+        label = shape.get("label", "").strip()
+        if not label:
+            raise DataError(f"{where}, label", "missing", "every box names its class")
+        self.image.append(len(self.files) - 1)
+        self.classes.append(label)
+        self.boxes.append(self._box(shape, where))
+        self.occluded.append(shape.get("occluded") == "1")
+        self.values.append({a.get("name", ""): _text(a) for a in shape.findall("attribute")})
+        self.places.append(where)
+
+    def _box(self, shape: ElementTree.Element, where: str) -> Sequence[float]:
+        """Returns left, top, right and bottom of a shape."""
+        if shape.tag != "box":
+            self.counts["around"] += 1
+        if shape.tag == "polygon":
+            return self._around_points(shape.get("points", ""), where)
+        a, b, c, d = (self._number(where, side, shape.get(side)) for side in SIDES[shape.tag])
+        if shape.tag == "mask":
+            return a, b, a + c, b + d
+        degrees = self._number(where, "rotation", shape.get("rotation", "0"))
+        self.counts["rotation"] += degrees != 0
+        cos, sin = abs(math.cos(math.radians(degrees))), abs(math.sin(math.radians(degrees)))
+        if shape.tag == "ellipse":
+            wide, high = math.hypot(c * cos, d * sin), math.hypot(c * sin, d * cos)
+            return a - wide, b - high, a + wide, b + high
+        if degrees == 0:
+            return a, b, c, d
+        x, y, half_x, half_y = (a + c) / 2, (b + d) / 2, (c - a) / 2, (d - b) / 2
+        wide, high = half_x * cos + half_y * sin, half_x * sin + half_y * cos
+        return x - wide, y - high, x + wide, y + high
+
+    def _around_points(self, points: str, where: str) -> Sequence[float]:
+        pairs = [each.split(",") for each in points.split(";")]
+        if any(len(pair) != 2 for pair in pairs):
+            what = f"{text_fields.short(points)} are not points"
+            raise DataError(f"{where}, points", what, "write x,y;x,y;x,y")
+        x, y = zip(
+            *([self._number(where, "points", x) for x in each] for each in pairs), strict=True
+        )
+        return min(x), min(y), max(x), max(y)
+
+    def _number(self, where: str, name: str, word: str | None) -> float:
+        number = None if word is None else text_fields.number(word.strip(text_fields.XML_SPACE))
+        if number is None or not abs(number) <= 1e9:
+            what = "missing" if word is None else f"{text_fields.short(word)} is not a number"
+            raise DataError(f"{where}, {name}", what, "write pixels as plain numbers")
+        return number
+
+    def notes(self) -> tuple[Note, ...]:
+        """Returns what was converted or left out."""
+        others = [tag for tag in OTHERS if self.counts[tag]]
+        around = "objects are polygons, masks or ellipses: the boxes around them are used"
+        rotated = "objects are rotated: the upright boxes around them are used"
+        left_out = f"annotations have no box and are ignored: {', '.join(others)}"
+        rows = (
+            ("shape-around", around, self.counts["around"]),
+            ("box-rotated", rotated, self.counts["rotation"]),
+            ("shape-without-box", left_out, sum(self.counts[tag] for tag in others)),
+            ("box-left-out", "boxes are marked outside: ignored", self.counts["outside"]),
+        )
+        return export_tables.notes(self.source, rows)
+
+
+def _text(node: ElementTree.Element) -> str:
+    return (node.text or "").strip(text_fields.XML_SPACE)
+
+
+def _nodes(file: Path) -> Iterator[ElementTree.Element]:
+    """Yields labels, images and tracks of a file, one by one.
+
+    Raises `DataError` for invalid XML and other documents.
+    """
+    data = open_files.read_bytes(file, times=PARSED)
+    if b"<!ENTITY" in data or (b"\0" in data and b"<!ENTITY" in data.replace(b"\0", b"")):  # UTF-16
+        what = "defines XML entities, which are not supported"
+        raise DataError(shown(file), what, "write it without a DOCTYPE")
+    parents: list[ElementTree.Element] = []
+    try:
+        for event, node in ElementTree.iterparse(io.BytesIO(data), ("start", "end")):
+            if event == "start":
+                parents.append(node)
+                if len(parents) == 1 and node.tag != "annotations":
+                    what = f"the top element is <{node.tag}>, not <annotations>"
+                    raise DataError(shown(file), what, FIX)
+                continue
+            parents.pop()
+            if node.tag in ("image", "track") and len(parents) == 1:
+                yield node
+                parents[0].clear()  # it keeps all that was read
+            elif node.tag == "label" and any(each.tag == "meta" for each in parents):
+                yield node
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise DataError(shown(file), f"not XML: {error}", "write or copy the file again") from None

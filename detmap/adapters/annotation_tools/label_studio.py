@@ -1,0 +1,348 @@
+"""Reads Label Studio's JSON and JSON-MIN exports: annotations as truth, predictions as detections.
+
+Boxes are in percent of ``original_width`` and ``original_height``. Rotated boxes (degrees clockwise
+about the top left corner), polygons and ellipses are read as the upright boxes around them. Other
+regions have no box. Notes count all of them. Of several annotations of a task the one that is
+marked ``ground_truth`` counts, else the one that was updated last; skipped ones never do.
+
+Source: HumanSignal/label-studio-sdk, label_studio_sdk/converter/converter.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+import numpy as np
+
+from detmap.adapters.annotation_tools import export_tables, typed_json
+from detmap.adapters.annotation_tools.export_tables import Export
+from detmap.adapters.coco import record_errors
+from detmap.adapters.joining import image_names
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Detections, Truth
+
+FORM = "export as JSON or JSON-MIN: a list of tasks, each with its image and regions in percent"
+MIN_KEYS = {"annotator", "annotation_id", "lead_time"}
+LABELS = ("rectanglelabels", "labels", "polygonlabels", "ellipselabels")
+NOTES = {
+    "shape-around": "regions are polygons or ellipses: the boxes around them are used",
+    "box-rotated": "regions are rotated: the upright boxes around them are used",
+    "labels-several": "regions have several labels: each is an object",
+    "region-without-box": "regions have no box or no label: ignored",
+}
+RECTANGLE = ("x", "y", "width", "height")
+ELLIPSE = ("x", "y", "radius_x", "radius_y")
+
+
+class _Value(msgspec.Struct, gc=False, rename="camel"):
+    x: float | None = None
+    y: float | None = None
+    width: float | None = None
+    height: float | None = None
+    radius_x: float | None = None
+    radius_y: float | None = None
+    rotation: float | None = None
+    points: list[tuple[float, float]] | None = None
+    rectanglelabels: list[str] | None = None
+    labels: list[str] | None = None
+    polygonlabels: list[str] | None = None
+    ellipselabels: list[str] | None = None
+
+
+class _Region(msgspec.Struct, gc=False):
+    value: _Value | None = None
+    original_width: float | None = None
+    original_height: float | None = None
+    image_rotation: float | None = None
+    score: float | None = None
+
+
+class _Annotation(msgspec.Struct, gc=False):
+    result: list[_Region]
+    was_cancelled: bool | None = None
+    ground_truth: bool | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    model_version: str | None = None
+
+
+class _Task(msgspec.Struct, gc=False):
+    data: dict[str, Any]
+    annotations: list[_Annotation] | None = None
+    predictions: list[_Annotation] | None = None
+    file_upload: str | None = None
+
+
+class _Chosen(NamedTuple):
+    """The regions of one image, each with its place in the file."""
+
+    image: str
+    regions: Sequence[tuple[str, _Region]]
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    keys = _first(path).keys()
+    return 3 * (keys >= {"data", "annotations"} or (len(keys & MIN_KEYS) > 1 and "id" in keys))
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 3 * (_first(path).keys() >= {"data", "predictions"})
+
+
+def _first(path: Path) -> Mapping[str, Any]:
+    if path.is_dir() or path.suffix.lower() != ".json":
+        return {}
+    try:
+        return record_errors.first_record(path)
+    except DataError:
+        return {}
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads the annotations of all tasks; a task without one is an image without objects.
+
+    Raises `DataError` for invalid files and regions, and tasks whose image is not defined.
+    """
+    tasks = _tasks(path)
+    chosen, several, bare = [], 0, 0
+    for where, image, field, given in tasks:
+        done = [each for each in given if not each[1].was_cancelled]
+        marked = [each for each in done if each[1].ground_truth] or done
+        several += len(done) > 1
+        bare += not done
+        chosen.append(_Chosen(image, _regions(where, field, _newest(marked))))
+    notes = (
+        (
+            "annotations-several",
+            "tasks have several annotations: the one marked ground_truth is used, else the one "
+            "that was updated last",
+            several,
+        ),
+        ("task-unannotated", "tasks have no annotation: read as images without objects", bare),
+    )
+    return _export(path, chosen, notes)[0].truth()
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads the predictions of all tasks, whose regions have a score.
+
+    Raises `DataError` if there are none, or those of several models, and as `read_truth`.
+    """
+    tasks = _decoded_tasks(path)
+    given = [each for task in tasks for each in task.predictions or ()]
+    models = sorted({each.model_version or "" for each in given})
+    if not given:
+        fix = "export a project with predictions as JSON, or give the detector's own output"
+        raise DataError(shown(path), "no predictions", fix)
+    if len(models) > 1:
+        what = f"predictions of {len(models)} models: {few(map(repr, models))}"
+        raise DataError(shown(path), what, "keep the predictions of one model_version")
+    chosen = []
+    for i, task in enumerate(tasks):
+        where = f"{shown(path)}[{i}]"
+        newest = _newest(list(enumerate(task.predictions or ())))
+        chosen.append(_Chosen(_image(task, where), _regions(where, "predictions", newest)))
+    export, regions = _export(path, chosen, ())
+    for row, region in enumerate(regions):
+        if region.score is None:
+            fix = "write a score to every region of a prediction"
+            raise DataError(f"{export.place(row)}.score", "missing", fix)
+    score = np.array([region.score for region in regions], dtype=np.float64)
+    return export.detections(truth, score, policy)
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+_Numbered = tuple[int, _Annotation]
+
+
+def _tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
+    """Returns place, image, field and annotations of each task of either form."""
+    if len(_first(path).keys() & MIN_KEYS) < 2:
+        return [
+            (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
+            for i, task in enumerate(_decoded_tasks(path))
+            for where in (f"{shown(path)}[{i}]",)
+        ]
+    return _min_tasks(path)
+
+
+def _decoded_tasks(path: Path) -> list[_Task]:
+    return typed_json.decoded(path, list[_Task], FORM)
+
+
+def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
+    """Reads JSON-MIN, which has a record an annotation: those with equal ids are of one task."""
+    tasks: dict[Any, tuple[str, str, str, list[_Numbered]]] = {}
+    for i, record in enumerate(typed_json.decoded(path, list[dict[str, Any]], FORM)):
+        where = f"{shown(path)}[{i}]"
+        annotation = _Annotation(
+            [region for key, value in record.items() for region in _min_regions(where, key, value)],
+            updated_at=str(record.get("updated_at") or record.get("created_at") or ""),
+        )
+        number = record.get("id")
+        if not isinstance(number, int | str):
+            raise DataError(f"{where}.id", "not the id of a task", FORM)
+        image = _image(_Task(record), where)
+        task = tasks.setdefault(number, (where, image, "regions", []))
+        task[3].append((len(task[3]), annotation))
+    return list(tasks.values())
+
+
+def _min_regions(where: str, key: str, value: Any) -> Iterable[_Region]:
+    """Returns the regions of a field of a JSON-MIN record, if it holds regions."""
+    if not isinstance(value, list):
+        return
+    for i, each in enumerate(value):
+        if isinstance(each, dict) and "original_width" in each:
+            try:
+                region = msgspec.convert(each, _Region)
+                region.value = msgspec.convert(each, _Value)
+            except msgspec.ValidationError as error:
+                raise typed_json.invalid(f"{where}.{key}[{i}]", error, FORM) from None
+            yield region
+
+
+def _newest(annotations: Sequence[_Numbered]) -> _Numbered | None:
+    """Returns the annotation that was updated last."""
+    by_time = sorted(annotations, key=lambda each: each[1].updated_at or each[1].created_at or "")
+    return by_time[-1] if by_time else None
+
+
+def _regions(where: str, field: str, chosen: _Numbered | None) -> list[tuple[str, _Region]]:
+    if chosen is None:
+        return []
+    place = f"{where}.{field}[{chosen[0]}].result"
+    return [(f"{place}[{j}]", region) for j, region in enumerate(chosen[1].result)]
+
+
+def _image(task: _Task, where: str) -> str:
+    """Returns the file name of a task's image, from the only field that names an image."""
+    texts = {key: value for key, value in task.data.items() if isinstance(value, str)}
+    names = {key: _path(value) for key, value in texts.items()}
+    images = {key: name for key, name in names.items() if image_names.is_image(name)}
+    if names.get("image"):
+        images = {"image": names["image"]}
+    if not images and task.file_upload:
+        images = {"file_upload": task.file_upload}
+    if len(images) != 1 or not any(images.values()):
+        what = f"the image may be {few(images)}" if images else "no field names an image"
+        raise DataError(f"{where}.data", what, "name the image in the field image")
+    return next(iter(images.values()))
+
+
+def _path(text: str) -> str:
+    """Returns the path of an image from a path or URL."""
+    if "?d=" in text:  # local files
+        return unquote(text.partition("?d=")[2].partition("&")[0])
+    if "://" in text:
+        return unquote(text.partition("://")[2].partition("?")[0].partition("#")[0])
+    return unquote(text) if text.startswith("/data/") else text
+
+
+# --- regions --------------------------------------------------------------------------------------
+
+
+def _export(
+    path: Path, chosen: Sequence[_Chosen], more: Sequence[tuple[str, str, int]]
+) -> tuple[Export, list[_Region]]:
+    """Returns the boxes of all images, and the region of each."""
+    source = shown(path)
+    boxes, image, classes, kept, spots = [], [], [], [], []
+    counts: Counter[str] = Counter()
+    sizes: list[tuple[float | None, float | None]] = [(None, None)] * len(chosen)
+    for i, (_, regions) in enumerate(chosen):
+        for where, region in regions:
+            kind, labels = _kind(region.value)
+            if kind == "other" or region.value is None:
+                counts["region-without-box"] += 1
+                continue
+            size = _size(region, where)
+            if sizes[i] not in (size, (None, None)):
+                what = f"{size[0]:g} x {size[1]:g} pixels, but other sizes before"
+                raise DataError(f"{where}.original_width", what, "export the task again")
+            sizes[i] = size
+            box = _box(region.value, kind, size, where)
+            counts["shape-around"] += kind != "box"
+            counts["box-rotated"] += bool(region.value.rotation)
+            counts["labels-several"] += len(labels) > 1
+            for label in labels:
+                boxes.append(box)
+                image.append(i)
+                classes.append(label)
+                kept.append(region)
+                spots.append(where)
+    files = [each.image for each in chosen]
+    notes = (*more, *((code, text, counts[code]) for code, text in NOTES.items()))
+    export = Export(
+        source,
+        files,
+        export_tables.sides(files, sizes, source),
+        image,
+        classes,
+        np.array(boxes, dtype=np.float64).reshape(-1, 4),
+        "xywh",
+        spots.__getitem__,
+        export_tables.notes(source, notes),
+    )
+    return export, kept
+
+
+def _kind(value: _Value | None) -> tuple[str, list[str]]:
+    """Returns what a region is, "other" without a box, and its labels."""
+    given = next((each for name in LABELS if value and (each := getattr(value, name))), None)
+    labels = [label for label in given or () if label.strip()]
+    if value is None or not labels:
+        return "other", []
+    if value.points:
+        return "polygon", labels
+    if value.radius_x is not None:
+        return "ellipse", labels
+    return ("box" if value.width is not None and value.height is not None else "other"), labels
+
+
+def _size(region: _Region, where: str) -> tuple[float, float]:
+    if region.image_rotation:
+        what = f"{region.image_rotation:g} degrees: boxes of rotated images are not read"
+        raise DataError(f"{where}.image_rotation", what, "export the project as COCO")
+    if region.original_width is None or region.original_height is None:
+        raise DataError(f"{where}.original_width", "no size of the image", FORM)
+    return region.original_width, region.original_height
+
+
+def _box(
+    value: _Value, kind: str, size: tuple[float, float], where: str
+) -> tuple[float, float, float, float]:
+    """Returns left, top, width and height of a region in pixels."""
+    if kind == "polygon":
+        x = [size[0] * point[0] / 100 for point in value.points or ()]
+        y = [size[1] * point[1] / 100 for point in value.points or ()]
+        return min(x), min(y), max(x) - min(x), max(y) - min(y)
+    numbers = []
+    for name, side in zip(ELLIPSE if kind == "ellipse" else RECTANGLE, size * 2, strict=True):
+        number = getattr(value, name)
+        if number is None:
+            raise DataError(f"{where}.value.{name}", "missing", FORM)
+        numbers.append(side * number / 100)
+    a, b, c, d = numbers
+    if min(c, d) < 0 or not value.rotation:
+        return (a - c, b - d, 2 * c, 2 * d) if kind == "ellipse" else (a, b, c, d)
+    angle = math.radians(value.rotation)
+    cos, sin = math.cos(angle), math.sin(angle)
+    if kind == "ellipse":
+        wide, high = math.hypot(c * cos, d * sin), math.hypot(c * sin, d * cos)
+        return a - wide, b - high, 2 * wide, 2 * high
+    across = [0.0, c * cos, -d * sin, c * cos - d * sin]
+    down = [0.0, c * sin, d * cos, c * sin + d * cos]
+    wide, high = max(across) - min(across), max(down) - min(down)
+    return a + min(across), b + min(down), wide, high

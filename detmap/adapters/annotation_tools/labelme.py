@@ -1,0 +1,184 @@
+"""Reads LabelMe: a JSON file an image, in a folder with the images or without them.
+
+A rectangle has two corners in the order of the mouse, in continuous pixels from 0. Polygons, masks
+and circles (center, point on the edge) are read as the boxes around them; points and lines have no
+box. Notes count both. ``imagePath`` names the image, also by a relative path or one of Windows.
+Flags of a shape are roles by name. A shape with ``score`` (AnyLabeling) may be a detection.
+
+Source: wkentaro/labelme, labelme/label_file.py and shape.py.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from detmap.adapters.annotation_tools import export_tables, typed_json
+from detmap.adapters.annotation_tools.export_tables import Export
+from detmap.adapters.joining import image_names
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base import open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Detections, Truth
+
+FORM = "a LabelMe file has shapes (each with label and points), imagePath, imageWidth, imageHeight"
+AROUND = ("polygon", "mask", "circle")
+OTHERS = ("point", "points", "line", "linestrip")
+NOTES = {
+    "shape-around": "shapes are polygons, masks or circles: the boxes around them are used",
+    "shape-without-box": "shapes are points or lines and are ignored",
+    "images-unannotated": "images in the folder have no JSON file: read as images without objects",
+}
+LOOKED_AT = 1 << 12
+_SHAPES = re.compile(rb'^\s*\{.*"shapes"\s*:\s*\[', re.DOTALL)
+
+
+class _Shape(msgspec.Struct, gc=False):
+    label: str
+    points: list[tuple[float, float]]
+    shape_type: str | None = None
+    flags: dict[str, Any] | None = None
+    score: float | None = None
+
+
+class _File(msgspec.Struct, gc=False, rename="camel"):
+    shapes: list[_Shape]
+    image_path: str | None = None
+    image_width: float | None = None
+    image_height: float | None = None
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 3 * bool(_SHAPES.search(_head(path)))
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    head = _head(path)
+    return 3 * bool(_SHAPES.search(head) and b'"score"' in head)
+
+
+def _head(path: Path) -> bytes:
+    """Returns the beginning of the file, or of the first JSON file of a folder."""
+    try:
+        file = next(iter(_files(path)), None)
+        if file is None or file.suffix.lower() != ".json":
+            return b""
+        with open_files.opened(file) as content:
+            return content.read(0, LOOKED_AT)
+    except (DataError, OSError):
+        return b""
+
+
+def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
+    """Reads the shapes of all files as ground truth.
+
+    Images of the folder without a file have no objects; a note counts them.
+
+    Parameters
+    ----------
+    path : the folder, or one file
+    roles, attributes : names of shape flags to read
+
+    Raises `DataError` for invalid files and shapes.
+    """
+    export, shapes = _read(path, with_images=True)
+    flags = [shape.flags or {} for shape in shapes]
+    return export.truth((), *export_tables.named_values(flags, roles, attributes, export.place))
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads shapes with a score as detections.
+
+    Raises `DataError` for shapes without a score and as `read_truth`.
+    """
+    export, shapes = _read(path, with_images=False)
+    score = np.array([shape.score for shape in shapes], dtype=np.float64)
+    return export.detections(truth, score, policy)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(each for each in path.iterdir() if each.suffix.lower() == ".json")
+    return [each for each in files if not each.name.startswith(".")]
+
+
+def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
+    """Returns the boxes of all files, and the shape of each."""
+    files = _files(path)
+    if not files:
+        raise DataError(shown(path), "no .json files", "give the folder with LabelMe's files")
+    pages = [typed_json.decoded(file, _File, FORM) for file in files]
+    names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
+    more = _without_file(path, names) if with_images and path.is_dir() else []
+    source = shown(path)
+    sizes = [(page.image_width, page.image_height) for page in pages]
+    sizes += [(None, None)] * len(more)
+    counts = Counter({"images-unannotated": len(more)})
+    boxes, image, kept, spots = [], [], [], []
+    for i, page in enumerate(pages):
+        for j, shape in enumerate(page.shapes):
+            where = f"{shown(files[i])}: shapes[{j}]"
+            kind = shape.shape_type or "rectangle"
+            if kind in OTHERS:
+                counts["shape-without-box"] += 1
+                continue
+            counts["shape-around"] += kind in AROUND
+            boxes.append(_box(shape, kind, where))
+            image.append(i)
+            kept.append(shape)
+            spots.append(where)
+    export = Export(
+        source,
+        [*names, *more],
+        export_tables.sides([*names, *more], sizes, source),
+        image,
+        [shape.label for shape in kept],
+        np.array(boxes, dtype=np.float64).reshape(-1, 4),
+        "xyxy",
+        spots.__getitem__,
+        export_tables.notes(source, ((code, text, counts[code]) for code, text in NOTES.items())),
+    )
+    return export, kept
+
+
+def _name(page: _File, file: Path) -> str:
+    """Returns the name of a file's image: the last part of imagePath, else that of the file."""
+    last = (page.image_path or "").replace("\\", "/").rpartition("/")[2]
+    return last or shown(file.with_suffix("").name)
+
+
+def _without_file(folder: Path, names: Sequence[str]) -> list[str]:
+    """Returns images of a folder that no JSON file names."""
+    stems = set(map(image_names.stem, names))
+    images = sorted(each.name for each in folder.iterdir() if image_names.is_image(each.name))
+    return [name for name in images if image_names.stem(name) not in stems and name[0] != "."]
+
+
+def _box(shape: _Shape, kind: str, where: str) -> tuple[float, float, float, float]:
+    """Returns left, top, right and bottom of a shape."""
+    if not shape.label.strip():
+        raise DataError(f"{where}.label", "empty", "give every shape a label")
+    if kind not in ("rectangle", *AROUND):
+        fix = f"the types are rectangle, {', '.join((*AROUND, *OTHERS))}"
+        raise DataError(f"{where}.shape_type", f"{kind!r:.60} is not known", fix)
+    least = 3 if kind == "polygon" else 2
+    if len(shape.points) < least or (kind != "polygon" and len(shape.points) != least):
+        needed = "at least 3 points" if kind == "polygon" else "2 points"
+        what = f"{len(shape.points)} points, a {kind} has {needed}"
+        raise DataError(f"{where}.points", what, "draw the shape again or remove it")
+    x, y = zip(*shape.points, strict=True)
+    if kind == "circle":
+        radius = math.hypot(x[1] - x[0], y[1] - y[0])
+        return x[0] - radius, y[0] - radius, x[0] + radius, y[0] + radius
+    return min(x), min(y), max(x), max(y)

@@ -1,0 +1,136 @@
+"""Recognizes exports by their first bytes; see `detmap.adapters.registry.Looks`.
+
+It imports no reader, since each evaluation calls it, whatever its formats.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from detmap.adapters.coco import record_errors
+from detmap.base import open_files
+from detmap.errors import DataError
+
+FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"
+SUPERVISELY, MMDET = "ann", "preds"  # folders
+METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
+HEAD = 1 << 16  # bytes of a file that are looked at
+FILES_LOOKED_AT = 40
+_FIFTYONE = re.compile(
+    rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
+)
+_VIA = re.compile(
+    rb'\{\s*("_via_|"[^"]*"\s*:\s*\{\s*"(filename|fileref|size|base64_img_data|regions)"\s*:)'
+)
+_VOTT = re.compile(rb'"(videoSettings|activeLearningSettings|assets)"\s*:\s*\{')
+
+
+def head(path: Path) -> bytes:
+    """Returns the first bytes of a file, without byte order mark and spaces; none if it cannot be
+    read.
+    """
+    try:
+        with open_files.opened(path) as file:
+            return file.read(0, HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except (DataError, OSError):
+        return b""
+
+
+def file_in(path: Path, name: str) -> Path:
+    """Returns the file itself, or the one of this name in a folder."""
+    return path / name if path.is_dir() else path
+
+
+def _first_keys(path: Path) -> set[str]:
+    """Returns the keys of the first record of a JSON list."""
+    try:
+        return set(record_errors.first_record(path))
+    except (DataError, OSError):
+        return set()
+
+
+def fiftyone(path: Path) -> int:
+    """Matches labels.json of FiftyOneImageDetectionDataset, or its folder."""
+    return 3 * bool(_FIFTYONE.match(head(file_in(path, FIFTYONE))))
+
+
+def createml(path: Path) -> int:
+    """Matches a list of images with annotations, or Roboflow's folder."""
+    if path.is_dir():
+        return 3 * (path / CREATEML).is_file()
+    return 3 * (_first_keys(path) >= {"image", "annotations"})
+
+
+def via(path: Path) -> int:
+    """Matches an export or a project of VIA."""
+    return 3 * bool(not path.is_dir() and _VIA.match(head(path)))
+
+
+def vott(path: Path) -> int:
+    """Matches an export of VoTT."""
+    begin = b"" if path.is_dir() else head(path)
+    return 3 * bool(begin[:1] == b"{" and _VOTT.search(begin))
+
+
+def supervisely(path: Path) -> int:
+    """Matches a project, a data set, or its folder of annotations."""
+    folders = supervisely_folders(path) if path.is_dir() else []
+    files = [min(each.glob("*.json"), default=None) for each in folders]
+    begin = next((head(file) for file in files if file is not None), b"")
+    return 3 * (b'"objects"' in begin and b'"size"' in begin)
+
+
+def supervisely_folders(path: Path) -> list[Path]:
+    """Returns the folders of annotations of a project, of a data set, or the folder itself."""
+    if path.name == SUPERVISELY:
+        return [path]
+    found = [path / SUPERVISELY, *sorted(path.glob(f"*/{SUPERVISELY}"))]
+    return [folder for folder in found if folder.is_dir()]
+
+
+def ultralytics_json(path: Path) -> int:
+    """Matches a folder of ``Results.to_json()``, some of which may be empty lists."""
+    for file in sorted(path.glob("*.json"))[:FILES_LOOKED_AT]:
+        if keys := _first_keys(file):
+            return 3 * (keys >= {"name", "confidence", "box"})
+    return 0
+
+
+def mmdet_predictions(path: Path) -> int:
+    """Matches a folder of mmdetection's predictions, or the folder above it."""
+    first = min(mmdet_folder(path).glob("*.json"), default=None)
+    begin = b"" if first is None else head(first)
+    return 3 * (begin[:1] == b"{" and b'"labels"' in begin and b'"scores"' in begin)
+
+
+def mmdet_folder(path: Path) -> Path:
+    """Returns the folder ``preds`` in a folder, or the folder itself."""
+    return path / MMDET if (path / MMDET).is_dir() else path
+
+
+def huggingface(path: Path) -> int:
+    """Matches metadata.jsonl and Parquet with ``objects``, and folders of them."""
+    if path.is_dir():
+        return 3 * bool(huggingface_splits(path))
+    if path.suffix.lower() in PARQUET:
+        return 3 * _has_objects(path)
+    begin = head(path) if path.suffix.lower() == ".jsonl" else b""
+    return 3 * (b'file_name"' in begin and b'"objects"' in begin)
+
+
+def huggingface_splits(path: Path) -> dict[str, list[Path]]:
+    """Returns the files of each split of a folder; one without a name is the folder itself."""
+    if (path / METADATA).is_file():
+        return {"": [path / METADATA]}
+    found = {each.parent.name: [each] for each in sorted(path.glob(f"*/{METADATA}"))}
+    for file in sorted((*path.glob("*.parquet"), *path.glob("data/*.parquet"))):
+        if _has_objects(file):
+            found.setdefault(file.name.partition("-")[0], []).append(file)
+    return found
+
+
+def _has_objects(path: Path) -> bool:
+    from detmap.adapters.annotation_tools import huggingface_parquet  # it imports CSV's module
+
+    return huggingface_parquet.has_objects(path)

@@ -1,0 +1,92 @@
+"""Reads CSV without a line of names, as keras-retinanet and Roboflow's RetinaNet export have it.
+
+A row of ground truth is ``path,x1,y1,x2,y2,class``, one of detections has the score as its last
+cell. ``path,,,,,`` is an image without objects. Boxes are continuous pixels from 0. Classes and
+their ids come from ``classes.csv`` or ``_classes.csv`` beside the file, rows ``name,id``, if it is
+there.
+
+Source: fizyr/keras-retinanet, keras_retinanet/preprocessing/csv_generator.py.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from detmap.adapters import text_fields
+from detmap.adapters.joining import image_names
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.base import open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Detections, Truth
+
+COLUMNS = ("image", "xmin", "ymin", "xmax", "ymax", "class")
+SCORED = (*COLUMNS, "score")
+CLASSES = ("_classes.csv", "classes.csv")
+LOOKED_AT = 1 << 12
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 3 * _is_row(_first_row(path), (len(COLUMNS),))
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`; without a score, its reader says so."""
+    return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
+
+
+def read_truth(
+    path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
+) -> Truth:
+    """Reads a file of ground truth; the options are those of CSV files with a header.
+
+    Raises `DataError` for invalid rows and classes.
+    """
+    sheet = csv_parquet.read_csv(path, COLUMNS)
+    if not (len(sheet) and sheet.whole("class") is not None):  # else numbers are the names
+        named["categories"] = _classes(path)
+    return column_tables.read_truth(sheet, box_format, image_sizes, **named)
+
+
+def read_detections(
+    path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
+) -> Detections:
+    """Reads a file of detections. Raises `DataError` for invalid rows and unknown images."""
+    sheet = csv_parquet.read_csv(path, SCORED)
+    return column_tables.read_detections(sheet, truth, box_format, policy)
+
+
+def _first_row(path: Path) -> list[str]:
+    if path.is_dir() or path.suffix.lower() != ".csv":
+        return []
+    try:
+        with open_files.opened(path) as file:
+            text = file.read(0, LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+        return next(csv.reader([text_fields.LINE_END.split(text.lstrip("\r\n"))[0]]), [])
+    except (DataError, csv.Error):
+        return []
+
+
+def _is_row(row: list[str], lengths: tuple[int, ...]) -> bool:
+    """Checks for an image, a box or none, and further cells that make one of these lengths."""
+    if len(row) not in lengths or not image_names.is_image(row[0].strip()):
+        return False
+    return not any(row[1:]) or None not in [text_fields.number(word.strip()) for word in row[1:5]]
+
+
+def _classes(path: Path) -> dict[int, str] | None:
+    """Returns class names by id, from the file beside; None without one."""
+    file = next((path.parent / name for name in CLASSES if (path.parent / name).is_file()), None)
+    if file is None:
+        return None
+    sheet = csv_parquet.read_csv(file, ("class", "id"))
+    names, ids = sheet.texts("class"), sheet.whole("id")
+    if ids is None:
+        raise DataError(shown(file), "class ids that are not whole numbers", "a row is: class,id")
+    if len(set(names)) < len(names) or len(set(ids.tolist())) < len(names):
+        raise DataError(shown(file), "a class or an id occurs twice", "list every class once")
+    return dict(zip(ids.tolist(), names, strict=True))

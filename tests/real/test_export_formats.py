@@ -1,0 +1,54 @@
+"""Exports of annotation tools and trainers, one folder a format, against pycocotools' AP on the
+boxes that the files hold (`expected.json` of shared/data/formats)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.running import run
+
+FORMATS = (
+    "cvat-images",
+    "cvat-yolo",
+    "cvat-yolo-images",
+    "cvat-ultralytics",
+    "darknet-results-json",
+    "keras-retinanet",
+    "label-studio-coco",
+    "label-studio-json",
+    "label-studio-json-min",
+    "label-studio-yolo",
+    "labelimg-yolo",
+    "labelme",
+    "roboflow-coco",
+    "roboflow-retinanet",
+    "roboflow-tfcsv",
+    "roboflow-voc",
+    "roboflow-yolo",
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_ap_of_an_export(data: Path, name: str) -> None:
+    folder = data / "formats"
+    if not folder.is_dir():
+        pytest.skip("the exports are absent")
+    wanted = json.loads((folder / "expected.json").read_text())
+    for case in wanted["formats"][name]:
+        assert ap(folder, case) == pytest.approx(case["AP"], abs=wanted["tolerance"]), case["case"]
+
+
+def ap(folder: Path, case: dict[str, Any]) -> float:
+    """AP by the command line, whose paths are those of the case."""
+    options = [
+        str(folder / word) if word.startswith("common/") else word for word in case["options"]
+    ]
+    options += [] if "-p" in options else ["-p", "coco-bbox"]
+    paths = [str(folder / case[kind]) for kind in ("truth", "detections")]
+    status, out, error = run("eval", *paths, *options, "--format", "json")
+    assert status == 0, error
+    return float(json.loads(out)["metrics"]["AP"])
