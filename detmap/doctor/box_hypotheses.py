@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.voc import xml_boxes
 from detmap.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
-from detmap.doctor.findings import Repair
+from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.quick_checks import (
     EXACT,
     FRACTION,
@@ -254,6 +255,44 @@ def _overlaps(sample: Sample, rows: Raw) -> NDArray[np.float64]:
     best = np.zeros(len(sample.truth))
     np.maximum.at(best, met.place[same], met.iou[same])
     return best
+
+
+# --- what the numbers of the truth mean -----------------------------------------------------------
+
+TRUTH_READINGS = (
+    ("xyxy", (1, 1, 0, 0), "continuous pixels from 0"),
+    ("voc from 0", (1, 1, 1, 1), "first and last pixels from 0"),
+)
+"""Box formats of VOC XML, how they change corners that were read as ``voc``; what they mean."""
+
+
+def truth_readings(sample: Sample) -> Iterator[Finding]:
+    """The box format of VOC XML that fits the detections clearly better than the devkit's, or
+    numbers that the devkit's cannot be.
+    """
+    truth, rows = sample.truth, sample.rows
+    if truth.family != "voc" or truth.box_format != "voc":
+        return
+    before, found = _overlaps(sample, rows), []
+    for box_format, change, meaning in TRUTH_READINGS:
+        other = replace(truth, boxes=truth.boxes + np.array(change, dtype=np.float64))
+        after = _overlaps(replace(sample, trial=replace(sample.trial, truth=other)), rows)
+        seen = np.maximum(before, after) >= 0.5
+        if seen.sum() >= LEAST_SEEN and _is_clear((after - before)[seen]):
+            found.append((float(after.mean()), box_format, meaning))
+    for mean, box_format, meaning in sorted(found, reverse=True)[:1]:
+        text = (
+            f"boxes of the truth fit the detections as {meaning}: mean IoU of objects "
+            f"{before.mean():.2f}, then {mean:.2f}; if its tool writes these, use "
+            f"--truth-box-format '{box_format}'"
+        )
+        if box_format == "xyxy" and (rows.boxes == np.floor(rows.boxes)).all():
+            text += "; if the detections are first and last pixels, --detections-box-format voc"
+        yield Finding("truth-box-format", text)
+    odd = (truth.boxes[:, :2] < 1).any(axis=1) | (truth.boxes != np.floor(truth.boxes)).any(axis=1)
+    if not found and odd.mean() > xml_boxes.ODD:
+        text = f"{odd.sum():,} of {len(truth):,} objects begin before pixel 1 or have decimals"
+        yield Finding("truth-box-format", f"{text}: {xml_boxes.CHOICES}")
 
 
 # --- a pixel --------------------------------------------------------------------------------------

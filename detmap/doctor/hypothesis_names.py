@@ -81,6 +81,7 @@ HYPOTHESES = (
         "the others",
         truth_empty_boxes="objects with a box without a size",
         truth_outside="objects outside of their image",
+        truth_box_format="VOC XML whose numbers are continuous pixels or pixels from 0",
         truth_area_missing="objects without an area under rules that look at it",
         truth_crowd_missing="some objects do not say whether they are crowds",
         truth_ignore_unused="objects marked ignore, which the rules do not read",

@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from tests.support import builders as make
-from tests.support.format_samples import OBJECTS, SAMPLES, STEMS
+from tests.support.format_samples import OBJECTS, SAMPLES, STEMS, pictures
 
 COUNTS = (len(STEMS), len(OBJECTS))
 
@@ -58,9 +58,11 @@ def test_datumaro_keeps_the_counts(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     SAMPLES["coco"](tmp_path / "in")
     (tmp_path / "in" / "annotations").mkdir()
+    (tmp_path / "in" / "results.json").unlink()
+    pictures(tmp_path / "in" / "images")
     (tmp_path / "in" / "instances.json").rename(tmp_path / "in/annotations/instances_a.json")
     data = datasets.Dataset.import_from(str(tmp_path / "in"), "coco_instances")
-    data.export(str(tmp_path / "native"), "datumaro")
+    data.export(str(tmp_path / "native"), "datumaro", save_media=True)
     again = datasets.Dataset.import_from(str(tmp_path / "native"), "datumaro")
     again.export(str(tmp_path / "out"), "coco_instances")
     (file,) = (tmp_path / "out").rglob("*.json")

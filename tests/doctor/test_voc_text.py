@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import detmap
@@ -57,3 +59,31 @@ def test_classes_of_another_case_are_found(tmp_path: Path) -> None:
 
     wrong = written(tmp_path / "wrong", lambda r: r, spelled)
     assert [finding.name for finding in detmap.doctor(SHAPES, wrong)] == ["classes-spelling"]
+
+
+# ---- what the numbers of the XML mean
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        ((0, 0, 0, 0), None),
+        ((-1, -1, 0, 0), "--truth-box-format 'xyxy'"),
+        ((-1, -1, -1, -1), "--truth-box-format 'voc from 0'"),
+        ((0.25, 0, 0, 0), "--truth-box-format xyxy; if"),
+    ],
+)
+def test_the_box_format_of_the_truth_that_fits(
+    change: tuple[float, ...], option: str | None
+) -> None:
+    right = detmap.read_truth(folder("datasets") / "shapes")
+    rng = np.random.default_rng(0)
+    moved = right.boxes + rng.normal(0, 0.3, right.boxes.shape)
+    score = rng.random(len(right))
+    found = detmap.Detections(
+        right.images, right.categories, right.image, right.label, moved, score, box_format="voc"
+    )
+    truth = replace(right, boxes=right.boxes + np.array(change))
+    findings = [each for each in detmap.doctor(truth, found) if each.name.startswith("truth-box")]
+    assert len(findings) == (option is not None)
+    assert not findings or str(option) in findings[0].sentence
