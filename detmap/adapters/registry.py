@@ -145,7 +145,7 @@ FORMATS: tuple[Format, ...] = (
             _file_with(*endings),
             _lazy(f"tabular/column_tables.read_{name}_truth"),
             _lazy(f"tabular/column_tables.read_{name}_detections"),
-            options=("box_format", "image_sizes", "roles", "attributes"),
+            options=("box_format", "image_sizes", "shapes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
         )
@@ -164,6 +164,26 @@ FORMATS: tuple[Format, ...] = (
             what=f"text of {name.lower()}'s tool, a file an image",
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
+    ),
+    Format(
+        "dota",
+        "a folder",
+        _folder_or(_nothing, "rotated/dota.truth_looks"),
+        _folder_or(_nothing, "rotated/dota.detections_look"),
+        _lazy("rotated/dota.read_truth"),
+        _lazy("rotated/dota.read_detections"),
+        options=("shapes",),
+        what="DOTA: labelTxt, and Task1_<class>.txt",
+    ),
+    Format(
+        "rotated-xml",
+        "a folder",
+        _folder_or(_nothing, "rotated/xml_folder.truth_looks"),
+        _nothing,
+        _lazy("rotated/xml_folder.read_truth"),
+        _lazy("rotated/dota.read_detections"),
+        options=("shapes", "split"),
+        what="HRSC2016 and DIOR-R: a folder of XML; detections as of dota",
     ),
 )
 

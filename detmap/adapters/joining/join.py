@@ -26,7 +26,16 @@ from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
-from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as, reversed_boxes
+from detmap.tables import (
+    BoxFormat,
+    Detections,
+    Images,
+    Note,
+    Shapes,
+    Truth,
+    boxes_as,
+    reversed_boxes,
+)
 from detmap.tables.grouping import positions
 
 
@@ -63,6 +72,7 @@ def joined(
     origin: Origin,
     policy: Policy = STRICT,
     notes: tuple[Note, ...] = (),
+    shapes: Shapes | None = None,
 ) -> Detections:
     """Creates detections from positions in the truth, -1 for unknown images and classes.
 
@@ -70,6 +80,7 @@ def joined(
     ----------
     policy : whether unknown rows are an error, or dropped and counted
     notes : of the reader, how it found images and classes
+    shapes : of the rows, if they have more than boxes
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
@@ -79,6 +90,7 @@ def joined(
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
+        shapes = None if shapes is None else shapes.take(known)
     notes += dropped
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
@@ -95,6 +107,7 @@ def joined(
         box_format=box_format,
         source=origin.source,
         notes=notes,
+        shapes=shapes,
     )
 
 
