@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from detmap import benchmarks
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments
 from detmap.curves.scores import scores
@@ -47,16 +48,24 @@ def evaluate(
     unknown, class_names : as in `read_detections`, if `detections` is a path: handling of unknown
         images and classes, and names of class ids
 
+    A protocol whose ``evaluation.rule`` is not ``matching`` gives a
+    `detmap.benchmarks.benchmark_result.BenchmarkResult`.
+
     Raises
     ------
     DataError : invalid input
     ProtocolError : an unknown protocol, key or value
     """
     tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
-    matches = engine.match(*tables, threads=threads)
     how = {"unknown": unknown, "class_names": class_names}
+    inputs = (truth, detections, tables[2], how)
+    if tables[2].evaluation.rule != "matching":
+        own: Any = benchmarks.evaluate(*tables, inputs=inputs)
+        return own  # type: ignore[no-any-return]
+    matches = engine.match(*tables, threads=threads)
+    extra = benchmarks.extra(*tables)
     result = summarize(matches, threads=threads)
-    return replace(result, matched=tables[:2], inputs=(truth, detections, result.protocol, how))
+    return replace(result, matched=tables[:2], inputs=inputs, extra=extra)
 
 
 def match(
@@ -104,7 +113,13 @@ def _read(
         raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth, unknown=unknown, class_names=class_names)
+        detections = read_detections(
+            detections,
+            truth,
+            unknown=unknown,
+            class_names=class_names,
+            preferred_format=rules.files.detections,
+        )
     elif class_names is not None or unknown != "error":
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")

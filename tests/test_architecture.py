@@ -30,6 +30,7 @@ LAYERS = (
     ("curves",),
     ("doctor", "statistics"),
     ("results",),
+    ("benchmarks",),
     ("evaluate", "ranking", "compat"),
     ("compare", "diagnosis", "streaming", "parity"),
     ("explaining", "html_report"),

@@ -81,16 +81,19 @@ def read_truth_for(
 ) -> Truth:
     """Reads ground truth with all shapes, roles and attributes that a protocol uses.
 
-    Matching reports what is missing. `format` and `options` are as in `read_truth`.
+    Matching reports what is missing. The protocol's ``files.truth`` is taken if the path may be of
+    that format. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
+    row = registry.choose(
+        registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
+    )
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
     names["roles"] += named_flags(protocol)
     options |= {name: names[name] for name in names if name in row.options}
     of = protocol.iou.of
     shapes = "boxes" if kind_of(of).reader is None else of
-    return read_truth(path, format=format, shapes=shapes, **options)
+    return read_truth(path, format=row.name, shapes=shapes, **options)
 
 
 def read_detections(
@@ -101,6 +104,7 @@ def read_detections(
     box_format: str | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    preferred_format: str | None = None,
 ) -> Detections:
     """Reads detections and joins them to the images and classes of the ground truth.
 
@@ -116,6 +120,7 @@ def read_detections(
     class_names : meaning of the class ids if they are not those of the truth: names of the classes
         0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1 is class
         0; or JSON)
+    preferred_format : the protocol's ``files.detections``, used if the path may be of that format
 
     Raises
     ------
@@ -127,11 +132,13 @@ def read_detections(
     policy = unknown_policy(unknown, class_names)
     path = registry.checked_path(path)
     with readable(path):
-        if format is None and path.is_dir():
+        if format is None and not preferred_format and path.is_dir():
             from detmap.adapters.voc import result_files
 
             format = "voc" if result_files.are_of_classes(path, truth) else None
-        row = registry.choose(registry.FORMATS, path, lambda row: row.detections_look, format)
+        row = registry.choose(
+            registry.FORMATS, path, lambda row: row.detections_look, format, preferred_format
+        )
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         return row.read_detections(path, truth, policy=policy, **told)
 

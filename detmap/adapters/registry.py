@@ -214,10 +214,15 @@ def checked_path(path: Any) -> Path:
 
 
 def choose(
-    rows: Sequence[AnyRow], path: Path, looks: Callable[[AnyRow], Looks], wanted: str | None = None
+    rows: Sequence[AnyRow],
+    path: Path,
+    looks: Callable[[AnyRow], Looks],
+    wanted: str | None = None,
+    preferred: str | None = None,
 ) -> AnyRow:
     """Returns the row of the requested format, or of the one that matches the path best.
 
+    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all.
     Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
@@ -235,6 +240,9 @@ def choose(
                 f"give {row.place}, or remove the format",
             )
         return row
+    for row in rows:
+        if row.name == preferred and looks(row)(path):
+            return row
     sure = [looks(row)(path) for row in rows]
     best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:

@@ -62,11 +62,12 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
         read = f"{counted(len(truth.images), 'image')}, {counted(len(truth.categories), 'class')}"
         seen = "; ".join([f"read {read}, 0 objects", *map(str, truth.notes)])
         raise DataError(where, f"the ground truth has no objects: {seen}", NO_OBJECT)
+    arguments.preferred_format = rules.files.detections
     return truth, rules
 
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:
-    """Read detections from a path."""
+    """Read detections from a path; `read_truth_of` has read the ground truth."""
     streams.progress(f"reading {path}")
     return read_detections(
         path,
@@ -75,4 +76,5 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
+        preferred_format=getattr(arguments, "preferred_format", None),
     )

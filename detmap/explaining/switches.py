@@ -33,6 +33,7 @@ SWITCHES = (
         "metric",
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
+            *("evaluation.rule", "evaluation.extra"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
         ),
     ),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detmap.base import memory
 from detmap.base.immutable import blank, vouched
 from detmap.base.parallel import each_batch
-from detmap.errors import DataError
+from detmap.errors import DataError, ProtocolError
 from detmap.matching.assignments import gather
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds as effective_thresholds
@@ -59,6 +59,12 @@ def match(
         if not isinstance(value, kind):
             what = f"a {type(value).__name__}, not {kind.__name__}"
             raise DataError(f"match: {name}", what, "give truth, detections, protocol")
+    if protocol.evaluation.rule != "matching":
+        raise ProtocolError(
+            f"protocol {protocol.name}",
+            f"evaluation.rule {protocol.evaluation.rule} has no matches at IoU thresholds",
+            "use `detmap.evaluate` or `detmap eval`",
+        )
     require_truth_of(detections, truth)
     truth, detections = clipped(truth, detections, protocol)
     if not protocol.uses_default_order():

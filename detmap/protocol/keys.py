@@ -67,6 +67,8 @@ _LATER = (
     "detections.box_decimals",
     "detections.score_decimals",
     "detections.score_precision",
+    "evaluation.extra",
+    "evaluation.rule",
     "iou.absorb",
     "iou.arithmetic",
     "iou.least_union",

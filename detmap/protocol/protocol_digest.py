@@ -20,6 +20,8 @@ def protocol_digest(protocol: Protocol) -> str:
         table, name = key.split(".")
         if tree[table][name] == default:
             del tree[table][name]
-    if not tree["operating"]:  # a table that came later
-        del tree["operating"]
+    del tree["files"]  # formats of files do not change a number
+    for table in ("operating", "evaluation"):  # tables that came later
+        if not tree[table]:
+            del tree[table]
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]

@@ -21,6 +21,7 @@ from detmap.protocol.averaging_rules import (
     Ranking,
     ScopeRules,
 )
+from detmap.protocol.benchmark_rules import Evaluation, Files
 from detmap.protocol.key_checks import (
     GROUPS,
     LABELLED,
@@ -77,7 +78,10 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
 }
 """Keys that say how boxes are compared, and the values that masks and keypoints know: these are
 compared as pycocotools does, whatever the extent of a box."""
-GROUPED = ("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating")
+GROUPED = (
+    *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
+    "evaluation",
+)
 """Tables with keys by which tools differ."""
 
 
@@ -109,6 +113,8 @@ class Protocol(Immutable):
     ap: AveragePrecision
     mean: Mean
     operating: OperatingPoint
+    files: Files
+    evaluation: Evaluation
     metrics: Annotated[
         tuple[str, ...], Key("the rows of the result", METRICS, "cocoeval.py, summarize")
     ]

@@ -63,6 +63,7 @@ class Result:
     weights : (I,) float64 image weights; None for 1
     inputs : arguments of `evaluate`: truth, detections, protocol, reader options
     matched : truth and detections, for orders of tied scores; None if not available
+    extra : the metrics of the protocol's ``evaluation.extra``
     """
 
     verdicts: Matches | Overview
@@ -70,6 +71,7 @@ class Result:
     weights: NDArray[np.float64] | None = None
     inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
     matched: tuple[Truth, Detections] | None = field(default=None, repr=False)
+    extra: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def protocol(self) -> Protocol:
@@ -105,7 +107,7 @@ class Result:
         return {
             row.name: aggregation.mean(self.scores, row, self.protocol, categories)
             for row in self.rows
-        }
+        } | dict(self.extra)
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:

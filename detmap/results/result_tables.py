@@ -14,8 +14,8 @@ from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 def metric_table(
     protocol: Protocol, rows: Sequence[MetricRow], values: Mapping[str, float]
 ) -> Table:
-    """Returns one row per metric, with its definition."""
-    cells = tuple(
+    """Returns one row per metric, with its definition; metrics without a row have none."""
+    cells: list[tuple[Cell, ...]] = [
         (
             row.name,
             overlaps(protocol, row),
@@ -24,9 +24,11 @@ def metric_table(
             values[row.name],
         )
         for row in rows
-    )
+    ]
+    known = {row.name for row in rows}
+    cells += [(name, "", "", "", value) for name, value in values.items() if name not in known]
     header = ("metric", "IoU", "area", "max dets", "value")
-    return Table(protocol.title, header, cells, name="metrics")
+    return Table(protocol.title, header, tuple(cells), name="metrics")
 
 
 def overlaps(protocol: Protocol, row: MetricRow) -> str:
@@ -51,12 +53,15 @@ def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("classes", header, tuple(cells), name="classes")
 
 
+def count_lines(counts: Mapping[str, int | float]) -> str:
+    """Returns the numbers of images, objects and detections as a line of text."""
+    each = ("image", "object", "detection")
+    return ", ".join(counted(counts[f"{name}s"], name, sep="") for name in each)
+
+
 def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
     """Returns the total counts as two lines of text."""
-    things = (
-        counted(counts[f"{each}s"], each, sep="") for each in ("image", "object", "detection")
-    )
     return (
-        ", ".join(things),
+        count_lines(counts),
         "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(counts),
     )

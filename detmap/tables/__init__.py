@@ -6,7 +6,7 @@ A table holds flat arrays with one row per box, in file order. It is checked onc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import (
     Any,
@@ -211,6 +211,7 @@ class Detections(Immutable):
     source : path, for messages
     notes : warnings, for example about dropped detections
     shapes : D masks or keypoints; None if there are only boxes
+    attributes : (D,) float64 each, by name: what a benchmark uses besides, such as orientation
     """
 
     images: Images
@@ -223,12 +224,14 @@ class Detections(Immutable):
     source: str = "detections"
     notes: tuple[Note, ...] = ()
     shapes: Shapes | None = None
+    attributes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n_rows = _check_rows(self)
+        attributes = _named("Detections.attributes", self.attributes, np.float64, n_rows)
         score = column_checks.column("Detections.score", self.score, np.float64, n_rows)
         column_checks.no_nan("Detections.score", score)
-        keep(self, score=score)
+        keep(self, score=score, attributes=attributes)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -241,6 +244,7 @@ class Detections(Immutable):
             label=self.label[rows],
             boxes=self.boxes[rows],
             score=self.score[rows],
+            attributes=_taken(self.attributes, rows),
             shapes=None if self.shapes is None else self.shapes.take(rows),
         )
 

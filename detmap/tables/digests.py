@@ -79,6 +79,9 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     detections_digest = fold_table(
         n_images, detections.image, detections.label, detections.boxes, detections.score
     )
+    for name, value in detections.attributes.items():
+        mixed = _mixed(_words(value)[:, 0] ^ _word_of(name))
+        detections_digest ^= fold_table(n_images, detections.image, mixed)
     if truth.shapes is not None:
         objects ^= fold_table(n_images, truth.image, truth.label, truth.shapes.digest())
     if detections.shapes is not None:

@@ -43,7 +43,7 @@ def headline(result: detmap.Result) -> float:
 
 def test_every_rule_belongs_to_one_switch() -> None:
     keys = [key for switch in explaining.SWITCHES for key in switch.keys]
-    prose = {"name", "version", "summary", "source"}
+    prose = {"name", "version", "summary", "source", "files.truth", "files.detections"}
     assert sorted(keys) == sorted(set(protocol.keys()) - prose)
 
 

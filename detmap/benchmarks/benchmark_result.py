@@ -1,0 +1,190 @@
+"""The result of a benchmark's own rule: metrics, per-class table, notes and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from detmap.base.reprs import outline
+from detmap.errors import DetmapError
+from detmap.output import formats
+from detmap.output.cell_text import or_none
+from detmap.output.table import Table
+from detmap.protocol import Protocol
+from detmap.results.result_tables import class_table, count_lines
+from detmap.results.signature import environment, signature
+from detmap.tables import Detections, Note, Truth, fixes
+from detmap.tables.catalog import summed
+from detmap.tables.digests import data_digest, image_digests
+
+if TYPE_CHECKING:
+    from detmap.doctor.findings import Finding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """What a rule returns.
+
+    Parameters
+    ----------
+    metrics : fractions by name, NaN if undefined
+    definitions : of a metric, by name: IoU, subset and detection limit, for the table
+    per_class : one dict per class: name, id, then its numbers
+    notes : remarks on the numbers
+    """
+
+    metrics: Mapping[str, float]
+    definitions: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    per_class: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[Note] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkResult:
+    """The return value of `detmap.evaluate` for a benchmark with a rule of its own.
+
+    It has the metrics, tables and text of `detmap.Result`. What needs the matches of the ordinary
+    rules (intervals, curves, operating points, ties) is refused by name.
+    """
+
+    truth: Truth = field(repr=False)
+    detections: Detections = field(repr=False)
+    protocol: Protocol
+    numbers: Numbers
+    inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Values by name; NaN if undefined."""
+        return dict(self.numbers.metrics)
+
+    @property
+    def per_class(self) -> list[dict[str, Any]]:
+        """One dict per class."""
+        return [dict(row) for row in self.numbers.per_class]
+
+    def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
+        """Returns `per_class`."""
+        self._refuse_iou(iou)
+        return self.per_class
+
+    def counts(self, iou: float | None = None) -> dict[str, int | float]:
+        """Returns the numbers of images, classes, objects and detections."""
+        self._refuse_iou(iou)
+        sizes = {"images": len(self.truth.images), "classes": len(self.truth.categories)}
+        return {**sizes, "objects": len(self.truth), "detections": len(self.detections)}
+
+    def _refuse_iou(self, iou: float | None) -> None:
+        if iou is not None:
+            self.__getattr__("iou")
+
+    @cached_property
+    def signature(self) -> str:
+        """One line that identifies protocol, changes, data and version."""
+        truth = self.truth
+        order = np.zeros(0, dtype=np.uint64)
+        digests = image_digests(truth, self.detections)
+        data = data_digest(truth.categories, truth.images.ids, digests, order)
+        return signature(self.protocol, "+".join((data, *self.fixes)))
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """Names of the fixes (``--fix``) applied to the detections."""
+        return fixes(self.detections.notes)
+
+    @property
+    def notes(self) -> list[Note]:
+        """Remarks on the input and the numbers."""
+        return summed((*self.truth.notes, *self.detections.notes, *self.numbers.notes))
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Common mistakes in the input files; see `detmap.Result.findings`."""
+        if self.inputs is None:
+            return []
+        from detmap.doctor import examine_given
+
+        truth, detections, rules, how = self.inputs
+        return examine_given(truth, detections, rules, **how)
+
+    def select(self, image_ids: ArrayLike) -> BenchmarkResult:
+        """Returns the result of some images, given by id, evaluated anew."""
+        from detmap.benchmarks import evaluate
+        from detmap.tables import selection
+
+        return evaluate(
+            *selection.part(self.truth, self.detections, image_ids, None), self.protocol
+        )
+
+    def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, BenchmarkResult]:
+        """Returns the result of each named set of images."""
+        return {name: self.select(image_ids) for name, image_ids in images.items()}
+
+    def to_dict(self, iou: float | None = None) -> dict[str, Any]:
+        """Returns the content of the JSON output: plain values, undefined ones as None."""
+        return {
+            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
+            "per_class": [
+                {key: or_none(value) for key, value in row.items()} for row in self.classes(iou)
+            ],
+            "counts": self.counts(),
+            "protocol": {**self.protocol.to_dict(), "changes": dict(self.protocol.changes)},
+            "signature": self.signature,
+            **({"fixes": list(self.fixes)} if self.fixes else {}),
+            "notes": [
+                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
+                for note in self.notes
+            ],
+            "environment": environment(),
+        }
+
+    def tables(
+        self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False
+    ) -> list[Table]:
+        """Returns the tables: metrics, and on request classes."""
+        if integrators:
+            self.__getattr__("integrators")
+        known = self.numbers.definitions
+        cells = [
+            (name, *known.get(name, ("", "", "")), value) for name, value in self.metrics.items()
+        ]
+        header = ("metric", "IoU", "area", "max dets", "value")
+        tables = [Table(self.protocol.title, header, tuple(cells), name="metrics")]
+        if per_class:
+            tables.append(class_table(self.classes(iou)))
+        lines = (count_lines(self.counts()), self.signature)
+        last = tables[-1]
+        tables[-1] = Table(last.title, last.header, last.rows, name=last.name, lines=lines)
+        return tables
+
+    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
+        """Returns the table ``metrics`` or ``classes`` as a `pandas.DataFrame`."""
+        from detmap.output import data_frames
+
+        return data_frames.frame(self.tables(iou=iou, per_class=True), table, self.signature)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise DetmapError(
+            f"protocol {self.protocol.name}",
+            f"{name.replace('_', ' ')}: not available under the rule "
+            f"{self.protocol.evaluation.rule}, which has no matches at IoU thresholds",
+            "use a protocol with evaluation.rule = matching",
+        )
+
+    def _repr_html_(self) -> str:
+        return formats.html(self.tables())
+
+    def __repr__(self) -> str:
+        metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
+        return outline(self, self.protocol.name, *metrics, self.signature)
+
+    def __str__(self) -> str:
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return formats.text(self.tables()) + notes
