@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,7 @@ def read_detections(
     unknown: str = "error",
     class_names: ClassNames | None = None,
     preferred_format: str | None = None,
+    protocol_unknown: str = "error",
 ) -> Detections:
     """Reads detections and joins them to the images and classes of the ground truth.
 
@@ -121,6 +123,7 @@ def read_detections(
         0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1 is class
         0; or JSON)
     preferred_format : the protocol's ``files.detections``, used if the path may be of that format
+    protocol_unknown : the protocol's ``scope.unknown``, in place of "error"
 
     Raises
     ------
@@ -130,6 +133,8 @@ def read_detections(
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
+    if policy.unknown == "error":
+        policy = replace(policy, unknown=protocol_unknown)
     path = registry.checked_path(path)
     with readable(path):
         if format is None and not preferred_format and path.is_dir():

@@ -69,7 +69,10 @@ SWITCHES = (
     Switch(
         "scope",
         "evaluated classes and images",
-        ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin"),
+        (
+            *("scope.unlisted", "scope.not_exhaustive", "scope.unknown"),
+            *("detections.outside", "detections.margin"),
+        ),
     ),
     Switch(
         "order",

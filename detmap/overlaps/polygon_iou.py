@@ -127,7 +127,8 @@ def _shared(a: Floats, b: Floats) -> Floats:
 
 def _edges(corners: Floats) -> tuple[Floats, ...]:
     """(4, n) each: left and right end of the edges, height and slope at the left end, and 1 for
-    edges to the right, -1 to the left, 0 for vertical ones."""
+    edges to the right, -1 to the left, 0 for vertical ones.
+    """
     points = corners.transpose(1, 2, 0)
     to = np.roll(points, -1, axis=0)
     step = to - points

@@ -17,7 +17,8 @@ FARTHEST = 100.0  # the largest Bhattacharyya distance
 
 def variances(boxes: Floats) -> Floats:
     """Returns (3, n) variance of x and of y, and covariance, of (n, 5) center x and y, width,
-    height, angle."""
+    height, angle.
+    """
     along, across = boxes[:, 2] ** 2 / 12, boxes[:, 3] ** 2 / 12
     cos, sin = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
     return np.stack(

@@ -71,7 +71,8 @@ class RotatedBoxes(Immutable):
 
     def rectangles(self) -> Floats:
         """Returns (n, 5) center, width, height and angle; for corners of the smallest rectangle
-        around them, which has a side through two of them."""
+        around them, which has a side through two of them.
+        """
         if self.values.shape[1] == 5:
             return self.values
         corners = self.corners()

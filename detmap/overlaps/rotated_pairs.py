@@ -46,12 +46,13 @@ class NearPairs(ABC):
         self.objects, self.lowest = objects, lowest
         self.needed = np.minimum(objects.enough, lowest)
         least = min(lowest, float(objects.enough.min(initial=np.inf)))
-        tables: list[Any] = []
+        tables = []
         for table, shapes in ((truth, truth.shapes), (detections, detections.shapes)):
             boxes = self.reach(shapes, least)
-            tables.append(replace(table, boxes=boxes, box_format="xywh", shapes=None))
+            near: Any = replace(table, boxes=boxes, box_format="xywh", shapes=None)
+            tables.append(near)
         self.near = BoxPairs(
-            *tables, objects, extent="continuous", lowest=min(lowest, TOUCHING)
+            tables[0], tables[1], objects, extent="continuous", lowest=min(lowest, TOUCHING)
         )
 
     @abstractmethod
@@ -80,12 +81,15 @@ class NearPairs(ABC):
             count = np.bincount(member[enough], minlength=n)
             off = np.concatenate([[0], np.cumsum(count[count > 0])]).astype(np.int64)
             if len(off) > 1:
-                yield len(off) - 1, type(near)(
-                    near.detection[:n][count > 0],
-                    off,
-                    place[enough],
-                    overlap[enough],
-                    absorbing[enough],
+                yield (
+                    len(off) - 1,
+                    type(near)(
+                        near.detection[:n][count > 0],
+                        off,
+                        place[enough],
+                        overlap[enough],
+                        absorbing[enough],
+                    ),
                 )
 
 

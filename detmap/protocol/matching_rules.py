@@ -148,7 +148,7 @@ class Iou:
     of: Annotated[
         str,
         Key(
-            "what overlaps: `boxes`, `masks` (pixels), or `keypoints` (object keypoint similarity); "
+            "what overlaps: `boxes`, `masks` (pixels), `keypoints` (object keypoint similarity); "
             "of rotated boxes the `polygons`, the rectangles (`rotated`; for four corners the "
             "smallest around them), or the normal distributions with their center and extent "
             "(`probiou`)",

@@ -3,13 +3,12 @@
 A truth line is ``x1 y1 x2 y2 x3 y3 x4 y4 class [difficult]``; lines of fewer than 9 words
 (``imagesource:``, ``gsd:``) are skipped. A result line is ``image score x1 y1 ... x4 y4``.
 
-Source: DOTA_devkit dota_evaluation_task1.py, parse_gt and voc_eval (9938855). Classes of DOTA 2.0.
+Source: DOTA_devkit dota_evaluation_task1.py, parse_gt and voc_eval (9938855).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,24 +20,13 @@ from detmap.adapters.rotated import patches
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.overlaps.rotated_boxes import (
-    corners_of,
-    require_rotated,
-    rotated_boxes,
-    upright,
-)
+from detmap.overlaps.rotated_boxes import corners_of, require_rotated, rotated_boxes, upright
 from detmap.tables import Categories, Detections, Note, Truth
 
 CORNERS = tuple(f"{axis}{i}" for i in (1, 2, 3, 4) for axis in "xy")
 RESULT = "Task1_"
 HEADERS = ("imagesource:", "gsd:")
 LEAST, MOST = 9, 10  # words of an object
-CLASSES = (
-    *("plane", "baseball-diamond", "bridge", "ground-track-field", "small-vehicle"),
-    *("large-vehicle", "ship", "tennis-court", "basketball-court", "storage-tank"),
-    *("soccer-ball-field", "roundabout", "harbor", "swimming-pool", "helicopter"),
-    *("container-crane", "airport", "helipad"),
-)
 
 
 def truth_looks(path: Path) -> int:
@@ -59,7 +47,7 @@ def _is_object(words: list[str]) -> bool:
 def read_truth(path: Path, shapes: str = "boxes") -> Truth:
     """Reads a folder ``labelTxt``. An image is a file, also an empty one.
 
-    The classes are DOTA's if all that occur are among them. Raises `DataError` for invalid lines.
+    Raises `DataError` for invalid lines.
     """
     require_rotated(shapes, path, "DOTA")
     files = label_files.listed(path)
@@ -77,7 +65,7 @@ def read_truth(path: Path, shapes: str = "boxes") -> Truth:
         )
     boxes = rotated_boxes(objects.numbers(CORNERS), objects.place)
     names = objects.column(8)
-    known = list(CLASSES) if set(names) <= set(CLASSES) else sorted(set(names))
+    known = sorted(set(names))
     label_of = {name: label for label, name in enumerate(known)}
     images, place = image_names.table(
         shown(path), [file.stem for file in files], box_conventions.unknown_sizes(len(files))
@@ -139,7 +127,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         )
     numbers = lines.numbers(("score", *CORNERS), 1)
     names, score = lines.column(0), np.ascontiguousarray(numbers[:, 0])
-    corners, notes = np.ascontiguousarray(numbers[:, 1:]), ()
+    corners = np.ascontiguousarray(numbers[:, 1:])
+    notes: tuple[Note, ...] = ()
     found = patches.find(names, truth, lines.place)
     if found is not None:
         names, corners = found.names, found.whole(corners)

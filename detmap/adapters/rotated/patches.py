@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def find(names: Sequence[str], truth: Truth, place: Callable[[int], str]) -> Pat
             f"{text_fields.short(names[whole])} is no patch, and other lines name patches",
             "merge all patches, or give all of them as IMAGE__RATE__X___Y",
         )
-    matched = [parts[name] for name in names]
+    matched: list[Any] = [parts[name] for name in names]
     rate = np.array([text_fields.number(each["rate"]) or 0 for each in matched], dtype=np.float64)
     if not rate.all():
         row = int(np.argmin(rate))
@@ -99,9 +99,7 @@ def _kept(polygons: polygon_iou.Polygons, rows: Rows) -> Rows:
             meet &= low[None, rows] < high[first, None]
         i, j = np.nonzero(np.triu(meet, 1))
         needed, absorbing = np.full(len(i), OVERLAP), np.zeros(len(i), dtype=bool)
-        overlap = polygon_iou.overlaps(
-            polygons, polygons, (rows[i], rows[j]), absorbing, needed
-        )
+        overlap = polygon_iou.overlaps(polygons, polygons, (rows[i], rows[j]), absorbing, needed)
         for one, other in zip(i[overlap > OVERLAP], j[overlap > OVERLAP], strict=True):
             alive[other] &= not alive[one]
         found.append(first[alive[:AT_ONCE]])

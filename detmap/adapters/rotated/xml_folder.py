@@ -16,7 +16,7 @@ import numpy as np
 
 from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
-from detmap.adapters.voc.annotation_xml import Node, _Reader, _root
+from detmap.adapters.voc.annotation_xml import _Reader, _root
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -127,7 +127,9 @@ def read_truth(path: Path, shapes: str = "boxes", split: str | None = None) -> T
     boxes = rotated_boxes(table, places.__getitem__)
     known = [kind.only] if kind.only else sorted(set(names))
     width, height = np.array(sides, dtype=np.float64).reshape(-1, 2).T
-    images, place_of = image_names.table(shown(path), [file.stem for file in files], (width, height))
+    images, place_of = image_names.table(
+        shown(path), [file.stem for file in files], (width, height)
+    )
     return Truth(
         images,
         Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
@@ -174,7 +176,11 @@ class _Page:
         """Width and height of the image; NaN if unknown."""
         where, *names = self.kind.size
         node = self.root.find(where)
-        values = [self.reader.one(node, name, "", self.reader.number) for name in names] if node is not None else []
+        values = (
+            [self.reader.one(node, name, "", self.reader.number) for name in names]
+            if node is not None
+            else []
+        )
         return [np.nan if each is None or each <= 0 else each for each in values] or [np.nan] * 2
 
     def objects(self) -> Iterator[tuple[str, str, list[float], bool]]:
