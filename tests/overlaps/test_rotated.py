@@ -1,4 +1,4 @@
-"""Overlaps of rotated boxes against twins: rational numbers, and the formulas one pair at a time."""
+"""Overlaps of rotated boxes against twins: rational numbers, and formulas one pair at a time."""
 
 from __future__ import annotations
 
@@ -185,5 +185,5 @@ def test_records_of_coco() -> None:
     ):
         with pytest.raises(DataError, match=r"record 0: .*\(a rotated box is x1 y1"):
             reader.read([bad], np.zeros((1, 2)), place)
-    with pytest.raises(DataError, match="record 1: .*the same in the whole file"):
+    with pytest.raises(DataError, match=r"record 1: .*the same in the whole file"):
         reader.read([[1, 1, 2, 4, 0], [0, 0, 2, 0, 2, 2, 0, 2]], np.zeros((2, 2)), place)

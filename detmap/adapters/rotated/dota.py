@@ -88,13 +88,15 @@ def read_truth(path: Path, shapes: str = "boxes") -> Truth:
 
 def _difficult(objects: label_files.Lines) -> NDArray[np.bool_]:
     """(n,) the flag of each line, a whole number; False if it is missing."""
-    flags = np.zeros(len(objects), dtype=bool)
-    for row in np.flatnonzero(objects.count == MOST).tolist():
-        word = objects.words[int(objects.first[row]) + 9]
-        if not word.isascii() or not word.isdigit():
+    flags = objects.count == MOST
+    rows = np.flatnonzero(flags)
+    words = objects.take(rows).column(MOST - 1)
+    strange = {word for word in set(words) if not word.isascii() or not word.isdigit()}
+    for row, word in zip(rows.tolist(), words if strange else [], strict=False):
+        if word in strange:
             what = f"{text_fields.short(word)} is no whole number"
             raise DataError(f"{objects.place(row)}, difficult", what, "write 0 or 1")
-        flags[row] = word.strip("0") != ""
+    flags[rows] = [word.strip("0") != "" for word in words]
     return flags
 
 
