@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +134,7 @@ def read_detections(
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     if policy.unknown == "error":
-        policy = replace(policy, unknown=protocol_unknown)
+        policy = replace(policy, unknown=cast(Any, protocol_unknown))
     path = registry.checked_path(path)
     with readable(path):
         if format is None and not preferred_format and path.is_dir():

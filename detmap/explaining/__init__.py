@@ -17,6 +17,7 @@ from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
+from detmap.overlaps import kind_of
 from detmap.parity.restated_tools import MatchedOnce, headline
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
@@ -78,7 +79,7 @@ def explain(
         )
         return _explain_inputs(*two_inputs, first, shapley=shapley, seed=seed)
     last = prepare(end, settings)
-    if first.iou.of != last.iou.of:
+    if kind_of(first.iou.of).reader is not kind_of(last.iou.of).reader:
         raise DataError(
             "explain",
             f"{first.name} compares {first.iou.of}, {last.name} {last.iou.of}",

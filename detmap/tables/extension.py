@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from detmap.tables import Categories, Detections, Images, Truth
 from detmap.tables.grouping import positions
+
+Table = TypeVar("Table", Truth, Detections)
 
 
 def with_images(images: Images, ids: Sequence[Any]) -> Images:
@@ -38,25 +40,23 @@ def with_classes(categories: Categories, names: Sequence[str]) -> Categories:
     )
 
 
-def extended(truth: Truth, detections: Detections) -> Truth:
-    """Returns the truth on the images and of the classes of detections, if these include its own;
-    else the truth as it is.
+def extended(table: Table, like: Truth | Detections) -> Table:
+    """Returns a table on the images and of the classes of another one, if these include its own;
+    else the table as it is.
     """
-    images, categories = detections.images, detections.categories
-    if images is truth.images and categories is truth.categories:
-        return truth
-    if images.ids.dtype.kind != truth.images.ids.dtype.kind:
-        return truth
-    image, label = (
-        positions(images.ids, truth.images.ids),
-        positions(categories.ids, truth.categories.ids),
-    )
-    if (image < 0).any() or (label < 0).any() or truth.scope is not None:
-        return truth
+    images, categories = like.images, like.categories
+    same = images is table.images and categories is table.categories
+    partly = isinstance(table, Truth) and table.scope is not None
+    if same or partly or images.ids.dtype.kind != table.images.ids.dtype.kind:
+        return table
+    image = positions(images.ids, table.images.ids)
+    label = positions(categories.ids, table.categories.ids)
+    if (image < 0).any() or (label < 0).any():
+        return table
     return replace(
-        truth,
+        table,
         images=images,
         categories=categories,
-        image=image[truth.image].astype(np.int32),
-        label=label[truth.label].astype(np.int32),
+        image=image[table.image].astype(np.int32),
+        label=label[table.label].astype(np.int32),
     )

@@ -97,7 +97,7 @@ def _difficult(objects: label_files.Lines) -> NDArray[np.bool_]:
             what = f"{text_fields.short(word)} is no whole number"
             raise DataError(f"{objects.place(row)}, difficult", what, "write 0 or 1")
     flags[rows] = [word.strip("0") != "" for word in words]
-    return flags
+    return np.asarray(flags)
 
 
 def _skipped(lines: label_files.Lines, source: str) -> tuple[Note, ...]:
