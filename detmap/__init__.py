@@ -132,6 +132,10 @@ def _function(name: str) -> property:
 class _Package(ModuleType):
     """``detmap.evaluate`` stays the function after ``import detmap.evaluate``; likewise others."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name, so that functions that name ``detmap`` run on Ray, Spark and Dask."""
+        return import_module, (__name__,)
+
     compare = _function("compare")
     doctor = _function("doctor")
     evaluate = _function("evaluate")

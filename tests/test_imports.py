@@ -37,9 +37,9 @@ ELSEWHERE = (
 PACKAGES = (
     *("IPython", "PIL", "cv2", "jinja2", "llvmlite", "matplotlib", "numba", "pandas", "polars"),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
-    *("csv", "difflib", "html", "unicodedata"),
+    *("csv", "difflib", "html", "numpy.ma", "unicodedata"),
 )
-NUMBAS = "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"
+NUMBAS = "numpy.ma", "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"
 """What numba imports, where there is no library of the kernels."""
 COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
 CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"

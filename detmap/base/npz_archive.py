@@ -103,14 +103,14 @@ WRITE_AGAIN = "write it again"
 
 
 @contextmanager
-def opened(path: str | Path, names: list[str], more: list[str]) -> Iterator[Archive]:
-    """Opens an archive with exactly these arrays, and all or none of `more`.
+def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Iterator[Archive]:
+    """Opens an archive, or the bytes of one, with exactly these arrays, and all or none of `more`.
 
     Raises `DataError` if it is damaged, an array is missing, unknown or repeated, or a size is
     impossible.
     """
-    shown = open_files.shown(path)
-    content = open_files.read_bytes(path)
+    shown = "matches" if isinstance(path, bytes) else open_files.shown(path)
+    content = path if isinstance(path, bytes) else open_files.read_bytes(path)
     try:
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
@@ -158,9 +158,12 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     return Member(info, dtype, shape, begin)
 
 
-def write(path: str | Path, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes arrays and a header atomically. Raises `DetmapError` if the system refuses."""
+def write(path: str | Path | io.BytesIO, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes arrays and a header, files atomically. Raises `DetmapError` if the system refuses."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     columns: dict[str, Any] = {"header": text, **arrays}
+    if isinstance(path, io.BytesIO):
+        np.savez_compressed(path, **columns)
+        return
     with atomic_files.replacing(path) as file:
         np.savez_compressed(file, **columns)

@@ -73,6 +73,12 @@ class BenchmarkResult:
         self._refuse_iou(iou)
         return self.per_class
 
+    def flat(self, prefix: str = "", *, classes: bool = False) -> dict[str, float]:
+        """Returns one dict of numbers for experiment trackers; see `detmap.Result.flat`."""
+        from detmap.results.flat_metrics import flat
+
+        return flat(self.metrics, self.per_class if classes else [], prefix, None)
+
     def counts(self, iou: float | None = None) -> dict[str, int | float]:
         """Returns the numbers of images, classes, objects and detections."""
         self._refuse_iou(iou)

@@ -219,7 +219,7 @@ def _class_blocks(
     """(..., J') the averaged numbers, by blocks of classes."""
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
-        return scores.terms.by_class(protocol.subset(row.subset), t)
+        return scores.terms.class_blocks(protocol.subset(row.subset), t)
     return [block() for block in _blocks(scores, row, protocol)]
 
 
@@ -231,7 +231,7 @@ def _blocks(
     m = protocol.max_dets().index(row.max_dets)
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
-        return scores.terms.by_threshold(a, t)
+        return scores.terms.threshold_blocks(a, t)
     cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
     return [lambda: _select_threshold(cells, row, protocol)]
 
@@ -291,16 +291,16 @@ def classes_without_truth(scores: Scores, categories: Categories, protocol: Prot
     if not missing:
         return []
     effect = {
-        "skip": "are excluded from the mean",
-        "zero": "count as 0",
-        "one": "count as 1",
-        "no_mean": "make the mean undefined if they have detections, else count as 0",
-        "detected": "count as 0 if they have detections, else are excluded from the mean",
+        "skip": "which the mean excludes",
+        "zero": "whose AP is 0",
+        "one": "whose AP is 1",
+        "no_mean": "which makes the mean undefined if they have detections, else AP is 0",
+        "detected": "whose AP is 0 if they have detections; else the mean excludes them",
     }[protocol.mean.undefined]
     return [
         Note(
             "class-without-truth",
-            f"classes have no ground-truth objects and {effect}: {few(missing)}",
+            f"classes without ground-truth objects, {effect}: {few(missing)}",
             len(missing),
         )
     ]

@@ -220,7 +220,7 @@ class Orders:
             np.minimum.at(of_object, g, of_row[row])
             if (before == of_object).all():
                 break
-        members = np.unique(row)
+        members = np.flatnonzero(np.bincount(row))  # np.unique would import numpy.ma
         members = members[np.argsort(of_row[members], kind="stable")]
         number, score = of_row[members], self.whole.score[members]
         same = (number[1:] == number[:-1]) & (score[1:] == score[:-1])

@@ -206,7 +206,7 @@ class OpenCells:
                 score = self.whole.score[rows[off[:-1]]]
                 for extreme, pair in ((MOST, (0, 3)), (FEWEST, (1, 2))):
                     listed[extreme].append(
-                        _as_rows(within[pair[0]], within[pair[1]], label, score, self.whole)
+                        _labelled_rows(within[pair[0]], within[pair[1]], label, score, self.whole)
                     )
 
     def _without_own(self, moved: NDArray[Any]) -> None:
@@ -336,7 +336,7 @@ def _up_to(rises: NDArray[Any], first: Rows) -> NDArray[Any]:
     return within
 
 
-def _as_rows(
+def _labelled_rows(
     true: NDArray[Any], false: NDArray[Any], label: Rows, score: NDArray[np.float64], whole: Matches
 ) -> Columns:
     """Rows with these TP and FP at each level (L, A, T), ignored elsewhere."""

@@ -37,12 +37,12 @@ class Blocks:
     def __init__(self, shape: tuple[int, int, int, int], make: Make) -> None:
         self.shape, self.make = shape, make
 
-    def by_threshold(self, a: int, t: int | None) -> list[Callable[[], Floats]]:
+    def threshold_blocks(self, a: int, t: int | None) -> list[Callable[[], Floats]]:
         """Returns functions that give (1, R, J), for one or for each threshold."""
         every, places = slice(0, self.shape[3]), range(self.shape[1]) if t is None else [t]
         return [lambda t=t: self.make(a, slice(t, t + 1), every) for t in places]  # type: ignore[misc]
 
-    def by_class(self, a: int, t: int | None) -> Iterator[Floats]:
+    def class_blocks(self, a: int, t: int | None) -> Iterator[Floats]:
         """(T', R, J') by blocks of classes, at one or at all thresholds."""
         thresholds = slice(0, self.shape[1]) if t is None else slice(t, t + 1)
         step = max(1, BLOCK // (self.shape[1] * self.shape[2]))

@@ -22,8 +22,8 @@ from detmap.matching.matches import Matches
 from detmap.matching.scope import clipped, objects_that_take_part
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
-from detmap.tables.grouping import by_image
 from detmap.tables.grouping import group as grouped
+from detmap.tables.grouping import group_images
 
 KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """What a detection is: right; in place but of another class; of the class but badly placed; both;
@@ -251,7 +251,7 @@ def _ranked(detections: Detections, n_images: int) -> tuple[NDArray[np.int32], N
     from detmap.kernels.grouping import sorter
     from detmap.kernels.ranked import rank_lists
 
-    order, off = by_image(detections.image, n_images)
+    order, off = group_images(detections.image, n_images)
     scratch = sorter(int(np.diff(off).max(initial=0)))
     rank_lists(detections.score.view(np.uint64), off, order, scratch)
     return order, off
@@ -300,7 +300,7 @@ def _look(
     inclusive = rules.boxes.extent == "inclusive"
     native: BoxFormat = "voc" if inclusive else "xywh"
     order, off = _ranked(detections, n_images)
-    obj_order, obj_off = by_image(truth.image, n_images)
+    obj_order, obj_off = group_images(truth.image, n_images)
     boxes = boxes_as(detections.boxes, detections.box_format, native)
     columns = kernels.Boxes(off, order, detections.label, boxes, listed)
     obj_boxes = boxes_as(truth.boxes, truth.box_format, native)

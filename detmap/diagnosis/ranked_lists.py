@@ -17,8 +17,8 @@ from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.integrators import Integrator, terms_of_curves
 from detmap.protocol.metric_rows import NO_LIMIT
-from detmap.tables.grouping import by_image as by_class
 from detmap.tables.grouping import group
+from detmap.tables.grouping import group_images as group_classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +158,7 @@ def ranked(
     detections = diagnosis.detections
     label = detections.label[rows] if label is None else label
     right = diagnosis.kind[rows] == TP if right is None else right
-    order, off = by_class(np.ascontiguousarray(label), len(diagnosis.truth.categories))
+    order, off = group_classes(np.ascontiguousarray(label), len(diagnosis.truth.categories))
     lists = curves.Lists(detections.score[rows[order]], right, curves.NO_WEIGHT, off)
     order = order[curves.order_of(lists)]
     return Ranked(diagnosis, rows[order], off, right[order], diagnosis.to_find)

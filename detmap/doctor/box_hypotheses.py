@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
 from detmap.doctor.findings import Repair
 from detmap.doctor.quick_checks import (
@@ -22,7 +21,7 @@ from detmap.doctor.quick_checks import (
     best_pairs,
     narrow_axes,
 )
-from detmap.doctor.raw_rows import Raw
+from detmap.doctor.raw_rows import Raw, best_objects
 from detmap.doctor.trial import Sample
 from detmap.overlaps.row_overlaps import Met
 from detmap.tables import Truth, boxes_as, reversed_boxes

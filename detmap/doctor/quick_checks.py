@@ -162,7 +162,8 @@ def _is_wrong(view: View) -> bool:
 
 
 def _is_cut(view: View) -> bool:
-    recall = len(np.unique(view.met.place[view.met.iou >= 0.5])) / max(1, view.n_objects)
+    found = np.bincount(view.met.place[view.met.iou >= 0.5])  # np.unique would import numpy.ma
+    recall = np.count_nonzero(found) / max(1, view.n_objects)
     return is_cut(view.detections.score[view.sampled], view.right, recall) is not None
 
 
@@ -226,9 +227,11 @@ def order_of(score: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     n_wrong = len(right) - n_right
     if min(n_right, n_wrong) < LEAST_ROWS:
         return 0.5
-    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    return float((rank[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+    ranked = np.sort(score)  # of equal scores the mean rank
+    first = np.searchsorted(ranked, score[right], side="left")
+    last = np.searchsorted(ranked, score[right], side="right")
+    ranks = ((first + last + 1) / 2).sum()
+    return float((ranks - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
 
 
 def lacks_labels(truth: Truth, image: NDArray[np.integer], score: NDArray[np.float64]) -> bool:
@@ -257,7 +260,8 @@ def best_pairs(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(n, 4) boxes x, y, width, height of the best row of each object, and of these objects."""
     order = np.lexsort((-met.iou, met.place))
-    best = order[np.unique(met.place[order], return_index=True)[1]]
+    place = met.place[order]
+    best = order[np.flatnonzero(np.diff(place, prepend=-1))]
     boxes = boxes_as(rows.boxes[met.row[best]], rows.box_format, "xywh")
     return boxes, boxes_as(truth.boxes[met.place[best]], truth.box_format, "xywh")
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters.joining import join as joining
 from detmap.errors import DataError
+from detmap.overlaps.row_overlaps import Met, best_overlaps
 from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
 
 Key = int | str
@@ -187,3 +188,11 @@ def class_places(truth: Truth, keys: Sequence[Key]) -> NDArray[np.int32]:
             return np.full(len(keys), -1, dtype=np.int32)
     place = {i: k for k, i in enumerate(truth.categories.ids.tolist())}
     return np.array([place.get(key, -1) for key in keys], dtype=np.int32)
+
+
+def best_objects(raw: Raw, truth: Truth, least: float = 0.5) -> Met:
+    """Rows with the object of their image that they overlap most, at an overlap of `least` or more,
+    whatever their class.
+    """
+    image, _ = raw.places(truth)
+    return best_overlaps(raw, image, np.flatnonzero((image >= 0) & readable(raw)), truth, least)

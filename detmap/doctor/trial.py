@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
-from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.clock import Clock
-from detmap.doctor.raw_rows import Raw, joined, restricted
+from detmap.doctor.raw_rows import Raw, best_objects, joined, restricted
 from detmap.matching.engine import match
 from detmap.overlaps.row_overlaps import Met
 from detmap.protocol import Protocol

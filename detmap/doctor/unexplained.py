@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.best_overlaps import best_objects
 from detmap.doctor.findings import Finding
+from detmap.doctor.raw_rows import best_objects
 from detmap.doctor.trial import Sample
 from detmap.errors import few
 from detmap.overlaps.row_overlaps import edges, ious

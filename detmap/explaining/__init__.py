@@ -42,15 +42,13 @@ def explain(
     """Changes one protocol into another, switch by switch; or one input into another, part by part.
 
     The numbers at both ends equal those of `detmap.evaluate` in every bit. The changes are
-    differences
-    of floats as fractions, so they add up exactly.
+    differences of floats as fractions, so they add up exactly.
 
     Parameters
     ----------
     truth, detections : as in `detmap.evaluate`
     start, end : protocols, their names or paths; for two inputs `start` alone, by default the
-        protocol
-        of the ground truth's format
+        protocol of the ground truth's format
     other_truth, other_detections : the other input; the same by default
     settings : changed keys of both protocols
     shapley : also average each switch over the orders of all switches: all orders if up to eight
@@ -73,12 +71,20 @@ def explain(
             "give end=, other_truth= or other_detections=",
         )
     if end is None:
-        two_inputs = (
-            (truth, detections),
-            _other(truth, detections, other_truth, other_detections, first),
-        )
-        return _explain_inputs(*two_inputs, first, shapley=shapley, seed=seed)
+        other = _other(truth, detections, other_truth, other_detections, first)
+        return _explain_inputs((truth, detections), other, first, shapley=shapley, seed=seed)
     last = prepare(end, settings)
+    return _explain_rules((truth, detections), first, last, shapley, seed, threads)
+
+
+Input = tuple[Truth, Detections]
+
+
+def _explain_rules(
+    tables: Input, first: Protocol, last: Protocol, shapley: bool, seed: int, threads: int | None
+) -> Explanation:
+    """Changes one protocol into another; parameters as in `explain`."""
+    truth, detections = tables
     if kind_of(first.iou.of).reader is not kind_of(last.iou.of).reader:
         raise DataError(
             "explain",
@@ -115,9 +121,6 @@ def explain(
         seed,
         orders,
     )
-
-
-Input = tuple[Truth, Detections]
 
 
 def _other(

@@ -35,7 +35,7 @@ from detmap.matching.unstable_sorts import number_of, ranked_number, sort_lists
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.digests import image_digests
-from detmap.tables.grouping import by_image, group, places_of, runs
+from detmap.tables.grouping import group, group_images, places_of, runs
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns, Verdicts
@@ -145,7 +145,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
     def sorted_lists(whole_image: bool) -> tuple[Rows, Offsets, int]:
         """Rows by image or by image and class, sorted there."""
         if whole_image:
-            rows, off = by_image(image, n_images)
+            rows, off = group_images(image, n_images)
         else:
             rows = group(image, label, n_images, n_classes)[0]
             off = runs(image[rows], label[rows])
@@ -158,7 +158,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
         turn[placed] = np.arange(len(image))
     rank = np.zeros(len(image), dtype=np.int32)
     if limits.order == "input":
-        placed, off = by_image(image, n_images)
+        placed, off = group_images(image, n_images)
         if limits.scope == "class":
             placed = group(image, label, n_images, n_classes)[0]
             off = runs(image[placed], label[placed])
@@ -251,7 +251,7 @@ class _Inputs:
     regional: NDArray[np.bool_]
     keep: bool
 
-    def by_threshold(self) -> bool:
+    def needs_passes(self) -> bool:
         """Whether a rule needs one pass per threshold."""
         matching = self.protocol.matching
         return (
@@ -277,7 +277,7 @@ def _match(
     late: Rows = np.zeros(len(detections), dtype=np.int32)
     n_chosen = count_equally_near(pairs) if protocol.matching.equal == "index" else 0
     thresholds = effective_thresholds(protocol)
-    if inputs.by_threshold():
+    if inputs.needs_passes():
         kept = []
         for t in range(len(thresholds)):
             assigned, n = _match_threshold(inputs, pairs, rows, t, late)

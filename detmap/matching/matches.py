@@ -332,6 +332,31 @@ class Matches(Immutable):
         """
         return read(path)[0]
 
+    def to_bytes(self) -> bytes:
+        """Returns what `save` would write, to send to another process."""
+        from io import BytesIO
+
+        from detmap.matching import matches_file
+
+        stream = BytesIO()
+        matches_file.write(stream, self, ARRAYS, {})
+        return stream.getvalue()
+
+    @staticmethod
+    def from_bytes(content: bytes) -> Matches:
+        """Reads what `to_bytes` gave. It is safe for content from strangers, unlike a pickle.
+
+        Raises
+        ------
+        DataError : not such content, damaged, or of an unknown format
+        """
+        from detmap.matching import matches_file
+
+        if not isinstance(content, bytes):
+            what = f"a {type(content).__name__}"
+            raise DataError("Matches.from_bytes", what, "give the bytes of `Matches.to_bytes`")
+        return matches_file.read(content, ARRAYS, Matches)[0]
+
 
 _OTHERS = ("protocol", "categories", "notes", "taken")
 ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,9 @@ from detmap.tables import MAX_ROWS, Categories
 Made = TypeVar("Made")
 
 
-def write(path: str | Path, matches: Any, columns: Sequence[str], remarks: dict[str, Any]) -> None:
+def write(
+    path: str | Path | BytesIO, matches: Any, columns: Sequence[str], remarks: dict[str, Any]
+) -> None:
     """Writes matches with the arrays of these names.
 
     Raises
@@ -34,7 +37,7 @@ def write(path: str | Path, matches: Any, columns: Sequence[str], remarks: dict[
 
 
 def read(
-    path: str | Path, columns: Sequence[str], make: Callable[..., Made]
+    path: str | Path | bytes, columns: Sequence[str], make: Callable[..., Made]
 ) -> tuple[Made, dict[str, Any]]:
     """Calls `make` with the parts of a file of `write`; also returns the remarks.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.matching.scope import find_absent
-from detmap.overlaps.box_edges import as_text
+from detmap.overlaps.box_edges import written
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth, boxes_as
 
@@ -43,7 +43,7 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
         notes.append(Note("object-absent", text, int(absent.sum())))
     score = detections.score
     if protocol.detections.score_decimals >= 0:
-        score = as_text(score, protocol.detections.score_decimals)
+        score = written(score, protocol.detections.score_decimals)
     if protocol.detections.score_precision == "float32":
         with np.errstate(over="ignore"):  # too large for float32: infinite
             score = score.astype(np.float32).astype(np.float64)

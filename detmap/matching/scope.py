@@ -12,7 +12,7 @@ from detmap.errors import DataError
 from detmap.matching.subsets import measure
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Images, Note, Scope, Truth, boxes_as
-from detmap.tables.grouping import by_image
+from detmap.tables.grouping import group_images
 
 NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
@@ -76,7 +76,7 @@ def look(
     empty = protocol.boxes.empty == "drop"
     if not (drops or lenient or cut or empty):
         return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
-    order, off = by_image(detections.image, n_images)
+    order, off = group_images(detections.image, n_images)
     kinds = NO_FLAGS
     if truth.scope is not None and (drops or lenient):
         kinds = _kinds(truth, truth.scope, objects, detections, (order, off), threads)
@@ -138,7 +138,7 @@ def _kinds(
 
     order, off = grouped
     n_classes, kinds = len(truth.categories), np.empty(len(detections), dtype=np.uint8)
-    obj_order, obj_off = by_image(truth.image, len(truth.images), objects)
+    obj_order, obj_off = group_images(truth.image, len(truth.images), objects)
     known = kernels.Known(obj_order, obj_off, truth.label, scope.off, scope.label, scope.kind)
 
     def judge_some(images: NDArray[np.int32]) -> None:

@@ -117,7 +117,7 @@ def csv(tables: Sequence[Table], style: Style = PLAIN) -> str:
 
     text = io.StringIO()
     writer = csv_module.writer(text, lineterminator="\n")
-    writer.writerow(as_text(shown(name)) for name in tables[-1].header)
+    writer.writerow(plain_text(shown(name)) for name in tables[-1].header)
     for row in tables[-1].rows:
         writer.writerow(_csv_cell(cell, style) for cell in row)
     return text.getvalue()
@@ -144,10 +144,10 @@ def _csv_cell(cell: Cell, style: Style) -> Cell:
         return ""
     if isinstance(cell, float) and style.digits is not None:
         return text_of(cell, style)
-    return as_text(shown(cell)) if isinstance(cell, str) else scaled(cell, style)
+    return plain_text(shown(cell)) if isinstance(cell, str) else scaled(cell, style)
 
 
-def as_text(cell: str) -> str:
+def plain_text(cell: str) -> str:
     """A text that no spreadsheet takes for a formula: an apostrophe before one that begins like
     one and is no number.
 

@@ -74,7 +74,7 @@ def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> E
     x1, y1, x2, y2 = (side.astype(number) for side in (x1, y1, x2, y2))
     if isinstance(table, Detections) and protocol.detections.box_decimals >= 0:
         digits = protocol.detections.box_decimals
-        x1, y1, x2, y2 = (as_text(side, digits) for side in (x1, y1, x2, y2))
+        x1, y1, x2, y2 = (written(side, digits) for side in (x1, y1, x2, y2))
     if protocol.boxes.form == "sides":
         width, height = (x2 - x1).astype(wide), (y2 - y1).astype(wide)
         x1, y1 = x1.astype(wide), y1.astype(wide)
@@ -137,7 +137,7 @@ def overlaps(
     return np.asarray(ratio, dtype=np.float64)
 
 
-def as_text(values: Floats, decimals: int) -> NDArray[np.float64]:
+def written(values: Floats, decimals: int) -> NDArray[np.float64]:
     """Rounds as ``float('%.1f' % value)`` does.
 
     Near ties, and where digits run out, it formats the text itself.

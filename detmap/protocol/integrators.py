@@ -43,7 +43,7 @@ class Curve(NamedTuple):
         """(n,) the highest precision at each rank or later."""
         return np.asarray(np.maximum.accumulate(self.precision[::-1])[::-1])
 
-    def at_points(self) -> NDArray[Any]:
+    def precision_at_points(self) -> NDArray[Any]:
         """(R,) the envelope where recall reaches each point, 0 where it never does."""
         first = np.searchsorted(self.recall, self.points, side="left")
         return np.append(self.envelope(), self.precision.dtype.type(0))[first]
@@ -95,7 +95,7 @@ class Integrator:
 
 
 def _eleven_at_ranks(curve: Curve) -> float:
-    highest = curve.at_points()
+    highest = curve.precision_at_points()
     if highest.dtype == np.float64:
         return float(sum((highest / len(highest)).tolist()))
     total = np.float32(0)
@@ -139,7 +139,7 @@ INTEGRATORS = (
     Integrator(
         "grid_envelope",
         "101-point",
-        lambda curve: curve.at_points().astype(np.float64),
+        lambda curve: curve.precision_at_points().astype(np.float64),
         kernel=2,
         points="grid",
         samples=True,

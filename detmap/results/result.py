@@ -129,6 +129,24 @@ class Result:
             for k, name in enumerate(self.verdicts.categories.names)
         ]
 
+    def flat(
+        self, prefix: str = "", *, classes: bool = False, intervals: Intervals | None = None
+    ) -> dict[str, float]:
+        """Returns one dict of numbers for MLflow, W&B and TensorBoard, without undefined ones.
+
+        Parameters
+        ----------
+        prefix : of every name, such as ``"val/"``
+        classes : whether to add the metrics of classes, as ``AP/person``
+        intervals : from `intervals`, to add ``AP_low`` and ``AP_high``
+
+        Characters that MLflow refuses become ``_``; ``AR@100`` becomes ``AR_at_100``.
+        """
+        from detmap.results.flat_metrics import flat
+
+        rows = self.per_class if classes else []
+        return flat(self.metrics, rows, prefix, intervals.metrics if intervals else None)
+
     def counts(self, iou: float | None = None) -> dict[str, int | float]:
         """Returns totals over classes at an IoU threshold.
 

@@ -244,12 +244,19 @@ class Maker:
         return self.interval(s, value, float(self.se[q]), ratio, sampled, off, df, single, why)
 
     def unsupported(self, q: int, single: int | None) -> str:
-        """Why a metric has no interval, by the images that its classes are on."""
+        """Why a metric has no interval, by its rule and the images that its classes are on."""
+        if why := self.refused_rule(self.plan.of_metric[q]):
+            return why
         if single is not None:
             return support.refuse_class(single, self.units)
         return support.refuse_mean(
             self.shares[q], self.moved.n_units[self.plan.of_metric[q]], self.units
         )
+
+    def refused_rule(self, s: int) -> str:
+        """Why the numbers of a reading have no interval, whatever the images."""
+        kind = "AP" if self.plan.readings.limit[s] < 0 else "AR"
+        return support.refuse_rule(self.plan.protocol, kind)
 
     def class_interval(self, c: int, k: int, value: float) -> Interval:
         """Of a row of the per-class table."""
@@ -260,7 +267,8 @@ class Maker:
         n_units = int(self.moved.n_units[s, k])
         ratio = se / uncorrected if uncorrected > 0 else 1.0
         off = math.nan if self.off is None else float(self.off.classes[c, k])
-        df, why = float(max(1, n_units - 1)), support.refuse_class(n_units, self.units)
+        df = float(max(1, n_units - 1))
+        why = self.refused_rule(s) or support.refuse_class(n_units, self.units)
         return self.interval(s, value, se, ratio, sampled, off, df, n_units, why)
 
     def degrees(self, q: int) -> float:

@@ -16,6 +16,7 @@ from detmap.curves import aggregation
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, few
 from detmap.matching.matches import Matches
+from detmap.protocol.metric_rows import MetricRow
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
@@ -109,18 +110,7 @@ def pair_up(
     rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
     plans = [plan(matches, rows, of_class) for matches, _ in results]
     pairs = list(combinations(range(len(plans)), 2))
-    values = np.array(
-        [
-            [aggregation.mean(scores, row, protocol, matches.categories) for row in rows]
-            for matches, scores in results
-        ]
-    )
-    class_values = np.array(
-        [
-            [aggregation.per_class(scores, row, protocol) for row in of_class]
-            for _, scores in results
-        ]
-    )
+    values, class_values = _values(results, rows, of_class)
     moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
     of_all = len(plans)
@@ -146,12 +136,19 @@ def pair_up(
             if row.kind == "AP":
                 flat = class_draws[:, :, c].reshape(n, -1)
                 class_se[:, c] = _spreads(flat).reshape(class_se[:, c].shape)
-    why_not = [_why_not(plans[0], q, n_units, units) for q in range(len(rows))]
+    why_not = [
+        support.refuse_rule(protocol, row.kind) or _why_not(plans[0], q, n_units, units)
+        for q, row in enumerate(rows)
+    ]
     for q, why in enumerate(why_not):
         if why:  # the replicates see that other samples have other classes
             se[:, q] = _spreads(draws[:, :, q])
     class_why_not = [
-        [support.refuse_class(n, units) for n in n_units[s].tolist()] for s in plans[0].of_class
+        [
+            support.refuse_rule(protocol, row.kind) or support.refuse_class(n, units)
+            for n in n_units[s].tolist()
+        ]
+        for row, s in zip(of_class, plans[0].of_class, strict=True)
     ]
     for c, s in enumerate(plans[0].of_class):
         alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
@@ -172,6 +169,23 @@ def pair_up(
         why_not,
         class_why_not,
     )
+
+
+def _values(
+    results: Sequence[tuple[Matches, Scores]],
+    rows: Sequence[MetricRow],
+    of_class: Sequence[MetricRow],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(detectors, metrics), and (detectors, class metrics, K)."""
+    means = [
+        [aggregation.mean(scores, row, matches.protocol, matches.categories) for row in rows]
+        for matches, scores in results
+    ]
+    classes = [
+        [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
+        for matches, scores in results
+    ]
+    return np.array(means), np.array(classes)
 
 
 def _why_not(first: Plan, q: int, n_units: NDArray[np.int64], units: Units) -> str:

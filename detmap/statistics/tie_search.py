@@ -52,7 +52,7 @@ def searched(
             for _ in range(2):
                 ranked, verdicts = orders.judged(key)
                 directed.append(ordered(ranked))
-                key = _by_verdict(orders, row, key, verdicts, best)
+                key = _verdict_key(orders, row, key, verdicts, best)
             ranked, verdicts = orders.judged(key)
             directed.append(ordered(ranked))
     return drawn, directed
@@ -83,7 +83,7 @@ def _combined(
     return key
 
 
-def _by_verdict(
+def _verdict_key(
     orders: Orders, row: MetricRow, key: NDArray[Any], verdicts: Ranked, best: bool
 ) -> NDArray[Any]:
     """Keys of the table by verdict, then as before. For the worst, the rows of a component stay in

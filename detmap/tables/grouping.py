@@ -29,7 +29,7 @@ def group(
     return _group_by_key(label, start, n_classes)
 
 
-def by_image(
+def group_images(
     image: NDArray[np.int32], n_images: int, some: NDArray[np.int32] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Returns rows by image, then in input order, and each image's begin."""

@@ -131,7 +131,7 @@ def test_bad_results(tmp_path: Path, line: str) -> None:
 
 
 def test_unknown_classes_are_added_by_the_protocol(tmp_path: Path) -> None:
-    place = dota(tmp_path, a=f"{BOX} ship 0\n")
+    place = dota(tmp_path, a=f"{BOX} ship 0\n", b="")
     found = results(tmp_path, ship=f"a .9 {BOX}\n", plane=f"a .9 {FAR}\n")
     with pytest.raises(DataError, match="class 'plane'"):
         read_detections(found, read_truth(place))

@@ -241,7 +241,7 @@ def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
     "change",
     [
         lambda content: content.pop("metrics"),
-        lambda content: content.update(receipt=2),
+        lambda content: content.update(receipt=9),
         lambda content: content.update(per_class=content["per_class"][:12]),
         lambda content: content.update(data=content["data"] + "0"),
         lambda content: content["contents"].update(truth=""),

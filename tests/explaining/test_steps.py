@@ -16,7 +16,7 @@ from detmap.base.resources import folder
 from detmap.explaining import shapley
 from detmap.explaining.deciding_examples import GONE
 from detmap.explaining.record_changes import compared, signature_record
-from detmap.overlaps.box_edges import as_text
+from detmap.overlaps.box_edges import written
 from tests.protocol.test_keys import FAR, A, B, data
 from tests.support.running import run
 
@@ -355,4 +355,4 @@ def test_scores_too_large_for_their_digits_are_their_text() -> None:
     score = np.array([1e308, -1e308, 2.0**53 + 2, 900719925474099.2, 0.25, 0.05])
     for decimals in (1, 3):
         want = [float(f"{each:.{decimals}f}") for each in score]
-        assert as_text(score, decimals).tolist() == want
+        assert written(score, decimals).tolist() == want

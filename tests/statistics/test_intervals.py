@@ -49,8 +49,34 @@ def test_a_mean_by_hand(integrator: str) -> None:
     g, h = math.log(center / (1 - center)), student(0.975, df) * 1.08 * se / (center * (1 - center))
     expected = (se, 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g)), off)
     assert found.value == value
+    if integrator == "eleven_point":  # measured: too few of them hold
+        assert found.se == pytest.approx(se, abs=1e-12)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert "11-point rule" in found.why_not
+        return
     assert (found.se, found.low, found.high, found.bias) == pytest.approx(expected, abs=1e-12)
     assert found.why_not == ""
+
+
+def test_the_11_point_rule_has_no_interval_and_no_test_but_recall_has() -> None:
+    settings = {"ap.integrator": "eleven_point", "metrics": ["AP50", "AR@limit"]}
+    rules = detmap.load_protocol("coco-bbox").override(settings)
+    truth = detmap.read_truth(SHAPES / "instances_test.json")
+    folder = SHAPES / "detections"
+    found = {
+        name: detmap.read_detections(folder / f"{name}.json", truth)
+        for name in ("contours", "template")
+    }
+    made = detmap.evaluate(truth, found["contours"], rules).intervals(replicates=100)
+    assert "11-point rule" in made.metrics["AP50"].why_not
+    assert "11-point rule" not in made.metrics["AR@100"].why_not
+    both = detmap.compare(
+        truth, found["contours"], found["template"], protocol=rules, replicates=100
+    )
+    why = {pair.metric: pair.why_not for pair in both.pairs}
+    assert "11-point rule" in why["AP50"]
+    assert "11-point rule" not in why["AR@100"]
 
 
 def test_percentiles_are_those_of_the_replicates() -> None:

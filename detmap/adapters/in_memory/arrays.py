@@ -62,12 +62,11 @@ def truth_from_arrays(
     if csv_parquet.is_table(image_id):
         columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
+        named = () if images is None else arguments.ids(f"{where}: images", images).tolist()
         return column_tables.read_truth(
             csv_parquet.from_table(image_id, "truth table"),
             box_format,
-            images_too=list(map(str, arguments.ids(f"{where}: images", images).tolist()))
-            if images is not None
-            else (),
+            images_too=list(map(str, named)),
             categories=_category_names(where, categories),
             roles=tuple(roles or ()),
             attributes=tuple(attributes or ()),
@@ -79,16 +78,7 @@ def truth_from_arrays(
     )
     xywh = _boxes(where, boxes, len(image_ids))
     known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
-    categories = _category_names(where, categories)
-    if categories is None and category_ids.dtype.kind != "i":
-        what = f"{category_ids[0].item()!r} is a string"
-        raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
-    names = {int(i): str(i) for i in np.unique(category_ids)} if categories is None else categories
-    class_ids = np.sort(arguments.ids(f"{where}: categories", list(names)))
-    if class_ids.dtype.kind != "i":
-        raise DataError(
-            f"{where}: categories", "keys are strings", "give a dict from category id to name"
-        )
+    classes = _classes(where, category_ids, _category_names(where, categories))
     areas = xywh[:, 2] * xywh[:, 3] if area is None else arguments.numbers(f"{where}: area", area)
     crowds = (
         np.zeros(len(xywh), dtype=bool)
@@ -98,39 +88,14 @@ def truth_from_arrays(
     flags = {"crowd": crowds} | _named(f"{where}: roles", roles, arguments.flags)
     numbers = {"area": areas} | _named(f"{where}: attributes", attributes, arguments.numbers)
     _same_length(where, len(xywh), category_id=category_ids, **flags, **numbers)
-    arguments.refuse_first(
-        f"{where}: area",
-        areas,
-        ~(np.isfinite(areas) & (areas >= 0)),
-        "is negative or not a finite number",
-    )
-    for field, ids, listed in (
-        ("image_id", image_ids, known),
-        ("category_id", category_ids, class_ids),
-    ):
-        if len(ids) and len(listed) and ids.dtype.kind != listed.dtype.kind:
-            raise DataError(
-                f"{where}: {field}[0]",
-                f"{ids[0].item()!r}, but known ids are such as {listed[0].item()!r}",
-                "give integers or strings in both",
-            )
-    image, label = positions(known, image_ids), positions(class_ids, category_ids)
-    arguments.refuse_first(
-        f"{where}: image_id", image_ids, image < 0, "is unknown", "add every id to images="
-    )
-    arguments.refuse_first(
-        f"{where}: category_id",
-        category_ids,
-        label < 0,
-        "is unknown",
-        "add every id to categories=",
-    )
+    bad = ~(np.isfinite(areas) & (areas >= 0))
+    arguments.refuse_first(f"{where}: area", areas, bad, "is negative or not a finite number")
     unknown = np.full(len(known), np.nan)
     return Truth(
         Images(known, ("",) * len(known), unknown, unknown),
-        Categories(class_ids, tuple(names[int(i)] for i in class_ids)),
-        image,
-        label,
+        classes,
+        _places(where, "image_id", image_ids, known, "add every id to images="),
+        _places(where, "category_id", category_ids, classes.ids, "add every id to categories="),
         xywh,
         roles=flags,
         attributes=numbers,
@@ -138,6 +103,35 @@ def truth_from_arrays(
         family="coco",
         source=where,
     )
+
+
+def _classes(where: str, ids: NDArray[Any], categories: dict[int, str] | None) -> Categories:
+    """The given classes, or those of the ids, named by number."""
+    if categories is None and ids.dtype.kind != "i":
+        what = f"{ids[0].item()!r} is a string"
+        raise DataError(f"{where}: category_id[0]", what, "category ids are whole numbers")
+    names = {int(i): str(i) for i in np.unique(ids)} if categories is None else categories
+    class_ids = np.sort(arguments.ids(f"{where}: categories", list(names)))
+    if class_ids.dtype.kind != "i":
+        raise DataError(
+            f"{where}: categories", "keys are strings", "give a dict from category id to name"
+        )
+    return Categories(class_ids, tuple(names[int(i)] for i in class_ids))
+
+
+def _places(
+    where: str, field: str, ids: NDArray[Any], known: NDArray[Any], fix: str
+) -> NDArray[np.int32]:
+    """(n,) positions of ids among known ones; raises `DataError` for an unknown id."""
+    if len(ids) and len(known) and ids.dtype.kind != known.dtype.kind:
+        raise DataError(
+            f"{where}: {field}[0]",
+            f"{ids[0].item()!r}, but known ids are such as {known[0].item()!r}",
+            "give integers or strings in both",
+        )
+    places = positions(known, ids)
+    arguments.refuse_first(f"{where}: {field}", ids, places < 0, "is unknown", fix)
+    return places
 
 
 def detections_from_arrays(

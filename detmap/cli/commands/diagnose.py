@@ -47,6 +47,12 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def _add_choices(command: argparse.ArgumentParser) -> None:
     """Declare thresholds and rules, under the names that the original tools use."""
+    _add_error_choices(command)
+    _add_score_choices(command)
+
+
+def _add_error_choices(command: argparse.ArgumentParser) -> None:
+    """Declare thresholds, TIDE's rules, and those of the confusion matrix."""
     from detmap.diagnosis import confusion, tide
 
     add = command.add_argument
@@ -102,6 +108,11 @@ def _add_choices(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="Set the IoU threshold of the matrix (default: by the rule; detmap uses --iou).",
     )
+
+
+def _add_score_choices(command: argparse.ArgumentParser) -> None:
+    """Declare the rules of oLRP and calibration."""
+    add = command.add_argument
     add(
         "--lrp-grid",
         type=grid,

@@ -19,12 +19,18 @@ EXAMPLES = (
     "detmap doctor instances_val2017.json results.json",
     "detmap doctor VOCdevkit/VOC2007 results/ --format json",
     "detmap doctor TRUTH DETECTIONS --strict -o findings.json",
+    "detmap doctor --environment",
 )
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    evaluation_inputs.add(command)
+    evaluation_inputs.add(command, needed=False)
+    command.add_argument(
+        "--environment",
+        action="store_true",
+        help="Print versions, optional packages and kernels, for a bug report, and exit.",
+    )
     command.add_argument(
         "--format",
         choices=("table", "json"),
@@ -38,6 +44,14 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read loosely, examine, print."""
+    if arguments.environment:
+        from detmap.cli import environment_report
+
+        streams.write(environment_report.text(), arguments.output)
+        return 0
+    if arguments.detections is None:
+        fix = "give TRUTH and DETECTIONS, or --environment"
+        raise DataError("doctor", "TRUTH and DETECTIONS are missing", fix)
     options.refuse_to_overwrite(arguments.output, (arguments.truth, arguments.detections))
     truth, rules = evaluation_inputs.read_truth_of(arguments)
     refused: list[DataError] = []

@@ -16,6 +16,7 @@ from detmap.cli import (
     command_output,
     doctor_notes,
     evaluation_inputs,
+    least_values,
     options,
     result_views,
     streams,
@@ -35,6 +36,7 @@ EXAMPLES = (
     "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
     "detmap eval TRUTH DETECTIONS --receipt run.json",
     "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
+    "detmap eval TRUTH DETECTIONS --fail-under AP=.40,AP50=.6",
 )
 
 
@@ -61,6 +63,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="Write a receipt, with which `detmap verify` verifies the result later.",
     )
+    least_values.add(command)
     options.add_outputs(command, *command_output.TABLES, "slices")
 
 
@@ -83,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         receipt_files.write(truth, detections, result, arguments)
     code = command_output.write_result(result, arguments, result.slices(slices))
+    if not least_values.judge(result, arguments.fail_under):
+        code = code or 1
     return code or (2 if arguments.strict and getattr(arguments, "findings", None) else 0)
 
 

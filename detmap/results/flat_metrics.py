@@ -1,0 +1,41 @@
+"""A result as one flat dict of numbers, with names that experiment trackers accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FORBIDDEN = re.compile(r"[^\w./ -]")
+"""MLflow accepts letters, digits, _ - . : / and space; W&B and TensorBoard accept more."""
+
+
+def flat(
+    metrics: Mapping[str, float],
+    per_class: Sequence[Mapping[str, Any]],
+    prefix: str,
+    intervals: Mapping[str, Any] | None,
+) -> dict[str, float]:
+    """Returns metrics, class metrics and interval bounds by name; undefined ones are left out.
+
+    Parameters
+    ----------
+    metrics : by name
+    per_class : rows with a name and numbers; their AP is taken
+    prefix : of every name
+    intervals : of the metrics, with ``low`` and ``high``
+    """
+    found = dict(metrics)
+    for row in per_class:
+        numbers = [key for key in row if key in metrics or f"m{key}" in metrics]
+        found |= {f"{key}/{row['name']}": row[key] for key in numbers}
+    for name, interval in (intervals or {}).items():
+        found |= {f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return {
+        _accepted(prefix + name): float(value) for name, value in found.items() if value == value
+    }
+
+
+def _accepted(name: str) -> str:
+    """The name with ``@`` as ``_at_`` and other characters that MLflow refuses as ``_``."""
+    return _FORBIDDEN.sub("_", name.replace("@", "_at_"))

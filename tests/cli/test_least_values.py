@@ -1,0 +1,67 @@
+"""`eval --fail-under` and `doctor --environment`."""
+
+from __future__ import annotations
+
+import pytest
+
+from detmap.version import __version__
+from tests.support import builders as make
+from tests.support.running import run
+
+INPUTS = (make.SHAPES, make.SHAPES / "detections" / "contours", "-p", "coco-bbox")
+
+
+@pytest.mark.parametrize(
+    "least, code, line",
+    [
+        ("AP=.4", 0, "PASS: AP 0.4478 is at least 0.4"),
+        ("AP=.45", 1, "FAIL: AP 0.4478 is below 0.45"),
+        ("AP=.4,AP50=.7", 1, "FAIL: AP50 0.6060 is below 0.7"),
+        ("AP/star=.2", 0, "PASS: AP/star 0.3864 is at least 0.2"),
+        ("AP/star=1", 1, "FAIL: AP/star 0.3864 is below 1"),
+    ],
+)
+def test_a_metric_below_its_value_is_exit_1(least: str, code: int, line: str) -> None:
+    outcome = run("eval", *INPUTS, "--fail-under", least)
+    assert outcome.code == code
+    assert f"detmap: {line}\n" in outcome.err
+
+
+def test_an_undefined_metric_fails() -> None:
+    outcome = run("eval", *INPUTS, "--set", "subsets.huge.area=[1e9,1e10]", "--fail-under", "APs=0")
+    assert outcome.code == 0
+    settings = ('metrics=["AP","AP-huge"]', "subsets.huge.area=[1e9,1e10]")
+    sets = [word for each in settings for word in ("--set", each)]
+    outcome = run("eval", *INPUTS, *sets, "--fail-under", "AP-huge=0")
+    assert outcome.code == 1
+    assert "FAIL: AP-huge undefined is below 0" in outcome.err
+
+
+@pytest.mark.parametrize("least", ["AP", "AP=", "AP=x", "AP=40", "=.4", "AP=nan", "AP=.4,,"])
+def test_bad_values_are_refused(least: str) -> None:
+    outcome = run("eval", *INPUTS, "--fail-under", least)
+    assert outcome.code == 2
+    assert "write METRIC=FRACTION" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["AQ", "AP/nobody", "AQ/star"])
+def test_unknown_metrics_are_refused_with_the_known_ones(name: str) -> None:
+    outcome = run("eval", *INPUTS, "--fail-under", f"{name}=.4")
+    assert outcome.code == 2
+    assert f"--fail-under: there is no {name}" in outcome.err
+    assert "AP50" in outcome.err
+
+
+def test_the_environment_is_printed_without_inputs() -> None:
+    outcome = run("doctor", "--environment")
+    assert outcome.code == 0
+    lines = dict(line.split("  ", 1) for line in outcome.out.splitlines())
+    assert lines["detmap"].strip() == __version__
+    assert "library" in lines["kernels"] or "numba" in lines["kernels"]
+    assert "matplotlib" in lines["extra plot"]
+
+
+def test_the_doctor_needs_inputs() -> None:
+    outcome = run("doctor")
+    assert outcome.code == 2
+    assert "TRUTH and DETECTIONS are missing" in outcome.err

@@ -1,0 +1,68 @@
+"""Results as flat dicts for experiment trackers, and matches as bytes."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from tests.support import builders as make
+from tests.support.drawing import draw_coco
+
+SHAPES, CONTOURS = make.SHAPES, make.SHAPES / "detections" / "contours"
+
+
+@pytest.fixture(scope="module")
+def result() -> detmap.Result:
+    return detmap.evaluate(SHAPES, CONTOURS, "coco-bbox")
+
+
+def test_flat_has_metrics_classes_and_intervals(result: detmap.Result) -> None:
+    intervals = result.intervals(replicates=50)
+    found = result.flat("val/", classes=True, intervals=intervals)
+    assert found["val/AP50"] == result.metrics["AP50"]
+    assert found["val/AP/star"] == next(r["AP"] for r in result.per_class if r["name"] == "star")
+    assert found["val/AP_low"] == intervals.metrics["AP"].low
+    assert result.flat() == result.metrics
+
+
+def test_names_are_those_that_mlflow_accepts_and_nothing_is_undefined() -> None:
+    truth = detmap.truth_from_arrays([1], [3], [[0, 0, 9, 9]], categories={3: "person & co%"})
+    found = detmap.detections_from_arrays(truth, [1], [3], [[0, 0, 9, 9]], [0.5])
+    settings = {"metrics": ["AP", "AR@limit", "AP@subset"]}
+    made = detmap.evaluate(truth, found, "coco-bbox", settings=settings).flat("a:b/", classes=True)
+    assert all(re.fullmatch(r"[\w./ -]+", name) for name in made)
+    assert "a_b/AP/person _ co_" in made
+    assert "a_b/AR_at_100" in made
+    assert not any(math.isnan(value) for value in made.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_matches_go_through_bytes(seed: int, tmp_path: Path) -> None:
+    instances, detections = draw_coco(np.random.default_rng(seed))
+    truth = detmap.read_truth(make.write(tmp_path / "truth.json", instances))
+    found = detmap.read_detections(make.write(tmp_path / "found.json", detections), truth)
+    matches = detmap.match(truth, found, "coco-bbox", taken=True)
+    again = detmap.Matches.from_bytes(matches.to_bytes())
+    assert np.array_equal(
+        list(detmap.summarize(again).metrics.values()),
+        list(detmap.summarize(matches).metrics.values()),
+        equal_nan=True,
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", pickle.dumps({})])
+def test_bytes_of_strangers_are_refused(content: bytes) -> None:
+    with pytest.raises(detmap.DataError, match="matches: not a readable file of matches"):
+        detmap.Matches.from_bytes(content)
+    with pytest.raises(detmap.DataError, match="a str"):
+        detmap.Matches.from_bytes("text")  # type: ignore[arg-type]
+
+
+def test_the_package_is_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(detmap)) is detmap
