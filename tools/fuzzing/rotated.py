@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +118,7 @@ def label_text(rng: random.Random) -> Made:
     def naive(data: bytes) -> Rows:
         found: Rows = [("b", name, list(map(float, CORNERS.split()))) for name in NAMES]
         for line in text_of(data).split("\n"):
-            words = line.split()
+            words = re.findall(r"[^ \t]+", line)
             if len(words) >= 9:
                 found.append(("a", words[8], list(map(float, words[:8]))))
         return found
@@ -131,7 +132,8 @@ def results(rng: random.Random) -> Made:
     file.write_text(some(rng, lambda: f"{rng.choice('ab')} {rng.random():.4f} {corners(rng)}"))
 
     def naive(data: bytes) -> Rows:
-        words = [line.split() for line in text_of(data).split("\n") if line.strip()]
+        words = [re.findall(r"[^ \t]+", line) for line in text_of(data).split("\n")]
+        words = [each for each in words if each]
         return [(each[0], "ship", list(map(float, each[2:]))) for each in words]
 
     return file, lambda: detmap.read_detections(file.parent, known), naive
@@ -161,7 +163,11 @@ def table(rng: random.Random) -> Made:
     def naive(data: bytes) -> Rows:
         reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
         return [
-            (row["image"], row["class"].strip(" \t"), [float(row[each]) for each in columns[2:]])
+            (
+                row["image"].strip(" \t"),
+                row["class"].strip(" \t"),
+                [float(row[each]) for each in columns[2:]],
+            )
             for row in reader
         ]
 
