@@ -222,7 +222,8 @@ def choose(
 ) -> AnyRow:
     """Returns the row of the requested format, or of the one that matches the path best.
 
-    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all.
+    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all, or
+    nothing shows another one.
     Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
@@ -240,10 +241,11 @@ def choose(
                 f"give {row.place}, or remove the format",
             )
         return row
-    for row in rows:
-        if row.name == preferred and looks(row)(path):
-            return row
     sure = [looks(row)(path) for row in rows]
+    here = "a folder" if path.is_dir() else "a file"
+    for row, each in zip(rows, sure, strict=True):
+        if row.name == preferred and (each or (max(sure) <= 1 and here in row.place)):
+            return row
     best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:
         like = " and ".join(row.name for row in best)

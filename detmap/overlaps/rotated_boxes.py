@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,14 +35,14 @@ class RotatedBoxes(Immutable):
     ----------
     values : (n, 8) float64 corners, or (n, 5) center, width, height and angle in radians, that
         turns x towards y
-    area : (n,) float64, of the polygon
+    area : (n,) float64; default that of the polygons
     """
 
     protocol: ClassVar[str] = "dota"
     """The default protocol of files with these shapes."""
 
     values: Floats
-    area: Floats = field(init=False)
+    area: Any = None
 
     def __post_init__(self) -> None:
         shape = self.values.shape if type(self.values) is np.ndarray else ()
@@ -52,14 +52,15 @@ class RotatedBoxes(Immutable):
         )
         column_checks.finite("RotatedBoxes.values", values, LARGEST)
         keep(self, values=values)
-        keep(self, area=np.abs(polygon_iou.areas(self.corners())))
+        area = np.abs(polygon_iou.areas(self.corners())) if self.area is None else self.area
+        keep(self, area=column_checks.column("RotatedBoxes.area", area, np.float64, len(values)))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: NDArray[Any]) -> RotatedBoxes:
         """Selects rows."""
-        return RotatedBoxes(self.values[rows])
+        return RotatedBoxes(self.values[rows], self.area[rows])
 
     def digest(self) -> NDArray[np.uint64]:
         """Returns (n,) one hash per row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -270,3 +271,31 @@ def test_the_overlap_of_rotated_boxes_is_signed() -> None:
         with pytest.raises(DataError, match="has no polygons, which dota compares"):
             detmap.evaluate(plain, found, "dota")
     assert len(signed) == 2
+
+
+def test_what_happens_to_rotated_boxes_elsewhere(tmp_path: Path) -> None:
+    place = dota(tmp_path, a=f"{BOX} ship 0\n", b="")
+    found = results(tmp_path, ship=f"a .9 {BOX}\n")
+    truth = read_truth(place)
+    again = pickle.loads(pickle.dumps(truth))
+    assert again.shapes.digest().tolist() == truth.shapes.digest().tolist()
+    assert detmap.evaluate(place, found).signature.startswith("dota.1|")
+    upright = detmap.evaluate(place, found, "coco-bbox")
+    assert "rotated-upright" in {note.code for note in upright.notes}
+    moved = detmap.explain(place, found, start="dota", end="dior-r")
+    assert "overlap" in {step.name for step in moved.steps}
+    with pytest.raises(DataError, match="dota compares polygons, coco-bbox boxes"):
+        detmap.explain(place, found, start="dota", end="coco-bbox")
+    with pytest.raises(DataError, match="dota compares polygons, and a diagnosis compares boxes"):
+        detmap.diagnose(place, found, "dota")
+    with pytest.raises(detmap.ProtocolError, match="compares polygons, but batches have boxes"):
+        detmap.Evaluator(truth, "dota").update([{}], [{}])
+
+
+def test_a_folder_that_shows_no_format_is_that_of_the_protocol(tmp_path: Path) -> None:
+    place, found = dota(tmp_path, a="", b="1 2\n"), results(tmp_path, ship="")
+    assert detmap.evaluate(place, found, "dota").counts()["tp"] == 0
+    with pytest.raises(DataError, match=r"no files such as Task1_ship.txt"):
+        detmap.evaluate(place, place, "dota")
+    with pytest.raises(DataError, match=r"Task1_.txt: names no class"):
+        detmap.evaluate(place, make.write(found / "Task1_.txt", "").parent, "dota")

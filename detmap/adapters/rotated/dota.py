@@ -140,6 +140,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         lines, names = lines.take(kept), [names[i] for i in kept.tolist()]
         score, corners = score[kept], corners[kept]
     classes = [file.stem.removeprefix(RESULT) for file in files]
+    if "" in classes:
+        raise DataError(shown(files[classes.index("")]), "names no class", f"{RESULT}ship.txt does")
     label = join.classes_by_id(truth, classes, shown(path), policy)
     shapes = rotated_boxes(corners, lines.place)
     return join.joined(
