@@ -35,7 +35,7 @@ LAYERS = (
     ("compare", "diagnosis", "streaming", "parity"),
     ("explaining", "html_report"),
     ("reproducing", "warmup"),
-    ("cli",),
+    ("cli", "integrations"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -334,28 +334,16 @@ class Matches(Immutable):
 
     def to_bytes(self) -> bytes:
         """Returns what `save` would write, to send to another process."""
-        from io import BytesIO
-
         from detmap.matching import matches_file
 
-        stream = BytesIO()
-        matches_file.write(stream, self, ARRAYS, {})
-        return stream.getvalue()
+        return matches_file.to_bytes(self, ARRAYS)
 
     @staticmethod
     def from_bytes(content: bytes) -> Matches:
-        """Reads what `to_bytes` gave. It is safe for content from strangers, unlike a pickle.
-
-        Raises
-        ------
-        DataError : not such content, damaged, or of an unknown format
-        """
+        """Reads what `to_bytes` gave, safely; errors are those of `load`."""
         from detmap.matching import matches_file
 
-        if not isinstance(content, bytes):
-            what = f"a {type(content).__name__}"
-            raise DataError("Matches.from_bytes", what, "give the bytes of `Matches.to_bytes`")
-        return matches_file.read(content, ARRAYS, Matches)[0]
+        return matches_file.from_bytes(content, ARRAYS, Matches)
 
 
 _OTHERS = ("protocol", "categories", "notes", "taken")
@@ -363,12 +351,7 @@ ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]
 
 
 def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
-    """Reads a file of `Matches.save`, with the remarks in its header.
-
-    Raises
-    ------
-    DataError : not such a file, damaged, forged, or of an unknown format; names the array
-    """
+    """Reads a file of `Matches.save`, with the remarks in its header; errors as `Matches.load`."""
     from detmap.matching import matches_file
 
     return matches_file.read(path, ARRAYS, Matches)

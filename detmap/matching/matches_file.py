@@ -36,6 +36,21 @@ def write(
     archive.write(path, header, {"category_ids": matches.categories.ids, **arrays})
 
 
+def to_bytes(matches: Any, columns: Sequence[str]) -> bytes:
+    """Returns what `write` writes."""
+    stream = BytesIO()
+    write(stream, matches, columns, {})
+    return stream.getvalue()
+
+
+def from_bytes(content: Any, columns: Sequence[str], make: Callable[..., Made]) -> Made:
+    """Calls `make` with the parts of what `to_bytes` gave; raises `DataError` as `read`."""
+    if not isinstance(content, bytes):
+        what = f"a {type(content).__name__}"
+        raise DataError("Matches.from_bytes", what, "give the bytes of `Matches.to_bytes`")
+    return read(content, columns, make)[0]
+
+
 def read(
     path: str | Path | bytes, columns: Sequence[str], make: Callable[..., Made]
 ) -> tuple[Made, dict[str, Any]]:
