@@ -187,7 +187,7 @@ def test_merging_many_patches_is_that_of_the_plain_loop(
     from detmap.adapters.rotated import patches
     from tests.overlaps.test_rotated import iou
 
-    monkeypatch.setattr(patches, "AT_ONCE", 7)
+    monkeypatch.setattr(patches, "AT_ONCE", 200)
     rng = np.random.default_rng(3)
     corners = detmap.overlaps.rotated_boxes.corners_of(rng.uniform(5, 30, (60, 5)))
     score = rng.random(60)
@@ -289,7 +289,7 @@ def test_what_happens_to_rotated_boxes_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="dota compares polygons, and a diagnosis compares boxes"):
         detmap.diagnose(place, found, "dota")
     with pytest.raises(detmap.ProtocolError, match="compares polygons, but batches have boxes"):
-        detmap.Evaluator(truth, "dota").update([{}], [{}])
+        detmap.Evaluator(truth=truth, protocol="dota").update([{}], [{}])
 
 
 def test_a_folder_that_shows_no_format_is_that_of_the_protocol(tmp_path: Path) -> None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,3 +114,33 @@ def test_ultralytics(case: str) -> None:
     assert counts["tp"] == golden["true positives at .5"]
     assert counts["tp"] + counts["missed"] == golden["objects"]
     assert counts["tp"] + counts["fp"] == golden["detections"]
+
+
+@needs_data
+@pytest.mark.parametrize("case", CASES)
+def test_the_mean_over_ten_thresholds(case: str) -> None:
+    files = ROOT / "mmrotate" / case / "truth.csv", ROOT / "mmrotate" / case / "dets.csv"
+    settings = {"iou.thresholds": "0.5:0.05:0.95", "metrics": ["AP"]}
+    wanted = goldens("mmrotate", case)["difficult as any other (HRSC2016); AP07"]
+    found = detmap.evaluate(*files, "hrsc2016", settings=settings).metrics["AP"]
+    assert found == pytest.approx(wanted["mean of the ten mAP"], abs=1e-7)  # a float32 mean here
+
+
+@pytest.mark.slow
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "rotated.md").read_text()
+    (block,) = re.findall(r"^```bash\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["bash", "-e", "-c", block],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert run.stdout.count("1.0000\n") >= 2
+    assert "2 TP, 0 FP, 1 ignored" in run.stdout
+    assert "3 TP, 0 FP, 0 ignored" in run.stdout
+    assert "4 detections on patches were merged to 3" in run.stderr

@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 OVERLAP = 0.3
-AT_ONCE = 256
-"""Detections that are compared with all that follow at a time."""
+AT_ONCE = 1 << 18
+"""Pairs of detections of an image and class that are compared at a time."""
 NAME = re.compile(r"(?P<image>.+?)__(?P<rate>[0-9.]+)__(?P<x>[0-9]+)___(?P<y>[0-9]+)")
 
 
@@ -91,7 +91,7 @@ def _kept(polygons: polygon_iou.Polygons, rows: Rows) -> Rows:
     found = []
     while len(rows):
         alive = np.ones(len(rows), dtype=bool)
-        first = rows[:AT_ONCE]
+        first = rows[: max(1, AT_ONCE // len(rows))]
         meet = np.ones((len(first), len(rows)), dtype=bool)
         for axis in (0, 1):
             low, high = polygons.low[:, axis], polygons.high[:, axis]
@@ -100,10 +100,13 @@ def _kept(polygons: polygon_iou.Polygons, rows: Rows) -> Rows:
         i, j = np.nonzero(np.triu(meet, 1))
         needed, absorbing = np.full(len(i), OVERLAP), np.zeros(len(i), dtype=bool)
         overlap = polygon_iou.overlaps(polygons, polygons, (rows[i], rows[j]), absorbing, needed)
-        for one, other in zip(i[overlap > OVERLAP], j[overlap > OVERLAP], strict=True):
-            alive[other] &= not alive[one]
-        found.append(first[alive[:AT_ONCE]])
-        rows = rows[AT_ONCE:][alive[AT_ONCE:]]
+        i, j = i[overlap > OVERLAP], j[overlap > OVERLAP]
+        off = np.searchsorted(i, np.arange(len(first) + 1))
+        for one in np.unique(i).tolist():
+            if alive[one]:
+                alive[j[off[one] : off[one + 1]]] = False
+        found.append(first[alive[: len(first)]])
+        rows = rows[len(first) :][alive[len(first) :]]
     return np.concatenate(found)
 
 
