@@ -47,7 +47,7 @@ def read_truth(
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
     image_sizes : CSV file with columns image, width and height, for formats without sizes
-    shapes : "masks" or "keypoints", to read them besides the boxes
+    shapes : "masks", "keypoints" or "polygons" (rotated boxes), to read them besides the boxes
     roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
         ``["visibility"]``
 
