@@ -21,6 +21,7 @@ from detmap.statistics.comparison import check as check_test
 from detmap.statistics.paired_differences import pair_up, require_comparable
 from detmap.statistics.sampling_units import units
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended
 
 Detector = Detections | Matches | Result | str | Path
 SAVED = ".npz"
@@ -155,14 +156,29 @@ def _match_all(
     known = next((each.protocol for each in ready if each is not None), None)
     wanted = protocol if protocol is not None or settings else known
     table, rules = read_truth_and_protocol(truth, wanted, settings)
-    matches = []
-    for each, own in zip(detectors, ready, strict=True):
-        if own is None:
-            if not isinstance(each, Detections):
-                each = read_detections(check_file(checked_path(each)), table)
-            own = match(table, each, rules, threads=threads)
-        matches.append(own)
-    return matches
+    given = list(detectors)
+    for i, each in enumerate(given):  # all before the first is matched: they name the images
+        if rules.scope.unknown != "error" and ready[i] is None:
+            given[i] = _read(each, table, rules)
+            table = extended(table, given[i])
+    return [
+        match(table, extended(_read(each, table, rules), table), rules, threads=threads)
+        if own is None
+        else own
+        for each, own in zip(given, ready, strict=True)
+    ]
+
+
+def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:
+    """The detections of a path; others as they are."""
+    if isinstance(detector, Detections):
+        return detector
+    return read_detections(
+        check_file(checked_path(detector)),
+        truth,
+        preferred_format=rules.files.detections,
+        protocol_unknown=rules.scope.unknown,
+    )
 
 
 def is_saved(value: object) -> bool:

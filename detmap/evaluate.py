@@ -20,6 +20,7 @@ from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended
 
 
 def evaluate(
@@ -119,7 +120,9 @@ def _read(
             unknown=unknown,
             class_names=class_names,
             preferred_format=rules.files.detections,
+            protocol_unknown=rules.scope.unknown,
         )
+        truth = extended(truth, detections)
     elif class_names is not None or unknown != "error":
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")

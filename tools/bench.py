@@ -20,6 +20,7 @@
 |---|---|
 | linear | detmap: time and memory of W1's statistics at 1 and 10 million detections |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
+| dota | detmap: drawn files of the size of DOTA's validation set, text to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | streaming | batches of 16 images as they come, beside the peers that stream |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
@@ -178,6 +179,20 @@ def voc_job(bench: Bench) -> Iterator[Line]:
         yield Line("VOC", "VOC 2007", "voc", tasks, {"call": meaning})
 
 
+def dota_job(bench: Bench) -> Iterator[Line]:
+    from draw_dota import draw
+
+    truth, found = draw(bench.options.cache / "dota")
+    paths = {"truth": str(truth), "detections": str(found)}
+    bench.warm_up(paths, job="dota")
+    for columns, meaning in (
+        ({"detmap": {"job": "dota"}}, "text to mAP, second call"),
+        ({"detmap": {"job": "tables", "protocol": "dota"}}, "tables to mAP, second call"),
+    ):
+        tasks = {name: {**paths, "calls": 2, **task} for name, task in columns.items()}
+        yield Line("DOTA", "drawn", "dota", tasks, {"call": meaning})
+
+
 def ranking_job(bench: Bench) -> Iterator[Line]:
     scale = bench.options.scale
     one, many = [round(1_000_000 * scale)], [round(100_000 * scale), 80]
@@ -250,6 +265,7 @@ EXTRA = ("segm",)  # jobs of a workload that are done where --only names them
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
+    "dota": dota_job,
     "ranking": ranking_job,
     "streaming": streaming_job,
     "cells": cells_job,

@@ -64,6 +64,14 @@ def voc(task: Task) -> Call:
     return lambda: [detmap.evaluate(*paths, "voc2007", threads=task["threads"]).metrics["mAP"]]
 
 
+def dota(task: Task) -> Call:
+    """From a folder of labels and text files a class to mAP."""
+    import detmap
+
+    paths = task["truth"], task["detections"]
+    return lambda: [detmap.evaluate(*paths, "dota", threads=task["threads"]).metrics["mAP"]]
+
+
 def voc_twin(task: Task) -> Call:
     """The same mAP by the slow twin, from plain Python objects: it reads no files."""
     import detmap
@@ -444,6 +452,7 @@ JOBS = {
     "arrays": arrays,
     "tables": tables,
     "voc": voc,
+    "dota": dota,
     "voc twin": voc_twin,
     "ranking": ranking,
     "streaming": streaming,

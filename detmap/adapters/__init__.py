@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ def read_truth(
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
     image_sizes : CSV file with columns image, width and height, COCO JSON file, or folder of
         images, for formats without sizes
-    shapes : "masks" or "keypoints", to read them besides the boxes
+    shapes : "masks", "keypoints" or "polygons" (rotated boxes), to read them besides the boxes
     roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
         ``["visibility"]``
 
@@ -107,6 +108,7 @@ def read_detections(
     unknown: str = "error",
     class_names: ClassNames | None = None,
     preferred_format: str | None = None,
+    protocol_unknown: str = "error",
 ) -> Detections:
     """Reads detections and joins them to the images and classes of the ground truth.
 
@@ -123,6 +125,7 @@ def read_detections(
         0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1 is class
         0; or JSON)
     preferred_format : the protocol's ``files.detections``, used if the path may be of that format
+    protocol_unknown : the protocol's ``scope.unknown``, in place of "error"
 
     Raises
     ------
@@ -132,6 +135,8 @@ def read_detections(
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
+    if policy.unknown == "error":
+        policy = replace(policy, unknown=cast(Any, protocol_unknown))
     path = registry.checked_path(path)
     with readable(path), recognition.explained(path, "detections", format):
         if format is None and not preferred_format and path.is_dir():

@@ -166,7 +166,7 @@ FORMATS: tuple[Format, ...] = (
             detections_look,
             _lazy(f"tabular/column_tables.read_{name}_truth"),
             _lazy(f"tabular/column_tables.read_{name}_detections"),
-            options=("box_format", "image_sizes", "roles", "attributes"),
+            options=("box_format", "image_sizes", "shapes", "roles", "attributes"),
             detection_options=("box_format",),
             what=f"{name} with a row a box, in named columns",
         )
@@ -286,6 +286,26 @@ FORMATS: tuple[Format, ...] = (
             ("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
         )
     ),
+    Format(
+        "dota",
+        "a folder",
+        _folder_or(_nothing, "rotated/dota.truth_looks"),
+        _folder_or(_nothing, "rotated/dota.detections_look"),
+        _lazy("rotated/dota.read_truth"),
+        _lazy("rotated/dota.read_detections"),
+        options=("shapes",),
+        what="DOTA: labelTxt, and Task1_<class>.txt",
+    ),
+    Format(
+        "rotated-xml",
+        "a folder",
+        _folder_or(_nothing, "rotated/xml_folder.truth_looks"),
+        _nothing,
+        _lazy("rotated/xml_folder.read_truth"),
+        _lazy("rotated/dota.read_detections"),
+        options=("shapes", "split"),
+        what="HRSC2016 and DIOR-R: a folder of XML; detections as of dota",
+    ),
 )
 
 
@@ -328,7 +348,8 @@ def choose(
 ) -> AnyRow:
     """Returns the row of the requested format, or of the one that matches the path best.
 
-    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all.
+    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all, or
+    nothing shows another one.
     Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
@@ -346,10 +367,11 @@ def choose(
                 f"give {row.place}, or remove the format",
             )
         return row
-    for row in rows:
-        if row.name == preferred and looks(row)(path):
-            return row
     sure = [looks(row)(path) for row in rows]
+    here = "a folder" if path.is_dir() else "a file"
+    for row, each in zip(rows, sure, strict=True):
+        if row.name == preferred and (each or (max(sure) <= 1 and here in row.place)):
+            return row
     best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:
         like = " and ".join(row.name for row in best)

@@ -13,6 +13,7 @@ from detmap.doctor.quick_checks import is_suspicious
 from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended
 
 LEAST_SECONDS = 2.0  # of an examination, of small files too
 SHARE = 0.9  # of the time of reading that it may take
@@ -40,7 +41,8 @@ def read(
     begin = time.perf_counter()
     truth, rules = reading.read_truth_of(arguments, empty=empty)
     spent = time.perf_counter() - begin
-    return truth, read_detections(arguments, arguments.detections, truth, rules, spent), rules
+    detections = read_detections(arguments, arguments.detections, truth, rules, spent)
+    return extended(truth, detections), detections, rules
 
 
 def read_detections(

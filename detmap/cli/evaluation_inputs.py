@@ -10,6 +10,7 @@ from detmap.errors import DataError, counted
 from detmap.evaluate import read_truth_and_protocol
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended
 
 NO_OBJECT = "check that this is the annotated split, and the path of its annotations"
 
@@ -37,7 +38,8 @@ def read(
 ) -> tuple[Truth, Detections, Protocol]:
     """Read all inputs; see `read_truth_of`."""
     truth, rules = read_truth_of(arguments, empty=empty)
-    return truth, read_detections_of(arguments, arguments.detections, truth), rules
+    detections = read_detections_of(arguments, arguments.detections, truth)
+    return extended(truth, detections), detections, rules
 
 
 def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tuple[Truth, Protocol]:
@@ -63,6 +65,7 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
         seen = "; ".join([f"read {read}, 0 objects", *map(str, truth.notes)])
         raise DataError(where, f"the ground truth has no objects: {seen}", NO_OBJECT)
     arguments.preferred_format = rules.files.detections
+    arguments.protocol_unknown = rules.scope.unknown
     return truth, rules
 
 
@@ -77,4 +80,5 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
         unknown=arguments.unknown,
         class_names=arguments.class_names,
         preferred_format=getattr(arguments, "preferred_format", None),
+        protocol_unknown=getattr(arguments, "protocol_unknown", "error"),
     )

@@ -124,7 +124,7 @@ def trial_of(
     """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
     rules = choose_protocol(protocol, truth)
     if rules.iou.of != "boxes":
-        rules = choose_protocol(None, truth)
+        rules = choose_protocol(None, replace(truth, shapes=None))
     settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"]}
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]

@@ -17,6 +17,7 @@ from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
+from detmap.overlaps import kind_of
 from detmap.parity.restated_tools import MatchedOnce, headline
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
@@ -84,7 +85,7 @@ def _explain_rules(
 ) -> Explanation:
     """Changes one protocol into another; parameters as in `explain`."""
     truth, detections = tables
-    if first.iou.of != last.iou.of:
+    if kind_of(first.iou.of).reader is not kind_of(last.iou.of).reader:
         raise DataError(
             "explain",
             f"{first.name} compares {first.iou.of}, {last.name} {last.iou.of}",

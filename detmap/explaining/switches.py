@@ -32,11 +32,12 @@ SWITCHES = (
         "headline",
         "metric",
         (
-            *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
+            *("metrics", "iou.thresholds", "subsets", "groups", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
         ),
     ),
+    Switch("overlap", "kind of overlap", ("iou.of",)),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip")),
     Switch("shift", "offset of objects", ("boxes.object_shift",)),
     Switch(
@@ -69,7 +70,10 @@ SWITCHES = (
     Switch(
         "scope",
         "evaluated classes and images",
-        ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin"),
+        (
+            *("scope.unlisted", "scope.not_exhaustive", "scope.unknown"),
+            *("detections.outside", "detections.margin"),
+        ),
     ),
     Switch(
         "order",

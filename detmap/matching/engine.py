@@ -17,7 +17,7 @@ from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds as effective_thresholds
 from detmap.matching.matches_checks import least_overlap, word_of
 from detmap.matching.roles import Roles, missing_roles, read_roles
-from detmap.matching.scope import clipped, scope_notes
+from detmap.matching.scope import clipped, noted_upright, scope_notes
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth, require_truth_of
@@ -66,7 +66,7 @@ def match(
             "use `detmap.evaluate` or `detmap eval`",
         )
     require_truth_of(detections, truth)
-    truth, detections = clipped(truth, detections, protocol)
+    truth, detections = clipped(noted_upright(truth, protocol), detections, protocol)
     if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 

@@ -149,6 +149,16 @@ def _kinds(
     return kinds
 
 
+def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
+    """Returns the truth with a note if its boxes are rotated and the protocol compares others."""
+    instead = getattr(truth.shapes, "protocol", None)
+    if protocol.iou.of != "boxes" or instead is None:
+        return truth
+    text = f"objects are rotated: the upright boxes around them are compared; see -p {instead}"
+    note = Note("rotated-upright", text, len(truth), truth.source)
+    return replace(truth, notes=(*truth.notes, note))
+
+
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     """Returns a note if the protocol does not fit how the truth is annotated."""
     judges = protocol.scope.unlisted == "judge"

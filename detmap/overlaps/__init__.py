@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps import box_iou, keypoints, masks
+from detmap.overlaps import box_iou, keypoints, masks, rotated_pairs
 from detmap.overlaps.mask_reader import MaskReader
+from detmap.overlaps.rotated_boxes import RotatedBoxReader
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -62,10 +63,14 @@ class Kind:
     reader: ShapeReader | None = None
 
 
+ROTATED = RotatedBoxReader()
 KINDS: tuple[Kind, ...] = (
     Kind("boxes", box_iou.producer),
     Kind("masks", masks.producer, MaskReader()),
     Kind("keypoints", keypoints.producer, keypoints.KeypointReader()),
+    Kind("polygons", rotated_pairs.polygons, ROTATED),
+    Kind("rotated", rotated_pairs.rectangles, ROTATED),
+    Kind("probiou", rotated_pairs.gaussians, ROTATED),
 )
 
 

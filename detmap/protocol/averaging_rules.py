@@ -35,6 +35,18 @@ class ScopeRules:
             "judge",
         ),
     ]
+    unknown: Annotated[
+        str,
+        Key(
+            "images and classes that the detections name and the truth does not: an `error`; or "
+            "the `classes`, or both (`add`), are added without objects, for truth files without "
+            "a list of them",
+            choice("error", "classes", "add"),
+            "classes: DOTA_devkit, classnames; add: mmrotate eval_map.py, Ultralytics "
+            "validator.py (all images of the data set)",
+            "error",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,14 @@ def choose_protocol(
     of this truth uses, with `settings` applied.
 
     The default is ``coco-bbox`` for COCO truth, ``lvis`` where that is annotated for some classes
-    only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees.
+    only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees, and
+    ``dota`` for rotated boxes.
     """
     if wanted is None:
-        if truth.family == "coco":
+        of_shapes = getattr(truth.shapes, "protocol", None)
+        if of_shapes is not None:
+            wanted = str(of_shapes)
+        elif truth.family == "coco":
             wanted = "coco-bbox" if truth.scope is None else "lvis"
         else:
             wanted = "voc2007" if 2007 <= truth.year <= 2009 else "voc2012"

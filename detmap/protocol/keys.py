@@ -89,6 +89,7 @@ _LATER = (
     "ranking.precision",
     "ranking.sort",
     "ranking.stops_at",
+    "scope.unknown",
 )
 """Keys that came after the first signed numbers; none is ever taken out."""
 LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER}

@@ -148,9 +148,13 @@ class Iou:
     of: Annotated[
         str,
         Key(
-            "what overlaps: `boxes`, `masks` (pixels), or `keypoints` (object keypoint similarity)",
-            choice("boxes", "masks", "keypoints"),
-            "cocoeval.py, computeIoU and computeOks",
+            "what overlaps: `boxes`, `masks` (pixels), `keypoints` (object keypoint similarity); "
+            "of rotated boxes the `polygons`, the rectangles (`rotated`; for four corners the "
+            "smallest around them), or the normal distributions with their center and extent "
+            "(`probiou`)",
+            choice("boxes", "masks", "keypoints", "polygons", "rotated", "probiou"),
+            "cocoeval.py, computeIoU and computeOks; polygons: DOTA_devkit polyiou.cpp; rotated: "
+            "mmcv box_iou_rotated; probiou: Ultralytics metrics.py, batch_probiou",
             "boxes",
         ),
     ]

@@ -225,7 +225,7 @@ class Protocol(Immutable):
 
         tree = self.to_dict()
         own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
-        other = [key for key, default in LATER.items() if own[key] != default]
+        other = [key for key, default in LATER.items() if own.get(key, default) != default]
         if self.ap.rule.kernel < 0:
             other.append("ap.integrator")
         new = {"mean.undefined": ("no_mean", "detected"), "mean.weights": ("objects",)}

@@ -65,6 +65,7 @@ CHANGES = {
     "detections.margin": 1.25,
     "scope.unlisted": "drop",
     "scope.not_exhaustive": "neutral",
+    "scope.unknown": "add",
     "limits.scope": "image",
     "limits.order": "input",
     "ap.recall_over": "all",

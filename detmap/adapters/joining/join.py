@@ -20,13 +20,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_lookup, image_names, unknown_policy
+from detmap.adapters.joining import additions, image_lookup, image_names, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
-from detmap.tables import BoxFormat, Detections, Images, Note, Truth, boxes_as, reversed_boxes
+from detmap.tables import (
+    BoxFormat,
+    Detections,
+    Images,
+    Note,
+    Shapes,
+    Truth,
+    boxes_as,
+    reversed_boxes,
+)
 from detmap.tables.grouping import positions
 
 
@@ -64,6 +73,7 @@ def joined(
     policy: Policy = STRICT,
     notes: tuple[Note, ...] = (),
     attributes: Mapping[str, NDArray[np.float64]] | None = None,
+    shapes: Shapes | None = None,
 ) -> Detections:
     """Creates detections from positions in the truth, -1 for unknown images and classes.
 
@@ -72,6 +82,7 @@ def joined(
     policy : whether unknown rows are an error, or dropped and counted
     notes : of the reader, how it found images and classes
     attributes : see `detmap.tables.Detections`
+    shapes : of the rows, if they have more than boxes
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
@@ -79,19 +90,29 @@ def joined(
     if box_format == "xywh":
         _require_sides(boxes, origin)
     notes += image_lookup.renamed(truth, origin.images, image, origin.source)
+    images, categories = truth.images, truth.categories
+    if policy.unknown == "add" and truth.scope is None:
+        images, image, added = additions.add_images(images, image, origin.images, origin.source)
+        notes += added
+    if policy.unknown in ("classes", "add") and truth.scope is None:
+        categories, label, added = additions.add_classes(
+            categories, label, origin.classes, origin.source
+        )
+        notes += added
     known, dropped = judged(truth, image, label, origin, policy)
     if dropped:
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
         attributes = {name: column[known] for name, column in (attributes or {}).items()}
+        shapes = None if shapes is None else shapes.take(known)
     notes += dropped
-    notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
+    notes += outside(images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
         text = "boxes have reversed corners: they overlap nothing, as in the devkit"
         notes += (Note("box-reversed", text, count, origin.source),)
     return Detections(
-        truth.images,
-        truth.categories,
+        images,
+        categories,
         image,
         label,
         boxes,
@@ -100,6 +121,7 @@ def joined(
         source=origin.source,
         notes=notes,
         attributes=attributes or {},
+        shapes=shapes,
     )
 
 
@@ -151,7 +173,7 @@ def judged(
         strange = _some(names, lost)
         if kind == "class" and policy.class_names is not None:
             strange = [policy.class_names.get(each, each) for each in strange]
-        if policy.unknown == "error":
+        if policy.unknown != "drop":
             where = (place or origin.place)(lost[0])
             raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
         named = few(map(unknown_policy.short, dict.fromkeys(strange)))

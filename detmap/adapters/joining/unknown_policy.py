@@ -9,7 +9,7 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,8 +20,9 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
 
-Unknown = Literal["error", "drop"]
-UNKNOWN: tuple[str, ...] = get_args(Unknown)
+Unknown = Literal["error", "drop", "classes", "add"]
+UNKNOWN = ("error", "drop")
+"""What users choose from; the others are those of ``scope.unknown`` in a protocol."""
 ClassNames = str | os.PathLike[str] | Sequence[str] | Mapping[int, str] | Categories
 
 FLAG = '--unknown drop (in Python unknown="drop") drops and counts them'
@@ -41,7 +42,8 @@ class Policy:
     Parameters
     ----------
     unknown : "error" rejects detections on unknown images or of unknown classes; "drop" drops them
-        and counts them in the notes and the digest
+        and counts them in the notes and the digest; "classes" adds the classes without objects, and
+        "add" images too
     class_names : meaning of the detections' class ids; None if they are those of the truth
     source : of `class_names`, for messages
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from detmap.adapters import box_conventions
 from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.errors import DataError, few
+from detmap.overlaps.rotated_boxes import corners_of, upright
 from detmap.tables import Note
 
 WHOLE_BOX = ("", "bbox", "box", "boxes")  # the columns bbox and box are spelled thus
@@ -31,7 +33,14 @@ LAYOUTS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("cxcywh", (("centerx",), ("centery",), WIDTHS, HEIGHTS)),
     ("cxcywh", (("xc",), ("yc",), WIDTHS, HEIGHTS)),
 )
-MEANINGS = {
+CENTERS = tuple(sides for layout, sides in LAYOUTS if layout == "cxcywh")
+ROTATED = (
+    *((*sides, ("angle",)) for sides in CENTERS),
+    tuple((f"{axis}{i}",) for i in (1, 2, 3, 4) for axis in "xy"),
+)
+"""Columns of rotated boxes: as five numbers, the angle in radians, or four corners."""
+MEANINGS: dict[str, tuple[str, ...]] = {
+    "rotated": (),
     "xyxy": box_conventions.CORNERS,
     "xywh": ("xywh", "voc xywh", "normalized xywh"),
     "cxcywh": ("cxcywh", "normalized cxcywh"),
@@ -40,11 +49,14 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """The boxes of a sheet: (n, 4) numbers, NaN for empty cells, and their convention."""
+    """The boxes of a sheet: (n, 4) numbers, NaN for empty cells, and their convention; and (n, 5)
+    or (n, 8) numbers of rotated boxes, with upright boxes around them.
+    """
 
     values: NDArray[np.float64]
     box_format: str
     columns: tuple[str, ...]
+    rotated: NDArray[np.float64] | None = None
 
 
 def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None = None) -> Boxes:
@@ -60,7 +72,8 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
     """
     if box_format is not None:
         box_conventions.require(box_format)
-    layouts = _layouts(sheet)
+    rotated = next((each for sides in ROTATED if (each := _columns(sheet, sides))), None)
+    layouts = _layouts(sheet) if rotated is None else [("rotated", rotated)]
     if box_format is not None and layouts:
         fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
         if not fitting:
@@ -82,20 +95,27 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
             [sheet.numbers(column, blank=blank is not None) for column in columns]
         )
         boxes = Boxes(values, box_format or layout, columns)
+        if rotated is not None:
+            _require_finite(sheet, boxes, blank)
+            return Boxes(upright(corners_of(values)), "xywh", columns, values)
     else:
         boxes = _whole_boxes(sheet, box_format)
+    _require_finite(sheet, boxes, blank)
+    return boxes
+
+
+def _require_finite(sheet: Sheet, boxes: Boxes, blank: NDArray[np.bool_] | None) -> None:
     bad = ~np.isfinite(boxes.values)
     if blank is not None:
         bad &= ~(np.isnan(boxes.values).all(axis=1) & blank)[:, None]
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
-        name = boxes.columns[column] if len(boxes.columns) == 4 else boxes.columns[0]
+        name = boxes.columns[column] if len(boxes.columns) > 1 else boxes.columns[0]
         raise DataError(
             f"{sheet.place(row)}, column {name}",
             f"{boxes.values[row, column]} is not a finite number",
             "write a number of pixels",
         )
-    return boxes
 
 
 def find_meaning(
@@ -129,9 +149,8 @@ def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
     """Returns the possible ways to read boxes."""
     layouts: dict[tuple[str, ...], str] = {}
     for layout, sides in LAYOUTS:
-        columns = [sheet.named(names) for names in sides]
-        if all(column is not None for column in columns):
-            layouts[tuple(column for column in columns if column is not None)] = layout
+        if (columns := _columns(sheet, sides)) is not None:
+            layouts[columns] = layout
     corners = {columns: layout for columns, layout in layouts.items() if layout == "xyxy"}
     if corners:  # beside corners, columns width and height are those of the image
         used = {column for columns in corners for column in columns}
@@ -143,6 +162,13 @@ def _layouts(sheet: Sheet) -> list[tuple[str, tuple[str, ...]]]:
             and csv_parquet.spelled(columns[2]) != "width"
         }
     return [(layout, columns) for columns, layout in layouts.items()]
+
+
+def _columns(sheet: Sheet, sides: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The columns of these names; None if one is missing."""
+    columns = [sheet.named(names) for names in sides]
+    found = tuple(column for column in columns if column is not None)
+    return found if len(found) == len(columns) else None
 
 
 def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:

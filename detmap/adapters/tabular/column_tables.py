@@ -22,6 +22,7 @@ from detmap.adapters.tabular import box_columns, csv_parquet, flag_columns
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.base import arguments, column_checks
 from detmap.errors import DataError
+from detmap.overlaps.rotated_boxes import RotatedBoxes, require_rotated, rotated_boxes
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
@@ -71,13 +72,14 @@ def read_truth(
         place=objects.place,
     )
     known, label = _categories(objects, categories)
+    shapes = _rotated(boxes, objects, ~empty)
     area = objects.named(("area",))
     flags, unknown = flag_columns.read(objects, roles)
     numbers = {
         name: objects.numbers(column, blank=True)
         for name, column in flag_columns.named(objects, attributes).items()
     }
-    areas = box_conventions.areas(written, table_format)
+    areas = box_conventions.areas(written, table_format) if shapes is None else shapes.area
     if area is not None:
         areas = objects.numbers(area)
         bad = ~(np.isfinite(areas) & (areas >= 0))
@@ -96,6 +98,7 @@ def read_truth(
         family="coco",
         source=sheet.source,
         notes=(*notes, *unknown),
+        shapes=shapes,
     )
 
 
@@ -139,7 +142,15 @@ def read_detections(
         origin=join.Origin(sheet.source, sheet.place, named_images, classes),
         policy=policy,
         notes=notes,
+        shapes=_rotated(boxes, sheet, np.ones(len(score), dtype=bool)),
     )
+
+
+def _rotated(
+    boxes: box_columns.Boxes, sheet: Sheet, rows: NDArray[np.bool_]
+) -> RotatedBoxes | None:
+    """Returns the rotated boxes of rows, which `sheet` holds alone; None if there are none."""
+    return None if boxes.rotated is None else rotated_boxes(boxes.rotated[rows], sheet.place)
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -343,9 +354,14 @@ def _found_classes(
 
 
 def read_csv_truth(
-    path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
+    path: Path,
+    box_format: str | None = None,
+    image_sizes: Path | None = None,
+    shapes: str = "boxes",
+    **named: Any,
 ) -> Truth:
     """Reads a CSV file of truth; see `read_truth`."""
+    require_rotated(shapes, path, "CSV")
     return read_truth(csv_parquet.read_csv(path), box_format, image_sizes, **named)
 
 
@@ -366,9 +382,14 @@ def looks(path: Path) -> int:
 
 
 def read_parquet_truth(
-    path: Path, box_format: str | None = None, image_sizes: Path | None = None, **named: Any
+    path: Path,
+    box_format: str | None = None,
+    image_sizes: Path | None = None,
+    shapes: str = "boxes",
+    **named: Any,
 ) -> Truth:
     """Reads a Parquet file of truth; see `read_truth`."""
+    require_rotated(shapes, path, "PARQUET")
     return read_truth(csv_parquet.read_parquet(path), box_format, image_sizes, **named)
 
 

@@ -22,6 +22,7 @@ from detmap.statistics import gate as gates
 from detmap.statistics.comparison import TESTS
 from detmap.statistics.interval_tables import comparison_tables
 from detmap.statistics.multiple_comparisons import ADJUSTMENTS
+from detmap.tables.extension import extended
 
 TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
 
@@ -103,10 +104,10 @@ def run(arguments: argparse.Namespace) -> int:
         for path in given:
             check_file(path)
         truth, rules = evaluation_inputs.read_truth_of(arguments)
-        given = [
-            each if is_saved(each) else doctor_notes.read_detections(arguments, each, truth, rules)
-            for each in given
-        ]
+        for i, each in enumerate(given):
+            if not is_saved(each):
+                given[i] = doctor_notes.read_detections(arguments, each, truth, rules)
+                truth = extended(truth, given[i])
     comparison = compare(
         truth,
         *given,

@@ -1,0 +1,1 @@
+"""Readers of rotated boxes in files of DOTA and HRSC2016."""
