@@ -48,6 +48,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
     "iou.absorb": (">=",),
+    "iou.absorb_from": ("boxes",),
     "matching.equal": ("last", "first"),
     "matching.flags": ("own",),
     "matching.prefer": ("overlap",),
@@ -74,6 +75,7 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
     "iou.epsilon": (0.0,),
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
+    "iou.absorb_from": ("boxes",),
     "detections.box_decimals": (-1,),
 }
 """Keys that say how boxes are compared, and the values that masks and keypoints know: these are
@@ -210,6 +212,8 @@ class Protocol(Immutable):
         ranking = self.ranking
         if ranking.sort != "stable" or ranking.ties == "first_seen":
             return False
+        if self.limits.scope == "dataset":  # a part does not know which detections the limit keeps
+            return False
         # One that found a region anywhere puts all of a list in the order of images.
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
@@ -232,7 +236,14 @@ class Protocol(Immutable):
         new |= {"boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
-        other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]
+        below = self.lower_limits()
+        other += [
+            row.name
+            for row in self.rows()[0]
+            if row.kind in metrics.POINT or (row.kind == "AP" and row.max_dets in below)
+        ]
+        if self.limits.scope == "dataset":
+            other.append("limits.scope")
         other = [key for key in other if key not in besides]
         if other:
             raise ProtocolError(
@@ -248,6 +259,12 @@ class Protocol(Immutable):
     def max_dets(self) -> tuple[int, ...]:
         """The M detection limits, ascending; `NO_LIMIT` where there is none."""
         return self.limits.max_dets
+
+    def lower_limits(self) -> tuple[int, ...]:
+        """The limits below the highest one at which a metric asks for AP."""
+        highest = self.limits.max_dets[-1]
+        asked = {row.max_dets for row in self.rows()[0] if row.kind == "AP"}
+        return tuple(sorted(asked - {highest}))
 
     def subset(self, name: str | None = None) -> int:
         """Place of a subset on the axis A; of the main one when left out.
