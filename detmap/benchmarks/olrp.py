@@ -54,14 +54,15 @@ def _overlaps(matches: Matches, a: int) -> NDArray[np.float64]:
 def _least_error(
     right: NDArray[np.bool_], wrong: NDArray[np.bool_], overlap: NDArray[np.float64], n: int
 ) -> tuple[float, ...]:
-    """oLRP of a class with n objects and its parts, at the first rank with the least error.
+    """The oLRP of a class with n objects and its parts, at the first rank with the least error.
 
     Source: cocoapi-aitod cocoeval.py, accumulate (with_lrp), with its order of operations.
     """
     if not right.any():
         return 1.0, np.nan, np.nan, 1.0
     tp, fp = np.cumsum(right), np.cumsum(wrong)
-    loose, missed = tp - np.cumsum(overlap), n - tp
+    loose: NDArray[np.float64] = tp - np.cumsum(overlap)
+    missed = n - tp
     error = (loose / (1 - IOU) + fp + missed) / (tp + fp + missed)
     i = int(np.argmin(error))
     with np.errstate(invalid="ignore"):  # a class whose best rank has no true positive

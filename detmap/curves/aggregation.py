@@ -191,9 +191,7 @@ def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
     rows = [
         replace(row, name=row.name.removeprefix("m"))
         for row in protocol.rows()[0]
-        if row.subset == main
-        and not row.group
-        and (row.max_dets == highest or row.kind == "AP")
+        if row.subset == main and not row.group and (row.max_dets == highest or row.kind == "AP")
     ]
     if not any(row.kind == "AR" for row in rows):
         rows.append(MetricRow("AR", "AR", None, main, "", highest))

@@ -53,7 +53,11 @@ SWITCHES = (
     Switch(
         "text", "rounding in text files", ("detections.score_decimals", "detections.box_decimals")
     ),
-    Switch("comparison", "IoU at the threshold", ("iou.comparison", "iou.cap", "iou.absorb", "iou.absorb_from")),
+    Switch(
+        "comparison",
+        "IoU at the threshold",
+        ("iou.comparison", "iou.cap", "iou.absorb", "iou.absorb_from"),
+    ),
     Switch("union", "constants in the IoU", ("iou.epsilon", "iou.least_union", "iou.tolerance")),
     Switch(
         "neutral",

@@ -111,7 +111,7 @@ class Boxes:
             "the area of an object, for area ranges and keypoints: that of the file (0), or this "
             "share of the width times the height of its box",
             number(0, 1),
-            "0.53: crowdposetools cocoeval.py, computeOks; xtcocotools cocoeval.py (use_area=False)",
+            "0.53: crowdposetools cocoeval.py, computeOks; xtcocotools (use_area=False)",
             0.0,
         ),
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,7 @@ class Images(Immutable):
     stems : I file stems, by which text files name images; "" if unknown
     width, height : (I,) float64, pixels; NaN if unknown
     files : I file names with folders; () if unknown
+    attributes : (I,) float64 each, by name: what a benchmark uses besides; NaN if unknown
     """
 
     ids: NDArray[Any]
@@ -141,6 +142,7 @@ class Images(Immutable):
     width: NDArray[np.float64]
     height: NDArray[np.float64]
     files: tuple[str, ...] = ()
+    attributes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         ids = column_checks.image_ids("Images.ids", self.ids)
@@ -151,6 +153,10 @@ class Images(Immutable):
             ids=ids,
             width=column_checks.column("Images.width", self.width, np.float64, len(ids)),
             height=column_checks.column("Images.height", self.height, np.float64, len(ids)),
+            attributes={
+                name: column_checks.column(f"Images.{name}", column, np.float64, len(ids))
+                for name, column in self.attributes.items()
+            },
         )
 
     def __len__(self) -> int:
@@ -160,7 +166,9 @@ class Images(Immutable):
         """Selects images by ascending positions."""
         stems = tuple(self.stems[i] for i in images.tolist())
         files = tuple(self.files[i] for i in images.tolist()) if self.files else ()
-        return Images(self.ids[images], stems, self.width[images], self.height[images], files)
+        attributes = {name: column[images] for name, column in self.attributes.items()}
+        sides = self.width[images], self.height[images]
+        return Images(self.ids[images], stems, *sides, files, attributes)
 
 
 ABSENT, NOT_EXHAUSTIVE = 1, 2
