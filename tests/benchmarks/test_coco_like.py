@@ -4,6 +4,7 @@ code to the last bit, the rules by which they differ from COCO, and files withou
 
 from __future__ import annotations
 
+import doctest
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.protocol.test_keys import TWO, A, B, data
 from tests.real.conftest import DATA
 
 ROOT = DATA / "benchmarks"
+ROOT_OF_DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 needs_data = pytest.mark.skipif(not (ROOT / "aitod").is_dir(), reason="no goldens at hand")
 cases = pytest.mark.parametrize("case", ["1", "2"])
 
@@ -374,3 +376,17 @@ def test_the_oLRP_of_a_class_without_a_true_positive_is_one() -> None:  # noqa: 
     assert np.isnan([metrics["oLRP-Loc"], metrics["oLRP-FP"]]).all()
     none = data([A], [A], roles={"crowd": [True]})
     assert np.isnan(detmap.evaluate(*none, "aitod").metrics["oLRP"])
+
+
+# ---- pages
+
+
+@pytest.mark.parametrize("page", ["lvis-fixed", "tiny-objects", "keypoints"])
+def test_a_page_says_what_comes_out(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT_OF_DOCS / f"{page}.md").read_text()
+    example = doctest.DocTestParser().get_doctest(text, {}, page, None, None)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
