@@ -21,6 +21,7 @@ from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
 from detmap.protocol.integrators import integrator
+from detmap.protocol.tree import ORDER_ALONE
 
 
 @outlined
@@ -189,7 +190,7 @@ def scores(
     sizes = len(limits), shape[1], 1 if counted_only else shape[2]
     _require_memory(shape, sizes, len(n_objects))
     if rows is not None:
-        protocol.require_stock("another order of tied scores")
+        protocol.require_stock("another order of tied scores", ORDER_ALONE)
     ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     code = integrator("step").code() if counted_only else ap.rule.code()
     rule = kernels.Integrator(code, ap.points(), ap.epsilon)

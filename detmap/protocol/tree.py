@@ -80,6 +80,8 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
 }
 """Keys that say how boxes are compared, and the values that masks and keypoints know: these are
 compared as pycocotools does, whatever the extent of a box."""
+ORDER_ALONE = ("boxes.area", "evaluation.extra")
+"""Keys of tools that say nothing about the order of detections."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
     "evaluation",
@@ -218,6 +220,20 @@ class Protocol(Immutable):
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
 
+    def require_parts(self, what: str) -> None:
+        """Refuse to evaluate in parts under a limit of the whole data set.
+
+        Raises
+        ------
+        ProtocolError : ``limits.scope`` is ``dataset``
+        """
+        if self.limits.scope == "dataset":
+            raise ProtocolError(
+                f"protocol {self.name}: limits.scope",
+                f"{what} matches parts, which do not know what a limit of the data set keeps",
+                "evaluate all images at once, or set limits.scope to class or image",
+            )
+
     def require_stock(self, what: str, besides: Container[str] = ()) -> None:
         """Refuse what knows the rules of benchmarks alone, and the keys `besides`.
 
@@ -249,7 +265,7 @@ class Protocol(Immutable):
             raise ProtocolError(
                 f"protocol {self.name}",
                 f"{what} knows the rules of benchmarks, not {', '.join(other)}",
-                "take a benchmark's protocol, such as voc2012 or coco-bbox",
+                "set them as coco-bbox has them, or take a protocol such as voc2012 or coco-bbox",
             )
 
     def thresholds(self) -> NDArray[np.float64]:
