@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.curves import terms
 from detmap.curves.lower_limits import within
+from detmap.curves.scores import join, scores
+from detmap.results.result import Result
 from tests.protocol.test_keys import TWO, A, B, data
 from tests.real.conftest import DATA
 
@@ -194,7 +197,7 @@ def test_parts_of_a_limit_of_the_data_set_are_refused() -> None:
 # ---- AP within a lower limit
 
 
-def test_ap_at_a_lower_limit_is_that_of_the_limit_alone() -> None:
+def test_ap_at_a_lower_limit_is_that_of_the_limit_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with ``limits.max_dets`` of that limit, in every subset, at every threshold, by class,
     with weights, under any interpolation and in blocks of classes.
     """
@@ -224,6 +227,12 @@ def test_ap_at_a_lower_limit_is_that_of_the_limit_alone() -> None:
         part = detmap.summarize(within(result.matches, 1), weights=[2.0, 1.0])
         assert weighted.metrics["AP@1"] == part.metrics["AP@1"]
         assert result.metrics["AP@1"] != result.metrics["AP"]
+        classes = [np.array([k]) for k in (0, 1)]
+        joined = join([scores(result.matches.select_classes(k)) for k in classes], classes)
+        monkeypatch.setattr(terms, "MOST_KEPT", 0)
+        for other in (joined, scores(result.matches)):
+            np.testing.assert_equal(Result(result.matches, other).metrics, result.metrics)
+        monkeypatch.undo()
         parts = [result.matches.select([i]) for i in (1, 2)]
         np.testing.assert_equal(detmap.summarize(parts[1].merge(parts[0])).metrics, result.metrics)
 
