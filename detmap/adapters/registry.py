@@ -20,7 +20,8 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names or content of its own, 4 also if another format reads one of its files."""
+files have names or content of its own, 4 also if another format reads one of its files, -1 only
+where it is asked for by name."""
 
 
 class Row(Protocol):
@@ -84,6 +85,11 @@ def _lazy(place: str) -> Callable[..., Any]:
 
 def _file(path: Path) -> int:
     return int(not path.is_dir())
+
+
+def _file_if_asked(path: Path) -> int:
+    """Matches any file, but never before another format."""
+    return -_file(path)
 
 
 def _file_with(*suffixes: str) -> Looks:
@@ -305,6 +311,16 @@ FORMATS: tuple[Format, ...] = (
         _lazy("rotated/dota.read_detections"),
         options=("shapes", "split"),
         what="HRSC2016 and DIOR-R: a folder of XML; detections as of dota",
+    ),
+    Format(
+        "coco-wholebody",
+        "a file",
+        _file_if_asked,
+        _file_if_asked,
+        _lazy("coco/whole_body.read_truth"),
+        _lazy("coco/whole_body.read_detections"),
+        options=("shapes", "roles", "attributes"),
+        what="COCO-WholeBody: COCO JSON with keypoints of body, feet, face and hands",
     ),
 )
 

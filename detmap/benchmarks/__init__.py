@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     Rule = Callable[[Truth, Detections, Protocol], Numbers]
     Extra = Callable[[Truth, Detections, Protocol], Mapping[str, float]]
 
-RULES: dict[str, str] = {}
+RULES: dict[str, str] = {"wholebody": "wholebody.evaluate"}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
 protocol; it returns `Numbers`."""
-EXTRA: dict[str, str] = {}
+EXTRA: dict[str, str] = {"olrp": "olrp.olrp", "crowd_index": "crowd_index.by_crowd_index"}
 """An entry of ``evaluation.extra`` -> ``module.function``, called alike; it returns metrics by
 name."""
 

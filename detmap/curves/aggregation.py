@@ -36,6 +36,7 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     """
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
+    scores = _within_limit(scores, row)
     if row.kind == "AP" and scores.pooled is not None and not row.group:
         pooled = _select_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
         return _averaged(iter([pooled.ravel()]), pooled.size)
@@ -163,6 +164,7 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     if row.kind in POINT:
         of_class = scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 1:]
         return _expand_classes(scores, of_class, np.nan)
+    scores = _within_limit(scores, row)
     means = np.concatenate([_class_means(cells) for cells in _class_blocks(scores, row, protocol)])
     if protocol.mean.precision == "rounded":
         means = means.astype(np.float32).astype(np.float64)
@@ -178,13 +180,18 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     return values
 
 
+def _within_limit(scores: Scores, row: MetricRow) -> Scores:
+    """The scores at the limit of a row; those of AR hold all limits."""
+    return scores.lower.get(row.max_dets, scores) if row.kind == "AP" else scores
+
+
 def class_rows(protocol: Protocol) -> tuple[MetricRow, ...]:
-    """Returns the rows of the per-class table: main subset, highest limit, and one AR."""
+    """Returns the rows of the per-class table: main subset, every AP, and one AR."""
     highest, main = protocol.max_dets()[-1], protocol.axes().main
     rows = [
         replace(row, name=row.name.removeprefix("m"))
         for row in protocol.rows()[0]
-        if row.subset == main and not row.group and row.max_dets == highest
+        if row.subset == main and not row.group and (row.max_dets == highest or row.kind == "AP")
     ]
     if not any(row.kind == "AR" for row in rows):
         rows.append(MetricRow("AR", "AR", None, main, "", highest))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.base import arguments, memory
 from detmap.base.parallel import each_batch
 from detmap.base.reprs import outlined
-from detmap.curves import class_curves, counts, every_rank, score_threshold, terms
+from detmap.curves import class_curves, counts, every_rank, lower_limits, score_threshold, terms
 from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
 from detmap.protocol.integrators import integrator
+from detmap.protocol.tree import ORDER_ALONE
 
 
 @outlined
@@ -40,6 +41,7 @@ class Scores:
     pooled : (A, T, R) float64, terms of one curve for all classes; None if not used
     points : (3, 1 + J) float64 precision, recall and F1 of all classes and of each, by position
         of the IoU, at the protocol's score threshold
+    lower : the scores within each lower limit at which a metric asks for AP
     """
 
     judged: NDArray[np.int64]
@@ -52,6 +54,7 @@ class Scores:
     n_images: NDArray[np.int64]
     pooled: NDArray[np.float64] | None = None
     points: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    lower: Mapping[int, Scores] = field(default_factory=dict)
 
 
 @outlined
@@ -187,7 +190,7 @@ def scores(
     sizes = len(limits), shape[1], 1 if counted_only else shape[2]
     _require_memory(shape, sizes, len(n_objects))
     if rows is not None:
-        protocol.require_stock("another order of tied scores")
+        protocol.require_stock("another order of tied scores", ORDER_ALONE)
     ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     code = integrator("step").code() if counted_only else ap.rule.code()
     rule = kernels.Integrator(code, ap.points(), ap.epsilon)
@@ -214,7 +217,12 @@ def scores(
         if whole:
             made = every_rank.terms(matches, ap, positives, judged, weight)
         made = every_rank.kept(np.ascontiguousarray(made), matches, judged, ap)
-    return _make_scores(matches, ap, made, summary, judged, n_objects, positives, weight)
+    whole_scores = _make_scores(matches, ap, made, summary, judged, n_objects, positives, weight)
+    lower = {
+        m: scores(lower_limits.within(matches, m), ap, weights=weights, threads=threads)
+        for m in protocol.lower_limits()
+    }
+    return replace(whole_scores, lower=lower) if lower else whole_scores
 
 
 def _terms_shape(
@@ -285,9 +293,11 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
         rows = order_of_judged if column in ("terms", "recall") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    names = [f.name for f in fields(Scores) if f.name not in ("judged", "pooled", "points")]
+    apart = ("judged", "pooled", "points", "lower")
+    names = [f.name for f in fields(Scores) if f.name not in apart]
     columns: dict[str, Any] = {name: whole(name) for name in names}
-    return Scores(judged[order_of_judged], **columns)
+    lower = {m: join([part.lower[m] for part in parts], classes) for m in parts[0].lower}
+    return Scores(judged[order_of_judged], **columns, lower=lower)
 
 
 def whole_curve(

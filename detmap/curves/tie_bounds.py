@@ -9,6 +9,7 @@ from detmap.curves.open_cells import OpenCells
 from detmap.curves.scores import Scores
 from detmap.errors import DetmapError
 from detmap.matching.matches import Matches
+from detmap.protocol.tree import ORDER_ALONE
 from detmap.tables import Note
 
 DIGITS = 4  # in tables
@@ -22,7 +23,8 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     """
     protocol = matches.protocol
     try:
-        matches.protocol.require_stock("bounds over the orders of equal scores")
+        besides = (*ORDER_ALONE, "iou.absorb_from")
+        matches.protocol.require_stock("bounds over the orders of equal scores", besides)
         low, high = extremes(matches, scores, None, threads)
     except DetmapError:
         return []
@@ -51,7 +53,7 @@ def open_cells(
     ------
     DetmapError : no bounds are known for the protocol
     """
-    matches.protocol.require_stock("bounds over the orders of equal scores")
+    matches.protocol.require_stock("bounds over the orders of equal scores", ORDER_ALONE)
     if not may_matter(matches):
         return None
     cells = OpenCells(matches, None if tables is None else Orders(matches, tables, threads))

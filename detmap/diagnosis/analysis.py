@@ -29,7 +29,7 @@ KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """What a detection is: right; in place but of another class; of the class but badly placed; both;
 the object was taken already; nothing there; beyond the limit. A number in `Diagnosis.kind` each."""
 TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
-KNOWN = ("iou.absorb", "mean.undefined")
+KNOWN = ("iou.absorb", "iou.absorb_from", "mean.undefined", "evaluation.extra", "limits.scope")
 """Keys of tools whose values a diagnosis follows as an evaluation does."""
 
 
@@ -165,7 +165,7 @@ def diagnose(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth)
-    rules.require_stock("a diagnosis", besides=KNOWN)
+    replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
     if rules.ap.recall_over != "counted":
         what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
         raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")

@@ -38,7 +38,7 @@ SWITCHES = (
         ),
     ),
     Switch("overlap", "kind of overlap", ("iou.of",)),
-    Switch("extent", "box convention", ("boxes.extent", "boxes.clip")),
+    Switch("extent", "box convention", ("boxes.extent", "boxes.clip", "boxes.area")),
     Switch("shift", "offset of objects", ("boxes.object_shift",)),
     Switch(
         "numbers",
@@ -54,7 +54,11 @@ SWITCHES = (
     Switch(
         "text", "rounding in text files", ("detections.score_decimals", "detections.box_decimals")
     ),
-    Switch("comparison", "IoU at the threshold", ("iou.comparison", "iou.cap", "iou.absorb")),
+    Switch(
+        "comparison",
+        "IoU at the threshold",
+        ("iou.comparison", "iou.cap", "iou.absorb", "iou.absorb_from"),
+    ),
     Switch("union", "constants in the IoU", ("iou.epsilon", "iou.least_union", "iou.tolerance")),
     Switch(
         "neutral",

@@ -30,7 +30,7 @@ from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds, word_of
 from detmap.matching.prepare import prepare
 from detmap.matching.roles import Roles, missing_roles, read_roles
-from detmap.matching.scope import scope_notes
+from detmap.matching.scope import rank_in_dataset, scope_notes
 from detmap.matching.unstable_sorts import number_of, ranked_number, sort_lists
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
@@ -156,6 +156,8 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
     if own:
         placed, _, n_undecided = sorted_lists(matching.order == "image")
         turn[placed] = np.arange(len(image))
+    if limits.scope == "dataset":
+        return Turns(turn, rank_in_dataset(detections, protocol), n_undecided)
     rank = np.zeros(len(image), dtype=np.int32)
     if limits.order == "input":
         placed, off = group_images(image, n_images)

@@ -201,7 +201,8 @@ class Matches(Immutable):
         if not self.protocol.image_by_image():
             raise MergeError(
                 "merge",
-                f"{self.protocol.name} orders all detections together (ranking.sort, ranking.ties)",
+                f"{self.protocol.name} orders all detections together (ranking.sort, ranking.ties, "
+                "limits.scope)",
                 "match all images at once",
             )
         image_ids, moved = join_images(parts)

@@ -11,7 +11,7 @@ from detmap.base.parallel import each_batch
 from detmap.errors import DataError
 from detmap.matching.subsets import measure
 from detmap.protocol import Protocol
-from detmap.tables import Detections, Images, Note, Scope, Truth, boxes_as
+from detmap.tables import Columns, Detections, Images, Note, Scope, Truth, boxes_as
 from detmap.tables.grouping import group_images
 
 NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
@@ -72,7 +72,7 @@ def look(
     unjudged = np.zeros(n_images, dtype=np.int32)
     drops = protocol.scope.unlisted == "drop" and truth.scope is not None
     lenient = protocol.scope.not_exhaustive == "neutral" and truth.scope is not None
-    cut = protocol.limits.scope == "image" or protocol.limits.order == "input" or rank is not None
+    cut = protocol.limits.scope != "class" or protocol.limits.order == "input" or rank is not None
     empty = protocol.boxes.empty == "drop"
     if not (drops or lenient or cut or empty):
         return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
@@ -83,7 +83,9 @@ def look(
     soft = kinds & LENIENT != 0 if lenient else NO_FLAGS.astype(bool)
     if not (drops or cut or empty):
         return Looked(None, NO_RANK, soft, unjudged)
-    if rank is None:
+    if rank is None and protocol.limits.scope == "dataset":
+        rank = rank_in_dataset(detections, protocol)
+    elif rank is None:
         rank = _rank(detections, len(truth.categories), protocol, (order, off), threads)
     within = rank < protocol.max_dets()[-1]
     keep = within
@@ -94,6 +96,19 @@ def look(
     left_out = detections.image[within & ~keep]
     unjudged += np.bincount(left_out, minlength=n_images).astype(np.int32)
     return Looked(np.flatnonzero(keep).astype(np.int32), rank, soft, unjudged)
+
+
+def rank_in_dataset(detections: Detections, protocol: Protocol) -> NDArray[np.int32]:
+    """(D,) rank of each detection in its class over all images, by score or in file order.
+
+    Source: GLIP lvis_eval.py, LvisEvaluatorFixedAP: a stable sort, earlier ones of equal scores.
+    """
+    label, by_score = detections.label, protocol.limits.order == "score"
+    keys = (-detections.score, label) if by_score else (label,)
+    order, rank = np.lexsort(keys), np.empty(len(label), dtype=np.int32)
+    begins = np.concatenate([[0], np.cumsum(np.bincount(label))])
+    rank[order] = np.arange(len(label)) - begins[label[order]]
+    return rank
 
 
 def _rank(
@@ -175,12 +190,14 @@ def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
 
 
 def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
-    """Returns the tables with boxes clipped to the images, if the protocol requires it.
+    """Returns the tables with the objects' areas and boxes clipped to the images, as the protocol
+    requires.
 
     Raises
     ------
     DataError : an image without a size
     """
+    truth = _with_area(truth, protocol)
     if protocol.boxes.clip == "no":
         return truth, detections
     images = truth.images
@@ -194,6 +211,19 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
     return (
         replace(truth, boxes=_clip(truth, images), box_format="xywh"),
         replace(detections, boxes=_clip(detections, images), box_format="xywh"),
+    )
+
+
+def _with_area(truth: Truth, protocol: Protocol) -> Truth:
+    """Returns the truth with the areas of `boxes.area`. Source: xtcocotools cocoeval.py."""
+    if not protocol.boxes.area:
+        return truth
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    area = boxes[:, 2] * boxes[:, 3] * protocol.boxes.area
+    return replace(
+        truth,
+        attributes=Columns({**truth.attributes, "area": area}),
+        notes=tuple(note for note in truth.notes if note.code != "area-missing"),
     )
 
 

@@ -59,6 +59,26 @@ class Keypoints(Immutable):
         return fold_table(len(self), rows, self.points.reshape(len(self), -1), self.area)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the body in COCO-WholeBody: its name, number of points, field, and score."""
+
+    name: str
+    n: int
+    field: str
+    score: str = "score"
+
+
+PARTS = (
+    Part("body", 17, "keypoints"),
+    Part("foot", 6, "foot_kpts", "foot_score"),
+    Part("face", 68, "face_kpts", "face_score"),
+    Part("lefthand", 21, "lefthand_kpts", "lefthand_score"),
+    Part("righthand", 21, "righthand_kpts", "righthand_score"),
+)
+"""The parts in the order of their points. Source: xtcocotools cocoeval.py, _prepare."""
+
+
 class KeypointPairs(DensePairs):
     """Produces pairs of keypoints.
 

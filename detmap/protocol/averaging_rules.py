@@ -64,9 +64,11 @@ class Limits:
     scope: Annotated[
         str,
         Key(
-            "of what: of each `class` on an image, or of all classes of an `image` together",
-            choice("class", "image"),
-            "class: cocoeval.py, evaluateImg; image: lvis/results.py, VisDrone calcAccuracy.m",
+            "of what: of each `class` on an image, of all classes of an `image` together, or of "
+            "each class in the whole `dataset`, which cannot be evaluated in parts",
+            choice("class", "image", "dataset"),
+            "class: cocoeval.py, evaluateImg; image: lvis/results.py, VisDrone calcAccuracy.m; "
+            "dataset: GLIP lvis_eval.py, LvisEvaluatorFixedAP",
             "class",
         ),
     ]

@@ -2,7 +2,7 @@
 the TOML file. From the ranked list on they are in `detmap.protocol.averaging_rules`.
 
 A key is declared here once, with its meaning, its check, its source and its default; validation,
-the documentation and the signature all read this declaration.
+the documentation and the signature all read this declaration. More than 400 lines: it is a table.
 """
 
 from dataclasses import dataclass
@@ -105,6 +105,16 @@ class Boxes:
             "float64",
         ),
     ]
+    area: Annotated[
+        float,
+        Key(
+            "the area of an object, for area ranges and keypoints: that of the file (0), or this "
+            "share of the width times the height of its box",
+            number(0, 1),
+            "0.53: crowdposetools cocoeval.py, computeOks; xtcocotools (use_area=False)",
+            0.0,
+        ),
+    ]
     object_shift: Annotated[
         float,
         Key(
@@ -192,6 +202,18 @@ class Iou:
             choice(">=", ">"),
             ">=: cocoeval.py; >: TIDE quantify.py",
             ">=",
+        ),
+    ]
+    absorb_from: Annotated[
+        str,
+        Key(
+            "how the overlap o over a detection's own area d, for objects that absorb, is found: "
+            "from the `boxes`; or from the `iou` and the object's area a as "
+            "iou / (1 + iou) * (1 + a / d), which is another number in the last bits, and wherever "
+            "the area is not that of the box",
+            choice("boxes", "iou"),
+            "boxes: bbIou in pycocotools' maskApi.c; iou: TinyBenchmark cocoeval.py, IOD_by_IOU",
+            "boxes",
         ),
     ]
     arithmetic: Annotated[

@@ -6,7 +6,7 @@ then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A
 written ``-name``; COCO's letters stand for three of them, ``APs`` for ``AP-small``. In place of one
 value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
 does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
-AP is integrated at the highest limit only, so rows of lower limits are of AR. ``P``, ``R`` and
+``AP@100`` is integrated over the detections within that limit. ``P``, ``R`` and
 ``F1`` are precision, recall and their harmonic mean at one score, which the protocol's
 ``operating`` rule chooses: at IoU 0.5, or the first threshold, or ``P75``.
 """
@@ -32,7 +32,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 """What a row may be called instead."""
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
-    "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each; "
+    "(a limit), mAP; with @subset, @group or @limit, AR also with @max_dets, for one row each; "
     "P, R, F1 (at one score); NAME: ROW calls a row by a name of its own"
 )
 
@@ -180,12 +180,9 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
                 "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
             )
     kind = match["kind"].removeprefix("m")
-    if kind == "AP" and any(limit != axes.limits[-1] for _, limit in limits):
-        raise ProtocolError(
-            "metrics",
-            f"{text!r}: AP is that of the highest limit",
-            "write AP, and set limits.max_dets to the limit alone; AR has a row for each limit",
-        )
+    if kind == "AP" and len(axes.limits) > 1 and match["axes"].endswith("@max_dets"):
+        what = f"{text!r}: the number behind AP is an IoU"
+        raise ProtocolError("metrics", what, "write AP@limit, which gives AP@100")
     iou = float(match["iou"]) / 100 if match["iou"] else None
     if kind in POINT and iou is None:
         iou = axes.point_iou()

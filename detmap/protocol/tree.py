@@ -48,6 +48,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
     "iou.absorb": (">=",),
+    "iou.absorb_from": ("boxes",),
     "matching.equal": ("last", "first"),
     "matching.flags": ("own",),
     "matching.prefer": ("overlap",),
@@ -74,10 +75,13 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
     "iou.epsilon": (0.0,),
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
+    "iou.absorb_from": ("boxes",),
     "detections.box_decimals": (-1,),
 }
 """Keys that say how boxes are compared, and the values that masks and keypoints know: these are
 compared as pycocotools does, whatever the extent of a box."""
+ORDER_ALONE = ("boxes.area", "evaluation.extra")
+"""Keys of tools that say nothing about the order of detections."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
     "evaluation",
@@ -210,9 +214,25 @@ class Protocol(Immutable):
         ranking = self.ranking
         if ranking.sort != "stable" or ranking.ties == "first_seen":
             return False
+        if self.limits.scope == "dataset":  # a part does not know which detections the limit keeps
+            return False
         # One that found a region anywhere puts all of a list in the order of images.
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
+
+    def require_parts(self, what: str) -> None:
+        """Refuse to evaluate in parts under a limit of the whole data set.
+
+        Raises
+        ------
+        ProtocolError : ``limits.scope`` is ``dataset``
+        """
+        if self.limits.scope == "dataset":
+            raise ProtocolError(
+                f"protocol {self.name}: limits.scope",
+                f"{what} matches parts, which do not know what a limit of the data set keeps",
+                "evaluate all images at once, or set limits.scope to class or image",
+            )
 
     def require_stock(self, what: str, besides: Container[str] = ()) -> None:
         """Refuse what knows the rules of benchmarks alone, and the keys `besides`.
@@ -232,13 +252,20 @@ class Protocol(Immutable):
         new |= {"boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
-        other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]
+        below = self.lower_limits()
+        other += [
+            row.name
+            for row in self.rows()[0]
+            if row.kind in metrics.POINT or (row.kind == "AP" and row.max_dets in below)
+        ]
+        if self.limits.scope == "dataset":
+            other.append("limits.scope")
         other = [key for key in other if key not in besides]
         if other:
             raise ProtocolError(
                 f"protocol {self.name}",
                 f"{what} knows the rules of benchmarks, not {', '.join(other)}",
-                "take a benchmark's protocol, such as voc2012 or coco-bbox",
+                "set them as coco-bbox has them, or take a protocol such as voc2012 or coco-bbox",
             )
 
     def thresholds(self) -> NDArray[np.float64]:
@@ -248,6 +275,12 @@ class Protocol(Immutable):
     def max_dets(self) -> tuple[int, ...]:
         """The M detection limits, ascending; `NO_LIMIT` where there is none."""
         return self.limits.max_dets
+
+    def lower_limits(self) -> tuple[int, ...]:
+        """The limits below the highest one at which a metric asks for AP."""
+        highest = self.limits.max_dets[-1]
+        asked = {row.max_dets for row in self.rows()[0] if row.kind == "AP"}
+        return tuple(sorted(asked - {highest}))
 
     def subset(self, name: str | None = None) -> int:
         """Place of a subset on the axis A; of the main one when left out.

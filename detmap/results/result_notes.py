@@ -23,7 +23,7 @@ def match_notes(seen: Overview) -> list[Note]:
         "first_seen": "first image of the class in the file, then file order",
     }[seen.protocol.ranking.ties]
     limits = seen.protocol.limits
-    scope = "image and class" if limits.scope == "class" else "image"
+    scope = {"class": "image and class", "image": "image", "dataset": "class"}[limits.scope]
     which = "highest-scoring" if limits.order == "score" else "first"
     effect = "all their detections count as false positives"
     if seen.protocol.scope.unlisted != "judge":
@@ -84,6 +84,14 @@ def stops(verdicts: Matches | Overview) -> list[Note]:
 
 def slice_notes(matches: Matches) -> Matches:
     """Adds a note if tied scores are ordered over all images."""
+    n_beyond = int(matches.beyond.sum()) if matches.protocol.limits.scope == "dataset" else 0
+    if n_beyond:
+        text = (
+            "detections of a slice exceed the limit of their class in the whole data set, so an "
+            "evaluation of these images alone may give another number"
+        )
+        note = Note("limit-of-whole", text, n_beyond)
+        matches = replace(matches, notes=distinct(matches.notes, [note]))
     n_tied = 0 if matches.protocol.image_by_image() else matches.n_tied()
     if not n_tied:
         return matches

@@ -55,10 +55,12 @@ def _full_digits(score: float) -> str | None:
 def slice_table(results: Mapping[str, Any], iou: float | None) -> Table:
     """Returns one row per slice: counts, metrics, signature."""
     rows: list[tuple[Cell, ...]] = []
-    header: tuple[str, ...] = ("slice", "images", *COUNTS)
+    known: tuple[str, ...] = ("images", *COUNTS)
+    header: tuple[str, ...] = ("slice", *known)
     for name, result in results.items():
         counts, metrics = result.counts(iou), result.metrics
-        header = ("slice", "images", *COUNTS, *metrics, "signature")
-        totals = (counts[each] for each in ("images", *COUNTS))
+        known = tuple(each for each in known if each in counts)
+        header = ("slice", *known, *metrics, "signature")
+        totals = (counts[each] for each in known)
         rows.append((name, *totals, *metrics.values(), result.signature))
     return Table("slices", header, tuple(rows), name="slices")

@@ -16,6 +16,7 @@ from detmap.kernels.resampling.replicates import Readings
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
+from detmap.protocol.tree import ORDER_ALONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +78,7 @@ INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
     """Gather what the rows of metrics and of the per-class table read."""
     protocol = matches.protocol
-    protocol.require_stock("an interval")
+    protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from"))
     strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
     if protocol.ap.integrator not in INTEGRATORS:
         strange.append(f"ap.integrator {protocol.ap.integrator!r}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,7 @@ class Images(Immutable):
     width, height : (I,) float64, pixels; NaN if unknown
     files : I file names with folders; () if unknown
     originals : I file stems before a tool renamed the files; () if unknown
+    attributes : (I,) float64 each, by name: what a benchmark uses besides; NaN if unknown
     """
 
     ids: NDArray[Any]
@@ -143,6 +144,7 @@ class Images(Immutable):
     height: NDArray[np.float64]
     files: tuple[str, ...] = ()
     originals: tuple[str, ...] = ()
+    attributes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         ids = column_checks.image_ids("Images.ids", self.ids)
@@ -154,6 +156,10 @@ class Images(Immutable):
             ids=ids,
             width=column_checks.column("Images.width", self.width, np.float64, len(ids)),
             height=column_checks.column("Images.height", self.height, np.float64, len(ids)),
+            attributes={
+                name: column_checks.column(f"Images.{name}", column, np.float64, len(ids))
+                for name, column in self.attributes.items()
+            },
         )
 
     def __len__(self) -> int:
@@ -165,8 +171,9 @@ class Images(Immutable):
             tuple(names[i] for i in images.tolist()) if names else ()
             for names in (self.stems, self.files, self.originals)
         )
+        attributes = {name: column[images] for name, column in self.attributes.items()}
         width, height = self.width[images], self.height[images]
-        return Images(self.ids[images], stems, width, height, files, originals)
+        return Images(self.ids[images], stems, width, height, files, originals, attributes)
 
 
 ABSENT, NOT_EXHAUSTIVE = 1, 2

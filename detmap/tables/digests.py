@@ -76,6 +76,9 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     if truth.scope is not None:
         image = labels(truth.scope.off)
         objects ^= fold_table(n_images, image, truth.scope.label, truth.scope.kind)
+    for name, value in truth.images.attributes.items():
+        mixed = _mixed(_words(value)[:, 0] ^ _word_of(name))
+        objects ^= np.where(np.isnan(value), np.uint64(0), mixed)
     detections_digest = fold_table(
         n_images, detections.image, detections.label, detections.boxes, detections.score
     )

@@ -146,10 +146,33 @@ VERDICTS: dict[str, tuple[Data, dict[str, Any], dict[Any, str]]] = {
         {"judge": "1 1 0 0", "neutral": "1 0 1 0"},
     ),
     "limits.max_dets": (data([A, B], [A, B]), {}, {"[1]": "1 0 0 1", "[2]": "2 0 0 0"}),
+    # A cat on each of three images, and a dog on the first.
     "limits.scope": (
-        data([A, B], [A, B], object_class=[1, 2], label=[1, 2], **TWO),
+        data(
+            [A, B, A, A],
+            [A, B, A, A],
+            object_class=[1, 2, 1, 1],
+            label=[1, 2, 1, 1],
+            object_image=[1, 1, 2, 3],
+            image=[1, 1, 2, 3],
+            images=[1, 2, 3],
+            **TWO,
+        ),
         {"limits.max_dets": [1]},
-        {"class": "2 0 0 0", "image": "1 0 0 1"},
+        {"class": "4 0 0 0", "image": "3 0 0 1", "dataset": "2 0 0 2"},
+    ),
+    # An area of 100, or of 53.
+    "boxes.area": (
+        data([A], [A]),
+        {"subsets": {"all": {"area": [0, 60]}}},
+        {"0": "0 0 1 0", "0.53": "1 0 0 0"},
+    ),
+    # Half of the detection is on a crowd of 10 x 10, whose area is told to be 50: an IoU of 1/3 is
+    # 1/4 of the sum of both areas, and 3/8 of the detection's.
+    "iou.absorb_from": (
+        data([A], [(5, 0, 10, 10)], roles={"crowd": [True]}, attributes={"area": [50]}),
+        {},
+        {"boxes": "0 0 1 0", "iou": "0 1 0 0"},
     ),
     "limits.order": (
         data([A], [FAR, A], score=[0.2, 0.9]),

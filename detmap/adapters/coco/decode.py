@@ -36,7 +36,7 @@ REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Image(msgspec.Struct, gc=False):
-    """A record of ``images``; the two lists are for LVIS."""
+    """A record of ``images``; the two lists are for LVIS, the last one for CrowdPose."""
 
     id: Id
     file_name: str | None = None
@@ -44,6 +44,7 @@ class Image(msgspec.Struct, gc=False):
     height: float | None = None
     neg_category_ids: list[ClassId] | None = None
     not_exhaustive_category_ids: list[ClassId] | None = None
+    crowdIndex: float | None = None  # noqa: N815
 
 
 class Category(msgspec.Struct, gc=False):
@@ -257,7 +258,9 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
     names = field(rows, "file_name")
     files = tuple([names[i] or "" for i in order.tolist()])
     stems = tuple(map(_stem, files))
-    return Images(ids[order], stems, width, height, files if any(stems) else ())
+    crowding = np.array(field(rows, "crowdIndex"), dtype=np.float64)[order]
+    attributes = {} if np.isnan(crowding).all() else {"crowdIndex": crowding}
+    return Images(ids[order], stems, width, height, files if any(stems) else (), attributes=attributes)
 
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:

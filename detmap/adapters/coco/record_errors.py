@@ -110,6 +110,7 @@ _IMAGE: Fields = {
     **_SIZE,
     "neg_category_ids": (_is_ids, False, "ids of categories, or leave it out"),
     "not_exhaustive_category_ids": (_is_ids, False, "ids of categories, or leave it out"),
+    "crowdIndex": (_is_number, False, "a number from 0 to 1, or leave it out"),
 }
 _CATEGORY: Fields = {
     "id": (_is_integer, True, "category ids are integers"),

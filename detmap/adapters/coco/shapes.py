@@ -82,9 +82,27 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
         return _with_boxes(path, text.first, instances.decode_text(path, text, truth, policy))
-    only_boxes, reader = reader is None, reader or given_shape
-    assert reader is not None
-    given = results(path, text.data, ("bbox", reader.field))
+    if reader is None:
+        assert given_shape is not None
+        return read_shaped(path, text, truth, policy, given_shape, only_boxes=True)[0]
+    return read_shaped(path, text, truth, policy, reader)[0]
+
+
+def read_shaped(
+    path: Path,
+    text: tool_results.Text,
+    truth: Truth,
+    policy: Policy,
+    reader: ShapeReader,
+    more: Sequence[str] = (),
+    *,
+    only_boxes: bool = False,
+) -> tuple[Detections, Records]:
+    """Reads results with shapes; returns them and their records, with the keys `more`.
+
+    With `only_boxes` the boxes around the shapes are kept, and not the shapes.
+    """
+    given = results(path, text.data, ("bbox", reader.field, *more))
     records = given.records
     source = shown(path)
     image, joins = join.images_named(truth, given.image_ids, records.place("image_id"), source)
@@ -118,7 +136,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     size = np.stack([truth.images.height, truth.images.width], axis=1)[nowhere.image]
     shapes = reader.read(values, size, records.place(reader.field), truth.shapes)
     if only_boxes:
-        return _around(nowhere, reader, shapes)
+        return _around(nowhere, reader, shapes), records
     if not with_boxes:
         boxes = reader.around(shapes)
     elif reader.box_gives_area:
@@ -129,7 +147,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         what = f"detections have a bbox and a {reader.field}: the {reader.field} is compared, "
         what += f"the {'bbox' if reader.box_gives_area else reader.field} gives the area"
         notes += (Note("shape-and-box", what, len(values), origin.source),)
-    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
+    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes), records
 
 
 def _has(truth: Truth, reader: ShapeReader | None) -> bool:
