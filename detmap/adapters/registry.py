@@ -107,6 +107,13 @@ def _folder_or(file: Looks, folder: str) -> Looks:
     return lambda path: _lazy(folder)(path) if path.is_dir() else file(path)
 
 
+def _closer(function: str) -> Looks:
+    """Calls a function of a reader's module only for folders, and files that may be of it."""
+    may_be, looks = _lazy("annotation_tools/looks.may_be"), _lazy(f"annotation_tools/{function}")
+    module = function.partition(".")[0]
+    return lambda path: looks(path) if may_be(path, module) else 0
+
+
 def _nothing(path: Path) -> int:
     del path
     return 0
@@ -195,7 +202,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "roboflow",
         "a file or a folder",
-        _lazy("annotation_tools/roboflow.looks"),
+        _closer("roboflow.looks"),
         _nothing,
         _lazy("annotation_tools/roboflow.read_truth"),
         NO_DETECTIONS,
@@ -205,8 +212,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "retinanet",
         "a file",
-        _lazy("annotation_tools/retinanet_csv.looks"),
-        _lazy("annotation_tools/retinanet_csv.detections_look"),
+        _closer("retinanet_csv.looks"),
+        _closer("retinanet_csv.detections_look"),
         _lazy("annotation_tools/retinanet_csv.read_truth"),
         _lazy("annotation_tools/retinanet_csv.read_detections"),
         options=("box_format", "image_sizes", "roles", "attributes"),
@@ -216,7 +223,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "cvat",
         "a file or a folder",
-        _lazy("annotation_tools/cvat.looks"),
+        _closer("cvat.looks"),
         _nothing,
         _lazy("annotation_tools/cvat.read_truth"),
         NO_DETECTIONS,
@@ -226,8 +233,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "labelstudio",
         "a file",
-        _lazy("annotation_tools/label_studio.looks"),
-        _lazy("annotation_tools/label_studio.detections_look"),
+        _closer("label_studio.looks"),
+        _closer("label_studio.detections_look"),
         _lazy("annotation_tools/label_studio.read_truth"),
         _lazy("annotation_tools/label_studio.read_detections"),
         what="Label Studio: JSON or JSON-MIN, and predictions in JSON",
@@ -235,8 +242,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "labelme",
         "a file or a folder",
-        _lazy("annotation_tools/labelme.looks"),
-        _lazy("annotation_tools/labelme.detections_look"),
+        _closer("labelme.looks"),
+        _closer("labelme.detections_look"),
         _lazy("annotation_tools/labelme.read_truth"),
         _lazy("annotation_tools/labelme.read_detections"),
         options=("roles", "attributes"),
@@ -246,7 +253,7 @@ FORMATS: tuple[Format, ...] = (
         "darknet",
         "a file",
         _nothing,
-        _lazy("annotation_tools/darknet_json.looks"),
+        _closer("darknet_json.looks"),
         _lazy("annotation_tools/darknet_json.read_truth"),
         _lazy("annotation_tools/darknet_json.read_detections"),
         what="Darknet: detections of -out result.json",
