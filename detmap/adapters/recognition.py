@@ -21,7 +21,6 @@ import msgspec
 
 from detmap.adapters import registry, text_fields
 from detmap.adapters.joining import image_names
-from detmap.adapters.text_per_image import data_yaml, plain_yaml
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -221,6 +220,8 @@ def readings(path: Path) -> dict[str, list[str]]:
 
 def splits(path: Path) -> list[str]:
     """Returns the splits of a data set: lists of VOC, keys of a data.yaml, or folders."""
+    from detmap.adapters.text_per_image import data_yaml, plain_yaml  # not for each evaluation
+
     lists = [file.stem for file in path.glob("ImageSets/Main/*.txt")]
     if path.suffix.lower() in data_yaml.SUFFIXES:
         lists = list(plain_yaml.load(path))

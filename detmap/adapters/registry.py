@@ -101,6 +101,13 @@ def _folder_or(file: Looks, folder: str) -> Looks:
     return lambda path: _lazy(folder)(path) if path.is_dir() else file(path)
 
 
+def _closer(function: str) -> Looks:
+    """Calls a function of a reader's module only for folders, and files that may be of it."""
+    may_be, looks = _lazy("annotation_tools/looks.may_be"), _lazy(f"annotation_tools/{function}")
+    module = function.partition(".")[0]
+    return lambda path: looks(path) if may_be(path, module) else 0
+
+
 def _nothing(path: Path) -> int:
     del path
     return 0
@@ -189,7 +196,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "roboflow",
         "a file or a folder",
-        _lazy("annotation_tools/roboflow.looks"),
+        _closer("roboflow.looks"),
         _nothing,
         _lazy("annotation_tools/roboflow.read_truth"),
         NO_DETECTIONS,
@@ -199,8 +206,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "retinanet",
         "a file",
-        _lazy("annotation_tools/retinanet_csv.looks"),
-        _lazy("annotation_tools/retinanet_csv.detections_look"),
+        _closer("retinanet_csv.looks"),
+        _closer("retinanet_csv.detections_look"),
         _lazy("annotation_tools/retinanet_csv.read_truth"),
         _lazy("annotation_tools/retinanet_csv.read_detections"),
         options=("box_format", "image_sizes", "roles", "attributes"),
@@ -210,7 +217,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "cvat",
         "a file or a folder",
-        _lazy("annotation_tools/cvat.looks"),
+        _closer("cvat.looks"),
         _nothing,
         _lazy("annotation_tools/cvat.read_truth"),
         NO_DETECTIONS,
@@ -220,8 +227,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "labelstudio",
         "a file",
-        _lazy("annotation_tools/label_studio.looks"),
-        _lazy("annotation_tools/label_studio.detections_look"),
+        _closer("label_studio.looks"),
+        _closer("label_studio.detections_look"),
         _lazy("annotation_tools/label_studio.read_truth"),
         _lazy("annotation_tools/label_studio.read_detections"),
         what="Label Studio: JSON or JSON-MIN, and predictions in JSON",
@@ -229,8 +236,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "labelme",
         "a file or a folder",
-        _lazy("annotation_tools/labelme.looks"),
-        _lazy("annotation_tools/labelme.detections_look"),
+        _closer("labelme.looks"),
+        _closer("labelme.detections_look"),
         _lazy("annotation_tools/labelme.read_truth"),
         _lazy("annotation_tools/labelme.read_detections"),
         options=("roles", "attributes"),
@@ -240,7 +247,7 @@ FORMATS: tuple[Format, ...] = (
         "darknet",
         "a file",
         _nothing,
-        _lazy("annotation_tools/darknet_json.looks"),
+        _closer("darknet_json.looks"),
         _lazy("annotation_tools/darknet_json.read_truth"),
         _lazy("annotation_tools/darknet_json.read_detections"),
         what="Darknet: detections of -out result.json",

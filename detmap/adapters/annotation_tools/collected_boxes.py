@@ -20,7 +20,6 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
 
-NAN = float("nan")
 Record = TypeVar("Record")
 Corners = tuple[float, float, float, float]
 
@@ -37,8 +36,7 @@ class Boxes:
     def __init__(self, path: Path, box_format: str) -> None:
         self.source, self.box_format = shown(path), box_format
         self.files: list[str] = []
-        self.width: list[float] = []
-        self.height: list[float] = []
+        self.sizes: list[tuple[float | None, float | None]] = []
         self.image: list[int] = []
         self.classes: list[str] = []
         self.boxes: list[Sequence[float]] = []
@@ -54,8 +52,7 @@ class Boxes:
         if not image_names.stem(name.strip()):
             raise DataError(where, f"{name!r} is not the name of an image", "name its file")
         self.files.append(name.strip())
-        self.width.append(NAN if width is None else width)
-        self.height.append(NAN if height is None else height)
+        self.sizes.append((width, height))
 
     def add(
         self,
@@ -93,7 +90,7 @@ class Boxes:
 
         Raises `DataError` for invalid sizes.
         """
-        sizes = export_tables.sides(self.files, self.width, self.height, self.source)
+        sizes = export_tables.sides(self.files, self.sizes, self.source)
         if sizes_file is not None:
             sizes = image_sizes.from_csv(sizes_file, [(name,) for name in self.files])
         elif np.isnan(sizes).any():

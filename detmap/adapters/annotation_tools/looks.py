@@ -6,6 +6,7 @@ It imports no reader, since each evaluation calls it, whatever its formats.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from detmap.adapters.coco import record_errors
@@ -35,6 +36,21 @@ def head(path: Path) -> bytes:
             return file.read(0, HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     except (DataError, OSError):
         return b""
+
+
+MAY_BE: Mapping[str, Callable[[Path], bool]] = {
+    "roboflow": lambda path: path.name.startswith("_annotations."),
+    "retinanet_csv": lambda path: path.suffix.lower() == ".csv",
+    "cvat": lambda path: path.suffix.lower() == ".xml",
+    "labelme": lambda path: b'"shapes"' in head(path),
+    "darknet_json": lambda path: b'"frame_id"' in head(path),
+    "label_studio": lambda path: head(path)[:1] == b"[" and b'"image_id"' not in head(path)[:4096],
+}
+
+
+def may_be(path: Path, module: str) -> bool:
+    """Checks if a module has to look at a path, which imports its reader."""
+    return path.is_dir() or MAY_BE[module](path)
 
 
 def file_in(path: Path, name: str) -> Path:
