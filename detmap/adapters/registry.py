@@ -165,6 +165,15 @@ FORMATS: tuple[Format, ...] = (
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
+    Format(
+        "open-images",
+        "a file",
+        _lazy("open_images.looks"),
+        _lazy("open_images.looks"),
+        _lazy("open_images.read_truth"),
+        _lazy("open_images.read_detections"),
+        what="Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
+    ),
 )
 
 

@@ -28,6 +28,7 @@ from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, few
 from detmap.tables.catalog import ABSENT as ABSENT
+from detmap.tables.catalog import DERIVED as DERIVED
 from detmap.tables.catalog import FIXED as FIXED
 from detmap.tables.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
 from detmap.tables.catalog import Categories as Categories
