@@ -174,6 +174,18 @@ FORMATS: tuple[Format, ...] = (
         _lazy("open_images.read_detections"),
         what="Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
     ),
+    *(
+        Format(
+            f"imagenet-{name}",
+            "a file or a folder",
+            _lazy(f"ilsvrc.{name}_looks"),
+            _lazy("ilsvrc.detections_look"),
+            _lazy(f"ilsvrc.read_{name}"),
+            _lazy("ilsvrc.read_detections"),
+            what=f"ImageNet {name.upper()}: XML with WordNet ids, and a text file of detections",
+        )
+        for name in ("det", "vid")
+    ),
 )
 
 
