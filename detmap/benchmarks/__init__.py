@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Rule = Callable[[Truth, Detections, Protocol], Numbers]
     Extra = Callable[[Truth, Detections, Protocol], Mapping[str, float]]
 
-RULES: dict[str, str] = {}
+RULES: dict[str, str] = {"motion": "motion.evaluate"}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
 protocol; it returns `Numbers`."""
 EXTRA: dict[str, str] = {"as_given": "open_images.as_given"}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from detmap.protocol.key_checks import Check, Key, choice
 
-RULES = ("matching",)
+RULES = ("matching", "motion")
 """How detections are evaluated. Rules other than `matching` are modules of `detmap.benchmarks`."""
 EXTRA: tuple[str, ...] = ("as_given",)
 """Metrics that are computed beside those of the curves, by `detmap.benchmarks`."""
