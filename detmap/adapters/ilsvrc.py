@@ -38,11 +38,13 @@ from detmap.tables.grouping import positions
 DET_LIST, VID_LIST, MOTION = "val.txt", "VID_val_frames.txt", "motion_iou.mat"
 BLACKLISTS = ("blacklist.txt", "ILSVRC2014_det_validation_blacklist.txt")
 COLUMNS = ("image", "class", "score", "x1", "y1", "x2", "y2")
-VID_CLASSES = """
-n02691156 n02419796 n02131653 n02834778 n01503061 n02924116 n02958343 n02402425 n02084071 n02121808
-n02503517 n02118333 n02510455 n02342885 n02374451 n02129165 n01674464 n02484322 n03790512 n02324045
-n02509815 n02411705 n01726692 n02355227 n02129604 n04468005 n01662784 n04530566 n02062744 n02391049
-""".split()
+VID_CLASSES = (
+    *("n02691156", "n02419796", "n02131653", "n02834778", "n01503061", "n02924116", "n02958343"),
+    *("n02402425", "n02084071", "n02121808", "n02503517", "n02118333", "n02510455", "n02342885"),
+    *("n02374451", "n02129165", "n01674464", "n02484322", "n03790512", "n02324045", "n02509815"),
+    *("n02411705", "n01726692", "n02355227", "n02129604", "n04468005", "n01662784", "n04530566"),
+    *("n02062744", "n02391049"),
+)
 """The classes of VID, numbered from 1. Source: Flow-Guided-Feature-Aggregation imagenet_vid.py."""
 
 
@@ -71,7 +73,9 @@ def read_det(path: Path) -> Truth:
     blacklist = _found(path, *BLACKLISTS)
     if blacklist is None:
         text = f"class lists of ImageNet DET are missing beside {path.name}: {BLACKLISTS[0]}"
-        return replace(truth, notes=(*truth.notes, Note("blacklist-missing", text, 1, truth.source)))
+        return replace(
+            truth, notes=(*truth.notes, Note("blacklist-missing", text, 1, truth.source))
+        )
     pairs = _blacklist(blacklist, truth)
     n_classes = len(truth.categories)
     code = truth.image.astype(np.int64) * n_classes + truth.label
@@ -101,13 +105,11 @@ def read_vid(path: Path) -> Truth:
     values = []
     for frame, place in enumerate(frames.order.tolist()):
         cell, n = cells[frame], int(n_objects[place])
-        if isinstance(cell, str) or cell.dtype == object or cell.shape[0] != (n if n else 0):
-            if not n and not len(np.atleast_1d(cell)):
-                continue
+        if isinstance(cell, str) or cell.dtype == object or len(cell) != n:
             what = f"cell {frame + 1} is not a column of {n} numbers, one per object"
             raise DataError(f"{shown(file)}: {frames.name[frame]}", what, "complete motion_iou")
         # A row without a number is 0: imagenet_vid_eval_motion.py.
-        values.append((place, cell[:, 0] if cell.size else np.zeros(n)))
+        values.append((place, cell.reshape(n, -1)[:, 0] if cell.size else np.zeros(n)))
     column = np.zeros(len(truth))
     order = np.argsort(truth.image, kind="stable")
     values.sort(key=lambda each: each[0])
@@ -213,8 +215,8 @@ def _listed(file: Path) -> _List:
     number = np.array([_number(where, words[1]) for where, words in rows], dtype=np.int64)
     for what, values in (("image", names), ("index", number.tolist())):
         if len(set(values)) < len(values):
-            seen: set[Any] = set()
-            row = next(i for i, v in enumerate(values) if v in seen or seen.add(v))
+            first = np.unique(values, return_index=True)[1]
+            row = int(np.setdiff1d(np.arange(len(values)), first)[0])
             raise DataError(rows[row][0], f"{what} {values[row]} occurs twice", "list it once")
     order = np.empty(len(number), dtype=np.int64)
     order[np.argsort(number)] = np.arange(len(number))

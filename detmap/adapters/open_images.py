@@ -224,8 +224,8 @@ def _scope(
     added = known[positions(written, known) < 0]
     codes = np.sort(np.concatenate([known * 4 + ABSENT, added * 4 + DERIVED]))
     pair, kind = np.divmod(codes, 4)
-    where, classes = np.divmod(pair, n_classes)
-    off = np.searchsorted(where, np.arange(n_images + 1)).astype(np.int64)
+    on, classes = np.divmod(pair, n_classes)
+    off = np.searchsorted(on, np.arange(n_images + 1)).astype(np.int64)
     return Scope(off, classes.astype(np.int32), kind.astype(np.uint8))
 
 

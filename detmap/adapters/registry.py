@@ -186,6 +186,33 @@ FORMATS: tuple[Format, ...] = (
         )
         for name in ("det", "vid")
     ),
+    Format(
+        "visdrone",
+        "a folder",
+        _lazy("visdrone.looks"),
+        _lazy("visdrone.looks"),
+        _lazy("visdrone.read_truth"),
+        _lazy("visdrone.read_detections"),
+        what="VisDrone DET: text of annotations and results, a file an image",
+    ),
+    Format(
+        "uavdt",
+        "a folder",
+        _lazy("uavdt.truth_looks"),
+        _lazy("uavdt.detections_look"),
+        _lazy("uavdt.read_truth"),
+        _lazy("uavdt.read_detections"),
+        what="UAVDT: text of ground truth, ignored regions and results, a file a sequence",
+    ),
+    Format(
+        "scalabel",
+        "a file",
+        _lazy("scalabel.looks"),
+        _lazy("scalabel.looks"),
+        _lazy("scalabel.read_truth"),
+        _lazy("scalabel.read_detections"),
+        what="BDD100K: Scalabel JSON of frames and labels",
+    ),
 )
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 RULES: dict[str, str] = {"motion": "motion.evaluate"}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
 protocol; it returns `Numbers`."""
-EXTRA: dict[str, str] = {"as_given": "open_images.as_given"}
+EXTRA: dict[str, str] = {
+    "as_given": "open_images.as_given",
+    "first_recalls": "visdrone.first_recalls",
+}
 """An entry of ``evaluation.extra`` -> ``module.function``, called alike; it returns metrics by
 name."""
 

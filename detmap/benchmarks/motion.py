@@ -3,8 +3,8 @@
 A detection takes the best free object of its class. It is true if that object is in the subset. One
 that takes nothing is compared with the image's objects of all classes: it counts 1 if its largest
 overlap is with an object in the range of motion, 0 if out of it. If both are equal, mostly 0, it
-counts the share of the image's objects that are *out of* the range; on an image without objects, the
-share of all objects that are in it. Outside the range of areas it counts 0.
+counts the share of the image's objects that are *out of* the range; on an image without objects,
+the share of all objects that are in it. Outside the range of areas it counts 0.
 
 Source: Flow-Guided-Feature-Aggregation imagenet_vid_eval_motion.py:195-275.
 """
@@ -144,7 +144,7 @@ def _nearest(
     g = objects[np.arange(len(d)) - np.repeat(begin - off[detections.image[row]], size)]
     edges = [box_edges.edges(table, protocol, truth.box_format) for table in (detections, truth)]
     parts = [
-        box_edges.overlaps(*edges, d[at : at + PAIRS], g[at : at + PAIRS], protocol)
+        box_edges.overlaps(edges[0], edges[1], d[at : at + PAIRS], g[at : at + PAIRS], protocol)
         for at in range(0, len(d), PAIRS)
     ]
     return _Nearest(row, begin, g, np.concatenate([np.zeros(0), *parts]))
@@ -169,7 +169,7 @@ def _weights(
         )
         equal = share_out[detections.image[near.row]]
         weight[near.row] = np.where(best_in == best_out, equal, best_in > best_out)
-    return weight[free]
+    return np.asarray(weight[free])
 
 
 def _average_precision(true: Flags, false: Floats, n_objects: int) -> float:
