@@ -26,7 +26,7 @@ from detmap.base import arguments, column_checks, open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
-from detmap.tables.grouping import positions
+from detmap.tables.grouping import positions, runs
 
 BESIDE = {
     "labels": ("labels.csv", "*imagelabels*.csv"),
@@ -105,17 +105,21 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         row = int(np.argmin(np.isfinite(score)))
         where = f"{sheet.place(row)}, column {column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
-    named = sheet.texts(sheet.find(("imageid",), "ImageID"))
-    classes = sheet.texts(sheet.find(("labelname",), "LabelName"))
-    image = join.places(truth.images.ids, named)
+    named, image = sheet.codes(sheet.find(("imageid",), "ImageID"))
+    classes, label = sheet.codes(sheet.find(("labelname",), "LabelName"))
     return join.joined(
         truth,
-        image,
-        join.classes_by_id(truth, classes, shown(path), policy),
+        join.places(truth.images.ids, named)[image],
+        join.classes_by_id(truth, classes, shown(path), policy)[label],
         _boxes(sheet),
         score,
         box_format="voc",
-        origin=join.Origin(shown(path), sheet.place, named, classes),
+        origin=join.Origin(
+            shown(path),
+            sheet.place,
+            np.array([*named, None], dtype=object)[image],
+            np.array([*classes, None], dtype=object)[label],
+        ),
         policy=policy,
     )
 
@@ -161,24 +165,24 @@ _ITEM_FIX = 'a class is: item { name: "/m/01g317" id: 1 display_name: "Person" }
 
 def _images(sheet: Sheet, listed: Sheet) -> tuple[NDArray[np.str_], NDArray[np.int32]]:
     """Returns the ids of the images, and the image of each row of boxes, then of labels."""
-    named = [name for each in (sheet, listed) for name in each.texts(each.find(("imageid",)))]
-    known = sorted(set(named))
+    coded = [each.codes(each.find(("imageid",), "ImageID")) for each in (sheet, listed)]
+    known = sorted({name for names, _ in coded for name in names})
     if not known:
         raise DataError(sheet.source, "holds no row", "write one row per object")
     place = {name: i for i, name in enumerate(known)}
-    image = np.fromiter(map(place.__getitem__, named), np.int32, count=len(named))
-    return column_checks.id_array(f"{sheet.source}: ImageID", known), image
+    image = [np.array([place[name] for name in names], np.int32)[code] for names, code in coded]
+    return column_checks.id_array(f"{sheet.source}: ImageID", known), np.concatenate(image)
 
 
 def _classes(sheet: Sheet, categories: Categories) -> NDArray[np.int32]:
     """Returns the class of each row."""
     column = sheet.find(("labelname",), "LabelName")
-    named = sheet.texts(column)
+    names, code = sheet.codes(column)
     place = {name: i for i, name in enumerate(categories.names)}
-    label = np.array([place.get(name, -1) for name in named], dtype=np.int32)
+    label = np.array([place.get(name, -1) for name in names], dtype=np.int32)[code]
     if (label < 0).any():
         row = int(np.argmax(label < 0))
-        what = f"no class {named[row]!r} in the label map"
+        what = f"no class {names[code[row]]!r} in the label map"
         raise DataError(f"{sheet.place(row)}, column {column}", what, "complete the label map")
     return label
 
@@ -220,8 +224,9 @@ def _scope(
         code = image[rows][source].astype(np.int64) * n_classes + classes
         pairs.append(code)
         own.append(code[~derived])
-    known, written = np.unique(np.concatenate(pairs)), np.unique(np.concatenate(own))
-    added = known[positions(written, known) < 0]
+    known, written = (np.sort(np.concatenate(each)) for each in (pairs, own))
+    known = known[runs(known)[:-1]]
+    added = known[positions(written[runs(written)[:-1]], known) < 0]
     codes = np.sort(np.concatenate([known * 4 + ABSENT, added * 4 + DERIVED]))
     pair, kind = np.divmod(codes, 4)
     on, classes = np.divmod(pair, n_classes)

@@ -11,7 +11,6 @@ from detmap.curves.scores import scores
 from detmap.matching import engine
 from detmap.protocol import Protocol
 from detmap.tables import DERIVED, Detections, Scope, Truth
-from detmap.tables.grouping import labels
 
 
 def as_given(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
@@ -27,8 +26,7 @@ def _written(scope: Scope | None) -> Scope | None:
     """Returns the scope without derived pairs."""
     if scope is None:
         return None
-    image = labels(scope.off)
-    pair = image.astype(np.int64) << 32 | scope.label
-    keep = ~np.isin(pair, pair[scope.kind == DERIVED])
+    keep = scope.kind != DERIVED
+    keep[:-1] &= keep[1:]  # a derived pair has a row of each kind, one after the other
     off = np.concatenate([[0], np.cumsum(keep)])[scope.off]
     return Scope(off.astype(np.int64), scope.label[keep], scope.kind[keep])
