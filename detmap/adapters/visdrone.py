@@ -71,7 +71,11 @@ def read_truth(path: Path) -> Truth:
     notes = []
     for code, some, text in (
         ("region-ignored", covered & ~ignored, "objects lie in ignored regions and were dropped"),
-        ("class-others", category == OTHERS, "objects are of the category others: not evaluated"),
+        (
+            "class-others",
+            ~covered & (category == OTHERS),
+            "objects are of the category others: not evaluated",
+        ),
     ):
         if some.any():
             notes.append(Note(code, text, int(some.sum()), shown(path)))
