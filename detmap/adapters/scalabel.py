@@ -97,7 +97,7 @@ def looks(path: Path) -> int:
     if b'"box2d"' in head:
         return 2
     other = any(word in head for word in (b'"image_id"', b'"images"', b'"annotations"'))
-    return int(not other and any(word in head for word in (b'"labels"', b'"frames"')))
+    return int(not other and any(word in head for word in (b'"name"', b'"frames"')))
 
 
 def read_truth(path: Path) -> Truth:
