@@ -156,7 +156,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 def _whole(lines: label_files.Lines, values: NDArray[Any], place: int) -> NDArray[np.int64]:
     """Returns a column of whole numbers."""
     column = values[:, place]
-    bad = column != np.round(column)
+    bad = (column != np.round(column)) | (np.abs(column) >= join.EXACT)
     if bad.any():
         row = int(np.argmax(bad))
         where = f"{lines.place(row)}, {COLUMNS[place]}"

@@ -139,8 +139,9 @@ def _read(files: list[Path]) -> tuple[label_files.Lines, NDArray[np.float64], ND
         what = f"{lines.count[row]} numbers: {text_fields.short(lines.text(row))}"
         raise DataError(lines.place(row), what, f"a line is: {LINE}")
     values = lines.numbers(COLUMNS)
-    if (values[:, 5] != np.round(values[:, 5])).any():
-        row = int(np.argmax(values[:, 5] != np.round(values[:, 5])))
+    odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
+    if odd.any():
+        row = int(np.argmax(odd))
         where = f"{lines.place(row)}, category"
         raise DataError(where, f"{values[row, 5]:g} is not a whole number", f"0 to {OTHERS}")
     box_conventions.table_boxes(  # checks them

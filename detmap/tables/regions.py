@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks
+from detmap.base import column_checks, memory
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
 
 RULES = ("half", "inside")
+COUNTED = 9  # bytes of memory per pixel of an image with regions
+MOST = 2.0**31  # pixels of a side: a larger one has no other result
 
 
 @outlined
@@ -94,14 +96,15 @@ def _half(
 
     Source: VisDrone2018-DET-toolkit dropObjectsInIgr.m.
     """
+    memory.require(COUNTED * width * height, "ignored regions", "counting pixels")
     size = np.array([width, height])
-    begin = np.maximum(1, regions[:, :2]).astype(np.int64)
-    end = np.minimum(size, begin + np.maximum(1, regions[:, 2:]).astype(np.int64))
+    first = np.clip(regions, 1, MOST).astype(np.int64)
+    begin, end = first[:, :2], np.minimum(size, first[:, :2] + first[:, 2:])
     covered = np.zeros((height, width), dtype=np.uint8)
     for (left, top), (right, bottom) in zip(begin.tolist(), end.tolist(), strict=True):
         covered[top - 1 : bottom, left - 1 : right] = 1
     total = covered.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
-    rounded = np.maximum(1, np.sign(boxes) * np.floor(np.abs(boxes) + 0.5)).astype(np.int64)
+    rounded = np.clip(np.floor(boxes + 0.5), 1, MOST).astype(np.int64)
     left, top = np.minimum(size, rounded[:, :2]).T
     sides = rounded[:, 2:]
     right, bottom = np.minimum(size, np.stack([left, top], axis=1) + sides).T

@@ -118,6 +118,7 @@ def test_bad_files_are_named(
     assert error.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [name for name in CASES if name != "openimages-challenge"])
 def test_damaged_files_are_read_or_refused(tmp_path: Path, protocol: str) -> None:
     draw, (files, *_) = random.Random(0), CASES[protocol]
