@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from detmap.base import column_checks, memory
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
+from detmap.tables.grouping import runs
 
 RULES = ("half", "inside")
 COUNTED = 9  # bytes of memory per pixel of an image with regions
@@ -71,8 +72,10 @@ class Regions(Immutable):
         covered = np.zeros(len(image), dtype=bool)
         some = np.flatnonzero(np.isin(image, self.image))
         order = some[np.argsort(image[some], kind="stable")]
-        known, first = np.unique(image[order], return_index=True)
-        for i, rows in zip(known.tolist(), np.split(order, first[1:]), strict=True):
+        off = runs(image[order])
+        for begin, end in zip(off[:-1].tolist(), off[1:].tolist(), strict=True):
+            rows = order[begin:end]
+            i = int(image[rows[0]])
             own = self.boxes[self.image == i]
             if self.rule == "inside":
                 covered[rows] = _inside(own, boxes[rows])
