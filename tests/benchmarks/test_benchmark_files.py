@@ -9,7 +9,15 @@ import pytest
 
 import detmap
 from detmap.errors import DataError, DetmapError
-from tests.benchmarks.small_cases import BDD100K, CASES, OPEN_IMAGES, UAVDT, frame, written
+from tests.benchmarks.small_cases import (
+    BDD100K,
+    CASES,
+    OPEN_IMAGES,
+    UAVDT,
+    VISDRONE,
+    frame,
+    written,
+)
 from tests.support.mat_bytes import mat
 from tests.support.tier import drawn
 
@@ -148,6 +156,18 @@ def test_official_names_and_other_layouts(tmp_path: Path) -> None:
     assert "blacklist-missing" in {note.code for note in bare.notes}
     own = {"M1_det.txt": None, "M1.txt": UAVDT["M1_det.txt"]}
     assert detmap.evaluate(*written(tmp_path / "uavdt", "uavdt", **own)).metrics["mAP"] == 0.5
+
+
+@pytest.mark.parametrize("left", [slice(0, 0), slice(2, 3)])
+def test_regions_may_be_missing_or_on_other_images_than_boxes(tmp_path: Path, left: slice) -> None:
+    lines = str(VISDRONE["annotations/a.txt"]).splitlines(keepends=True)[left]
+    files = {"annotations/a.txt": "".join(lines), "results/a.txt": ""}
+    result = detmap.evaluate(*written(tmp_path, "visdrone", **files))
+    assert result.metrics["AP"] == 1.0
+    no_regions = {"annotations/a.txt": "1,1,20,20,1,4,0,0\n", "sizes.txt": None}
+    assert detmap.evaluate(*written(tmp_path / "b", "visdrone", **no_regions)).counts()["fp"] == 2
+    none = {"M1_gt_ignore.txt": None}
+    assert detmap.evaluate(*written(tmp_path / "c", "uavdt", **none)).counts()["fp"] == 3
 
 
 def test_detections_of_any_format_are_dropped_in_regions(tmp_path: Path) -> None:
