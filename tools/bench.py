@@ -21,6 +21,7 @@
 | linear | detmap: time and memory of W1's statistics at 1 and 10 million detections |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
 | dota | detmap: drawn files of the size of DOTA's validation set, text to mAP |
+| openimages | detmap: 41,620 images, 500 classes with a hierarchy, CSV to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | streaming | batches of 16 images as they come, beside the peers that stream |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
@@ -193,6 +194,18 @@ def dota_job(bench: Bench) -> Iterator[Line]:
         yield Line("DOTA", "drawn", "dota", tasks, {"call": meaning})
 
 
+def open_images_job(bench: Bench) -> Iterator[Line]:
+    from open_images_files import write
+
+    folder = bench.options.cache / "open-images"
+    if not (folder / "predictions.csv").is_file():
+        write(folder)
+    paths = {"truth": str(folder / "boxes.csv"), "detections": str(folder / "predictions.csv")}
+    task = {**paths, "job": "voc", "protocol": "openimages-challenge", "calls": 1}
+    shows = {"process": "whole process", "rss": "peak memory of the process"}
+    yield Line("Open Images", "41,620 images", "openimages", {"detmap": task}, shows)
+
+
 def ranking_job(bench: Bench) -> Iterator[Line]:
     scale = bench.options.scale
     one, many = [round(1_000_000 * scale)], [round(100_000 * scale), 80]
@@ -266,6 +279,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
     "dota": dota_job,
+    "openimages": open_images_job,
     "ranking": ranking_job,
     "streaming": streaming_job,
     "cells": cells_job,

@@ -57,11 +57,11 @@ def tables(task: Task) -> Call:
 
 
 def voc(task: Task) -> Call:
-    """From a VOC tree and text files to mAP."""
+    """From a VOC tree and text files, or those of another protocol, to mAP."""
     import detmap
 
-    paths = task["truth"], task["detections"]
-    return lambda: [detmap.evaluate(*paths, "voc2007", threads=task["threads"]).metrics["mAP"]]
+    how = task["truth"], task["detections"], task.get("protocol", "voc2007")
+    return lambda: [detmap.evaluate(*how, threads=task["threads"]).metrics["mAP"]]
 
 
 def dota(task: Task) -> Call:

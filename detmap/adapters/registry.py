@@ -329,6 +329,54 @@ FORMATS: tuple[Format, ...] = (
         options=("shapes", "roles", "attributes"),
         what="COCO-WholeBody: COCO JSON with keypoints of body, feet, face and hands",
     ),
+    Format(
+        "open-images",
+        "a file",
+        _lazy("open_images.looks"),
+        _lazy("open_images.looks"),
+        _lazy("open_images.read_truth"),
+        _lazy("open_images.read_detections"),
+        what="Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
+    ),
+    *(
+        Format(
+            f"imagenet-{name}",
+            "a file or a folder",
+            _lazy(f"ilsvrc.{name}_looks"),
+            _lazy("ilsvrc.detections_look"),
+            _lazy(f"ilsvrc.read_{name}"),
+            _lazy("ilsvrc.read_detections"),
+            what=f"ImageNet {name.upper()}: XML with WordNet ids, and a text file of detections",
+        )
+        for name in ("det", "vid")
+    ),
+    Format(
+        "visdrone",
+        "a folder",
+        _lazy("visdrone.looks"),
+        _lazy("visdrone.looks"),
+        _lazy("visdrone.read_truth"),
+        _lazy("visdrone.read_detections"),
+        what="VisDrone DET: text of annotations and results, a file an image",
+    ),
+    Format(
+        "uavdt",
+        "a folder",
+        _lazy("uavdt.truth_looks"),
+        _lazy("uavdt.detections_look"),
+        _lazy("uavdt.read_truth"),
+        _lazy("uavdt.read_detections"),
+        what="UAVDT: text of ground truth, ignored regions and results, a file a sequence",
+    ),
+    Format(
+        "scalabel",
+        "a file",
+        _lazy("scalabel.looks"),
+        _lazy("scalabel.looks"),
+        _lazy("scalabel.read_truth"),
+        _lazy("scalabel.read_detections"),
+        what="BDD100K: Scalabel JSON of frames and labels",
+    ),
 )
 
 

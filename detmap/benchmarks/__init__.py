@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     Rule = Callable[[Truth, Detections, Protocol], Numbers]
     Extra = Callable[[Truth, Detections, Protocol], Mapping[str, float]]
 
-RULES: dict[str, str] = {"wholebody": "wholebody.evaluate"}
+RULES: dict[str, str] = {"wholebody": "wholebody.evaluate", "motion": "motion.evaluate"}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
 protocol; it returns `Numbers`."""
-EXTRA: dict[str, str] = {"olrp": "olrp.olrp", "crowd_index": "crowd_index.by_crowd_index"}
+EXTRA: dict[str, str] = {
+    "olrp": "olrp.olrp",
+    "crowd_index": "crowd_index.by_crowd_index",
+    "as_given": "open_images.as_given",
+    "first_recalls": "visdrone.first_recalls",
+}
 """An entry of ``evaluation.extra`` -> ``module.function``, called alike; it returns metrics by
 name."""
 

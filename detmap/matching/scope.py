@@ -11,7 +11,7 @@ from detmap.base.parallel import each_batch
 from detmap.errors import DataError
 from detmap.matching.subsets import measure
 from detmap.protocol import Protocol
-from detmap.tables import Columns, Detections, Images, Note, Scope, Truth, boxes_as
+from detmap.tables import ABSENT, Columns, Detections, Images, Note, Scope, Truth, boxes_as
 from detmap.tables.grouping import group_images
 
 NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
@@ -177,10 +177,10 @@ def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     """Returns a note if the protocol does not fit how the truth is annotated."""
     judges = protocol.scope.unlisted == "judge"
-    if truth.scope is not None and judges:
+    if truth.scope is not None and judges and (truth.scope.kind == ABSENT).any():
         text = (
-            "images are annotated for some classes only (LVIS), but this protocol evaluates all "
-            "classes on all images; use -p lvis for the benchmark's number"
+            "images are annotated for some classes only, but this protocol evaluates all classes "
+            "on all images; use -p lvis or -p openimages-challenge for those benchmarks' numbers"
         )
         return [Note("scope-unused", text, len(truth.images))]
     if truth.scope is None and not judges:

@@ -28,6 +28,7 @@ from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, few
 from detmap.tables.catalog import ABSENT as ABSENT
+from detmap.tables.catalog import DERIVED as DERIVED
 from detmap.tables.catalog import FIXED as FIXED
 from detmap.tables.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
 from detmap.tables.catalog import Categories as Categories
@@ -35,6 +36,7 @@ from detmap.tables.catalog import Images as Images
 from detmap.tables.catalog import Note as Note
 from detmap.tables.catalog import Scope as Scope
 from detmap.tables.catalog import fixes as fixes
+from detmap.tables.regions import Regions as Regions
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,
@@ -110,6 +112,7 @@ class Truth(Immutable):
     notes : warnings about this ground truth
     scope : which pairs of image and class are annotated; None if all are
     shapes : G masks or keypoints; None if there are only boxes
+    regions : where detections are dropped when they are read; None if nowhere
     """
 
     images: Images
@@ -127,6 +130,7 @@ class Truth(Immutable):
     notes: tuple[Note, ...] = ()
     scope: Scope | None = None
     shapes: Shapes | None = None
+    regions: Regions | None = None
 
     def __post_init__(self) -> None:
         n_rows = _check_rows(self)
@@ -193,6 +197,7 @@ class Truth(Immutable):
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
             scope=None if self.scope is None else self.scope.select_images(images),
+            regions=None if self.regions is None else self.regions.select_images(images),
         )
 
 

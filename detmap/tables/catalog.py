@@ -176,9 +176,10 @@ class Images(Immutable):
         return Images(self.ids[images], stems, width, height, files, originals, attributes)
 
 
-ABSENT, NOT_EXHAUSTIVE = 1, 2
-"""Kinds of a pair of image and class in a `Scope`: the class is known not to be on the image; not
-every object of the class on the image is in the truth."""
+ABSENT, NOT_EXHAUSTIVE, DERIVED = 1, 2, 3
+"""Kinds of a pair of image and class in a `Scope`: the class was verified for the image, in LVIS as
+absent; not every object of the class on the image is in the truth; the pair is verified only by a
+class hierarchy (Open Images), which changes no verdict."""
 
 
 @outlined
@@ -190,7 +191,7 @@ class Scope(Immutable):
     ----------
     off : (I + 1,) int64, where each image's pairs begin
     label : (P,) int32, position of the class, ascending within an image
-    kind : (P,) uint8, `ABSENT` or `NOT_EXHAUSTIVE`, ascending if a class has both
+    kind : (P,) uint8, `ABSENT`, `NOT_EXHAUSTIVE` or `DERIVED`, ascending if a class has several
     """
 
     off: NDArray[np.int64]
@@ -210,8 +211,9 @@ class Scope(Immutable):
         if new.any():
             row = int(np.argmax(new)) + 1
             column_checks.refuse(f"Scope.label[{row}]", "does not ascend within its image")
-        if not np.isin(kind, (ABSENT, NOT_EXHAUSTIVE)).all():
-            row = int(np.argmin(np.isin(kind, (ABSENT, NOT_EXHAUSTIVE))))
+        known = np.isin(kind, (ABSENT, NOT_EXHAUSTIVE, DERIVED))
+        if not known.all():
+            row = int(np.argmin(known))
             column_checks.refuse(f"Scope.kind[{row}]", f"{kind[row]}, which is not a kind of pair")
         keep(self, off=off, label=label, kind=kind)
 

@@ -260,7 +260,9 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
     stems = tuple(map(_stem, files))
     crowding = np.array(field(rows, "crowdIndex"), dtype=np.float64)[order]
     attributes = {} if np.isnan(crowding).all() else {"crowdIndex": crowding}
-    return Images(ids[order], stems, width, height, files if any(stems) else (), attributes=attributes)
+    return Images(
+        ids[order], stems, width, height, files if any(stems) else (), attributes=attributes
+    )
 
 
 def category_table(path: Path, rows: Sequence[Category]) -> Categories:

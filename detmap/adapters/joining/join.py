@@ -105,6 +105,12 @@ def joined(
         attributes = {name: column[known] for name, column in (attributes or {}).items()}
         shapes = None if shapes is None else shapes.take(known)
     notes += dropped
+    if truth.regions is not None:
+        free, dropped = outside_regions(truth, image, boxes_as(boxes, box_format, "xywh"), origin)
+        image, label, boxes, score = image[free], label[free], boxes[free], score[free]
+        attributes = {name: column[free] for name, column in (attributes or {}).items()}
+        shapes = None if shapes is None else shapes.take(free)
+        notes += dropped
     notes += outside(images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
@@ -182,6 +188,19 @@ def judged(
             text += "; classes seem to count from 0, then use --class-names FILE"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
+
+
+def outside_regions(
+    truth: Truth, image: NDArray[np.int32], boxes: NDArray[np.float64], origin: Origin
+) -> tuple[NDArray[np.bool_], tuple[Note, ...]]:
+    """Returns (n,) bool, detections that no ignored region covers, and a note on the others."""
+    regions = truth.regions
+    if regions is None or not len(regions):
+        return np.ones(len(image), dtype=bool), ()
+    covered = regions.cover(image, boxes, (truth.images.width, truth.images.height))
+    text = "detections lie in ignored regions of the ground truth and were dropped"
+    notes = (Note("region-ignored", text, int(covered.sum()), origin.source),)
+    return ~covered, notes if covered.any() else ()
 
 
 def outside(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from detmap.base.parallel import CHUNK
 
 WIDE = 64  # bytes of a cell from which on cells are cut one by one
+EXACT = 15  # digits that a double holds, and so the number and the power of ten below it
 
 _OF_NUMBERS = np.zeros(256, dtype=bool)
 _OF_NUMBERS[np.frombuffer(b"0123456789eE+-. \t\0", dtype=np.uint8)] = True
@@ -78,8 +79,20 @@ class Cells(Sequence[str]):
         for cells in self._chunks():
             if cells.dtype.kind != "S" or not _OF_NUMBERS[cells.view(np.uint8)].all():
                 raise ValueError
-            found.append(cells.astype(np.float64))  # each by Python's float()
+            plain = _plain_decimals(cells)
+            found.append(cells.astype(np.float64) if plain is None else plain)  # as by float()
         return np.concatenate(found)
+
+    def codes(self) -> tuple[list[str], NDArray[np.int32]]:
+        """Returns the different texts in order of appearance, and (n,) the text of each cell."""
+        known: dict[bytes, int] = {}
+        found = [np.zeros(0, dtype=np.int32)]
+        for cells in self._chunks():
+            listed = cells.tolist()
+            for each in dict.fromkeys(listed):
+                known.setdefault(each, len(known))
+            found.append(np.fromiter(map(known.__getitem__, listed), np.int32, len(listed)))
+        return [each.decode() for each in known], np.concatenate(found)
 
     def _chunks(self) -> Iterator[NDArray[Any]]:
         """Yields cells in chunks, as bytes of one width or as objects."""
@@ -94,6 +107,30 @@ class Cells(Sequence[str]):
             offset = np.arange(width, dtype=begin.dtype)
             letters = np.where(offset < size, self.data[begin[:, None] + offset], np.uint8(0))
             yield np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
+
+
+def _plain_decimals(cells: NDArray[Any]) -> NDArray[np.float64] | None:
+    """(n,) numbers of digits and at most one point; None if a cell has another form.
+
+    The quotient of a whole number and a power of ten, both exact, is the nearest double.
+    """
+    letters = cells.view(np.uint8).reshape(len(cells), -1).T.copy()
+    digits = letters - np.uint8(ord("0"))
+    is_digit, is_point = digits < 10, letters == ord(".")
+    if not (is_digit | is_point | (letters == 0)).all():
+        return None
+    n_digits = is_digit.sum(axis=0, dtype=np.uint8)
+    if not len(cells) or n_digits.max() > EXACT or not n_digits.all():
+        return None
+    value: NDArray[np.int64] = np.zeros(len(cells), dtype=np.int64)
+    below, n_below = np.zeros(len(cells), dtype=bool), np.zeros(len(cells), dtype=np.int64)
+    for digit, here, point in zip(digits, is_digit, is_point, strict=True):
+        if (below & point).any():
+            return None
+        below |= point
+        value = np.where(here, value * 10 + digit, value)
+        n_below += here & below
+    return np.asarray(value / 10.0 ** np.arange(EXACT + 1)[n_below])
 
 
 def split(content: str, delimiter: str) -> list[Cells] | None:

@@ -110,6 +110,21 @@ class Sheet:
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
         return texts
 
+    def codes(self, column: str) -> tuple[list[str], NDArray[np.int32]]:
+        """Returns the different cells as `texts` does, and (n,) the one of each row."""
+        values = self.columns[column]
+        if not isinstance(values, Cells):
+            texts = self.texts(column)
+            names = list(dict.fromkeys(texts))
+            place = {name: i for i, name in enumerate(names)}
+            return names, np.fromiter(map(place.__getitem__, texts), np.int32, len(texts))
+        written, code = values.codes()
+        names = [each.strip(text_fields.SPACE) for each in written]
+        if any(not 0 < len(name) <= LONGEST for name in names):
+            self.texts(column)  # raises the error
+        distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        return list(distinct), np.array([distinct[name] for name in names], dtype=np.int32)[code]
+
     def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
         """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
         values = self.columns[column]

@@ -95,14 +95,16 @@ class Lines:
         return Lines(self.files, some[0], some[1], self.words, some[2], some[3])
 
 
-def read(files: Sequence[Path]) -> Lines:
+def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
     """The lines of text files, whose words are found in all files at once; see `text_fields`.
+
+    `separator` parts words as spaces and tabs do.
 
     Raises
     ------
     DataError : a file that cannot be read, or is not UTF-8
     """
-    parts = [text_fields.decoded(path).encode() for path in files]
+    parts = [text_fields.decoded(path).encode().replace(separator, b" ") for path in files]
     data = np.frombuffer(b"\n".join([b"", *parts, bytes(WIDE)]), dtype=np.uint8)
     begins = np.cumsum([1, *(len(part) + 1 for part in parts)])  # of the files
     _refuse_nul(files, parts)

@@ -1,0 +1,246 @@
+"""Reads BDD100K: Scalabel JSON, a list of frames with labels, or ``{"frames": [...]}``.
+
+A box is ``x1 y1 x2 y2`` and has the width x2 - x1 + 1. Labels with the attribute crowd or ignored
+are crowds. Classes are those of ``config.categories`` in the file, else the ten of BDD100K
+detection; labels of other classes or without a box2d are not objects. Images are joined by name.
+
+Source: scalabel label/to_coco.py, label/transforms.py (box2d_to_bbox), label/utils.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import image_names, join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base import column_checks, open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
+
+CLASSES = (
+    *("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle"),
+    *("traffic light", "traffic sign"),
+)
+"""Source: bdd100k configs/det.toml."""
+
+LOOKED_AT = 1 << 16  # bytes
+SIDES = ("x1", "y1", "x2", "y2")
+
+
+class Box(msgspec.Struct):
+    """One ``box2d``."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Label(msgspec.Struct):
+    """One object or detection."""
+
+    category: str = ""
+    attributes: dict[str, Any] | None = None
+    box2d: Box | None = None
+    score: float | None = None
+
+
+class Size(msgspec.Struct):
+    """Pixels of an image."""
+
+    width: float
+    height: float
+
+
+class Frame(msgspec.Struct):
+    """One image."""
+
+    name: str
+    labels: list[Label] | None = None
+    size: Size | None = None
+
+
+class Class(msgspec.Struct):
+    """One class, with those below it."""
+
+    name: str
+    subcategories: list[Class] | None = None
+
+
+class Config(msgspec.Struct):
+    """Common properties of the frames."""
+
+    categories: list[Class] | None = None
+    imageSize: Size | None = None  # noqa: N815  # as in the file
+
+
+class Dataset(msgspec.Struct):
+    """A file with a configuration."""
+
+    frames: list[Frame]
+    config: Config | None = None
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if path.is_dir() or path.suffix.lower() != ".json":
+        return 0
+    with open_files.opened(path) as file:
+        head = file.read(0, LOOKED_AT)
+    if b'"box2d"' in head:
+        return 2
+    other = any(word in head for word in (b'"image_id"', b'"images"', b'"annotations"'))
+    return int(not other and any(word in head for word in (b'"name"', b'"frames"')))
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads the objects of all frames.
+
+    Raises `DataError` for invalid JSON and boxes, repeated frames, and no object of a known class.
+    """
+    frames, config = _read(path)
+    names = [frame.name for frame in frames]
+    if len(set(names)) < len(names):
+        row = next(i for i, name in enumerate(names) if name in names[:i])
+        raise DataError(_place(path, row), f"frame {names[row]!r} occurs twice", "list it once")
+    known = _leaves(config.categories) if config.categories else list(CLASSES)
+    if len(set(known)) < len(known):
+        raise DataError(f"{shown(path)}: config.categories", "a class twice", "name it once")
+    rows, boxes, label = _rows(path, frames, known)
+    keep = label >= 0
+    other = sorted({_labels(frames[f])[i].category for f, i in rows[~keep].tolist()})
+    if other and not keep.any():
+        what = f"no label of a known class; there are {few(other)}"
+        raise DataError(shown(path), what, f"the classes are {', '.join(known)}")
+    notes = []
+    if other:
+        text = f"labels of other classes are not evaluated: {few(other)}"
+        notes.append(Note("class-excluded", text, int((~keep).sum()), shown(path)))
+    ids = column_checks.id_array(f"{shown(path)}: name", names)
+    back = np.argsort(ids, kind="stable")
+    order = np.argsort(back).astype(np.int32)
+    sizes = [frame.size or config.imageSize or Size(np.nan, np.nan) for frame in frames]
+    width, height = (
+        np.array([getattr(sizes[i], side) for i in back.tolist()], dtype=np.float64)
+        for side in ("width", "height")
+    )
+    rows, boxes, label = rows[keep], boxes[keep], label[keep]
+    crowd = np.array([_is_crowd(path, frames, f, i) for f, i in rows.tolist()], dtype=bool)
+    return Truth(
+        Images(ids[back], tuple(image_names.stem(names[i]) for i in back.tolist()), width, height),
+        Categories(np.arange(1, len(known) + 1), tuple(known)),
+        image=order[rows[:, 0]],
+        label=label,
+        boxes=boxes,
+        roles={"crowd": crowd},
+        attributes={"area": boxes[:, 2] * boxes[:, 3]},
+        box_format="xywh",
+        family="coco",
+        source=shown(path),
+        notes=tuple(notes),
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads the detections of all frames; labels have a score.
+
+    Raises `DataError` for invalid JSON and boxes, missing scores, unknown images and classes.
+    """
+    policy.refuse_class_names(shown(path))
+    frames, _ = _read(path)
+    rows, boxes, label = _rows(path, frames, list(truth.categories.names))
+    labels = [_labels(frames[f])[i] for f, i in rows.tolist()]
+    bare = next((i for i, each in enumerate(labels) if each.score is None), None)
+    if bare is not None:
+        raise DataError(_place(path, *rows[bare].tolist()), "no score", "give every label a score")
+    named = [frames[f].name for f in rows[:, 0].tolist()]
+    return join.joined(
+        truth,
+        join.images_named(truth, named, lambda row: _place(path, *rows[row].tolist()), "")[0],
+        label,
+        boxes,
+        np.array([each.score for each in labels], dtype=np.float64),
+        box_format="xywh",
+        origin=join.Origin(
+            shown(path),
+            lambda row: _place(path, *rows[row].tolist()),
+            named,
+            [each.category for each in labels],
+        ),
+        policy=policy,
+    )
+
+
+def _read(path: Path) -> tuple[list[Frame], Config]:
+    data = open_files.unpacked(path, times=10)
+    fix = 'write frames: [{"name": ..., "labels": [{"category": ..., "box2d": {"x1": ...}}]}]'
+    try:
+        if data.lstrip()[:1] == b"{":
+            whole = msgspec.json.decode(data, type=Dataset)
+            return whole.frames, whole.config or Config()
+        return msgspec.json.decode(data, type=list[Frame]), Config()
+    except msgspec.ValidationError as error:
+        what, _, at = str(error).partition(" - at ")
+        raise DataError(f"{shown(path)}: {at.strip('`') or '$'}", what, fix) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DataError(shown(path), f"not JSON: {error}", fix) from None
+
+
+def _leaves(classes: list[Class]) -> list[str]:
+    """Returns the classes without others below them."""
+    names: list[str] = []
+    for each in classes:
+        names += [each.name] if each.subcategories is None else _leaves(each.subcategories)
+    return names
+
+
+def _place(path: Path, frame: int, label: int | None = None) -> str:
+    return f"{shown(path)}: [{frame}]" + ("" if label is None else f".labels[{label}]")
+
+
+def _labels(frame: Frame) -> list[Label]:
+    return frame.labels or []
+
+
+def _boxed(frames: list[Frame]) -> Iterator[tuple[int, int, Label, Box]]:
+    for f, frame in enumerate(frames):
+        for i, label in enumerate(_labels(frame)):
+            if label.box2d is not None:
+                yield f, i, label, label.box2d
+
+
+def _rows(
+    path: Path, frames: list[Frame], known: list[str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
+    """Returns frame and label, box x y width height, and class (-1 if unknown) of each row."""
+    class_of = {name: k for k, name in enumerate(known)}
+    found = list(_boxed(frames))
+    rows = np.array([each[:2] for each in found], dtype=np.int64).reshape(-1, 2)
+    corners = np.array([msgspec.structs.astuple(box) for *_, box in found]).reshape(-1, 4)
+    boxes = corners.copy()
+    boxes[:, 2:] += 1 - corners[:, :2]
+    bad = ~(np.abs(corners) <= MAX_PIXEL).all(axis=1) | (boxes[:, 2:] < 0).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        what = " ".join(f"{s} {v:g}" for s, v in zip(SIDES, corners[row].tolist(), strict=True))
+        where = f"{_place(path, *rows[row].tolist())}.box2d"
+        raise DataError(where, f"{what} has a negative size or no finite one", "correct the box")
+    label = np.array([class_of.get(label.category, -1) for _, _, label, _ in found], dtype=np.int32)
+    return rows, boxes, label
+
+
+def _is_crowd(path: Path, frames: list[Frame], frame: int, label: int) -> bool:
+    attributes = _labels(frames[frame])[label].attributes or {}
+    flags = [attributes.get(name) for name in ("crowd", "ignored")]
+    for flag in flags:
+        if not isinstance(flag, bool | int | None):
+            where = f"{_place(path, frame, label)}.attributes"
+            raise DataError(where, f"{flag!r:.60} is not true or false", "write true or false")
+    return any(flags)

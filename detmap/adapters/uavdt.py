@@ -1,0 +1,138 @@
+"""Reads UAVDT detection: a folder of sequences, and one of results; it may be the same folder.
+
+``M0203_gt_whole.txt`` has a line ``frame,target,x,y,width,height,...`` per object,
+``M0203_gt_ignore.txt`` regions in the same form, if there is one. ``M0203.txt`` or
+``M0203_det.txt`` has results, with the score as 7th number. All objects are of one class.
+Detections strictly inside of an ignored region are dropped.
+
+Source: UAV-benchmark-MOTD CalculateDetectionPR_overall.m.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import label_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Categories, Detections, Images, Regions, Truth
+
+TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt")
+COLUMNS = ("frame", "target", "x", "y", "width", "height", "score")
+MOST_FRAMES = 1_000_000  # of a sequence
+LENGTHS = {
+    "M0203": 1007, "M0205": 646, "M0208": 265, "M0209": 1576, "M0403": 514, "M0601": 372,
+    "M0602": 480, "M0606": 1374, "M0701": 1308, "M0801": 298, "M0802": 1101, "M1001": 1859,
+    "M1004": 269, "M1007": 659, "M1009": 604, "M1101": 864, "M1301": 1182, "M1302": 719,
+    "M1303": 445, "M1401": 1050,
+}  # fmt: skip
+"""Frames of the test sequences. Others end with the last frame of their ground truth."""
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 2 * (path.is_dir() and any(path.glob(f"*{TRUTH}")))
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return int(path.is_dir() and any(path.glob("*.txt")))
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads the ground truth of all sequences of a folder.
+
+    Raises `DataError` for invalid lines.
+    """
+    files = [file for file in label_files.listed(path) if file.name.endswith(TRUTH)]
+    if not files:
+        raise DataError(shown(path), f"no file *{TRUTH}", "give the folder of the ground truth")
+    names = [file.name.removesuffix(TRUTH) for file in files]
+    lines, frame, boxes = _read(files)[:3]
+    places = [path / f"{name}{IGNORED}" for name in names]
+    known = [i for i, place in enumerate(places) if place.is_file()]
+    ignored, at, region_boxes = _read([places[i] for i in known])[:3]
+    sequence = np.array(known, dtype=np.int32)[ignored.file]
+    last = np.array([LENGTHS.get(name, 0) for name in names], dtype=np.int64)
+    for rows, frames in ((lines.file, frame), (sequence, at)):
+        np.maximum.at(last, rows, frames)
+    begin = np.concatenate([[0], np.cumsum(last)])
+    ids = [
+        f"{name}/{i:06d}"
+        for name, n in zip(names, last.tolist(), strict=True)
+        for i in range(1, n + 1)
+    ]
+    unknown = box_conventions.unknown_sizes(len(ids))
+    places_of_regions = (begin[sequence] + at - 1).astype(np.int32)
+    order = np.argsort(places_of_regions, kind="stable")
+    return Truth(
+        Images(np.array(ids, dtype=str), tuple(ids), *unknown),
+        Categories(np.array([1]), ("vehicle",)),
+        image=(begin[lines.file] + frame - 1).astype(np.int32),
+        label=np.zeros(len(lines), dtype=np.int32),
+        boxes=boxes,
+        roles={},
+        attributes={"area": boxes[:, 2] * boxes[:, 3]},
+        box_format="xywh",
+        family="coco",
+        source=shown(path),
+        regions=Regions("inside", places_of_regions[order], region_boxes[order]),
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads the results of all sequences of the ground truth.
+
+    Raises `DataError` for missing files, invalid lines and frames that do not exist.
+    """
+    names = list(dict.fromkeys(each.rpartition("/")[0] for each in truth.images.ids.tolist()))
+    files, missing = [], []
+    for name in names:
+        places = [path / f"{name}{ending}" for ending in RESULTS]
+        files += [place for place in places if place.is_file()][:1]
+        missing += [] if any(place.is_file() for place in places) else [name]
+    if missing:
+        what = f"no results of {len(missing)} of {len(names)} sequences: {few(missing)}"
+        raise DataError(shown(path), what, f"add {missing[0]}.txt or {missing[0]}_det.txt")
+    lines, frame, boxes, score = _read(files, len(COLUMNS))
+    stems = [
+        f"{names[i]}/{n:06d}" for i, n in zip(lines.file.tolist(), frame.tolist(), strict=True)
+    ]
+    return join.joined(
+        truth,
+        join.places(truth.images.ids, stems),
+        np.zeros(len(lines), dtype=np.int32),
+        boxes,
+        score,
+        box_format="xywh",
+        origin=join.Origin(shown(path), lambda row: f"{lines.place(row)}, frame", stems),
+        policy=policy,
+    )
+
+
+def _read(
+    files: list[Path], n: int = len(COLUMNS) - 1
+) -> tuple[label_files.Lines, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Returns lines, frames, boxes, and the n-th numbers."""
+    lines = label_files.read(files, b",")
+    bad = np.flatnonzero(lines.count < n)
+    if len(bad):
+        row = int(bad[0])
+        what = f"{lines.count[row]} numbers: {text_fields.short(lines.text(row))}"
+        raise DataError(lines.place(row), what, f"a line is: {','.join(COLUMNS[:n])},...")
+    values = lines.numbers(COLUMNS[:n])
+    frame = values[:, 0]
+    bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:g}", "frames count from 1")
+    boxes, _ = box_conventions.table_boxes(
+        values[:, 2:6], "xywh", sizes=box_conventions.unknown_sizes(len(values)), place=lines.place
+    )
+    return lines, frame.astype(np.int64), boxes, np.ascontiguousarray(values[:, n - 1])

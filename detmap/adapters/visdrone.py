@@ -1,0 +1,187 @@
+"""Reads VisDrone DET: a folder of annotations and one of results, a text file per image.
+
+A line of both is ``x,y,width,height,score,category,truncation,occlusion``. In annotations the score
+is 0 for objects that are not evaluated, category 0 is an ignored region and 11 an object of another
+kind. Objects and detections of which half of the pixels or more are in ignored regions are dropped.
+That takes the sizes of the images: ``sizes.txt`` (``name width height``) beside the annotations, or
+the images themselves in the folder ``images`` there.
+
+Source: VisDrone2018-DET-toolkit saveAnnoRes.m, dropObjectsInIgr.m, calcAccuracy.m.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_sizes, join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import label_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError, few
+from detmap.tables import Categories, Detections, Images, Note, Regions, Truth
+from detmap.tables.grouping import positions
+
+CLASSES = (
+    *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),
+    *("awning-tricycle", "bus", "motor", "others"),
+)
+"""By category. The first and the last have no objects; their detections count for the limit."""
+
+IGNORED, OTHERS = 0, len(CLASSES) - 1
+COLUMNS = ("x", "y", "width", "height", "score", "category")
+LINE = "x,y,width,height,score,category,truncation,occlusion"
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if not path.is_dir() or any(path.glob("*_gt_whole.txt")):
+        return 0
+    return int(any("," in words[0] for words in label_files.look(path)))
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads a folder of annotations. Objects with score 0 have the role "unscored".
+
+    Raises `DataError` for invalid lines and missing image sizes.
+    """
+    files = _files(path)
+    lines, values, category = _read(files)
+    if not np.isin(category, range(len(CLASSES))).all():
+        row = int(np.argmin(np.isin(category, range(len(CLASSES)))))
+        raise DataError(f"{lines.place(row)}, category", f"{category[row]}", f"0 to {OTHERS}")
+    if not np.isin(values[:, 4], (0, 1)).all():
+        row = int(np.argmin(np.isin(values[:, 4], (0, 1))))
+        what = f"{values[row, 4]:g} in the ground truth"
+        raise DataError(f"{lines.place(row)}, score", what, "1 for objects that are evaluated or 0")
+    ignored = category == IGNORED
+    regions = Regions("half", lines.file[ignored], values[ignored, :4])
+    if (regions.boxes != np.round(regions.boxes)).any():
+        row = int(np.argmax((regions.boxes != np.round(regions.boxes)).any(axis=1)))
+        where = lines.place(int(np.flatnonzero(ignored)[row]))
+        raise DataError(where, "an ignored region that is not of whole pixels", "round it")
+    sizes = _sizes(path, files, lines.file[ignored])
+    covered = regions.cover(lines.file, values[:, :4], sizes)
+    notes = []
+    for code, some, text in (
+        ("region-ignored", covered & ~ignored, "objects lie in ignored regions and were dropped"),
+        (
+            "class-others",
+            ~covered & (category == OTHERS),
+            "objects are of the category others: not evaluated",
+        ),
+    ):
+        if some.any():
+            notes.append(Note(code, text, int(some.sum()), shown(path)))
+    keep = ~(ignored | covered | (category == OTHERS))
+    stems = tuple(file.stem for file in files)
+    return Truth(
+        Images(np.array(stems, dtype=str), stems, *sizes),
+        Categories(np.arange(len(CLASSES)), CLASSES),
+        image=lines.file[keep],
+        label=category[keep].astype(np.int32),
+        boxes=np.ascontiguousarray(values[keep, :4]),
+        roles={"unscored": values[keep, 4] == 0},
+        attributes={"area": values[keep, 2] * values[keep, 3]},
+        box_format="xywh",
+        family="coco",
+        source=shown(path),
+        notes=tuple(notes),
+        regions=regions,
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads a folder of results.
+
+    Raises `DataError` for invalid lines, unknown images and classes. A note counts images without a
+    file.
+    """
+    files = _files(path)
+    lines, values, category = _read(files)
+    stems = lines.stems()
+    label = positions(truth.categories.ids, category)
+    if policy.class_names is not None:
+        label = join.classes_by_id(truth, category, shown(path), policy)
+    missing = sorted(set(truth.images.stems) - {file.stem for file in files})
+    text = f"images have no file of results: {few(missing)}"
+    notes = (Note("file-missing", text, len(missing), shown(path)),) if missing else ()
+    return join.joined(
+        truth,
+        join.images_by_stem(truth, stems, shown(path)),
+        label,
+        np.ascontiguousarray(values[:, :4]),
+        np.ascontiguousarray(values[:, 4]),
+        box_format="xywh",
+        origin=join.Origin(shown(path), lines.place, stems, category),
+        policy=policy,
+        notes=notes,
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    files = label_files.listed(path)
+    if not files:
+        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
+    return files
+
+
+def _read(files: list[Path]) -> tuple[label_files.Lines, NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the lines, the first six numbers of each, and the categories."""
+    lines = label_files.read(files, b",")
+    bad = np.flatnonzero(lines.count < len(COLUMNS))
+    if len(bad):
+        row = int(bad[0])
+        what = f"{lines.count[row]} numbers: {text_fields.short(lines.text(row))}"
+        raise DataError(lines.place(row), what, f"a line is: {LINE}")
+    values = lines.numbers(COLUMNS)
+    odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
+    if odd.any():
+        row = int(np.argmax(odd))
+        where = f"{lines.place(row)}, category"
+        raise DataError(where, f"{values[row, 5]:g} is not a whole number", f"0 to {OTHERS}")
+    box_conventions.table_boxes(  # checks them
+        values[:, :4], "xywh", sizes=box_conventions.unknown_sizes(len(values)), place=lines.place
+    )
+    return lines, values, values[:, 5].astype(np.int64)
+
+
+def _sizes(path: Path, files: list[Path], needed: NDArray[np.int32]) -> image_sizes.Sizes:
+    """Returns the sizes of the images, from a list or their headers; NaN if no image needs one."""
+    folder = path.resolve().parent
+    listed = folder / "sizes.txt"
+    if listed.is_file():
+        return _listed(listed, files)
+    images = [folder / "images" / f"{file.stem}.jpg" for file in files]
+    if all(image.is_file() for image in images):
+        return image_sizes.from_headers(images)
+    if len(needed):
+        raise DataError(
+            shown(files[int(needed[0])]),
+            "an ignored region on an image of unknown size",
+            f"put the images in {shown(folder / 'images')}, or sizes.txt (name width height) there",
+        )
+    return box_conventions.unknown_sizes(len(files))
+
+
+def _listed(path: Path, files: list[Path]) -> image_sizes.Sizes:
+    sizes: dict[str, Any] = {}
+    for line, words in text_fields.lines(path):
+        sides = [text_fields.number(word) for word in words[1:]]
+        right = len(sides) == 2 and all(
+            side is not None and 1 <= side <= image_sizes.MOST and side == int(side)
+            for side in sides
+        )
+        if not right or sizes.setdefault(words[0], sides) != sides:
+            what = f"{text_fields.short(' '.join(words))}"
+            raise DataError(f"{shown(path)}: line {line}", what, "a line is: name width height")
+    missing = [file.stem for file in files if file.stem not in sizes]
+    if missing:
+        what = f"lacks {len(missing)} of {len(files)} images: {few(missing)}"
+        raise DataError(shown(path), what, "add a line per image: name width height")
+    width, height = np.array([sizes[file.stem] for file in files], dtype=np.float64).T
+    return np.ascontiguousarray(width), np.ascontiguousarray(height)

@@ -1,0 +1,189 @@
+"""Readers of Open Images, ImageNet, BDD100K, VisDrone and UAVDT: small files and bad ones."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.errors import DataError, DetmapError
+from tests.benchmarks.small_cases import (
+    BDD100K,
+    CASES,
+    OPEN_IMAGES,
+    UAVDT,
+    VISDRONE,
+    frame,
+    written,
+)
+from tests.support.mat_bytes import mat
+from tests.support.tier import drawn
+
+WANTED = {
+    "openimages-v2": {"mAP": 0.5},  # animal: 1 of 2, the group is no object; cat 1; dog 0
+    "openimages-challenge": {"mAP": (2 / 3 + 1) / 3, "mAP-as-given": 0.5},
+    "imagenet-det": {
+        "mAP": 1.0
+    },  # a 10 x 10 object has the threshold 1/4; y is blacklisted for n01
+    "imagenet-vid": {"mAP": 0.5, "mAP-slow": 1.0, "mAP-fast": 0.0},
+    "visdrone": {"AP": 0.75, "AR500": 0.75, "AR1": 0.5, "AR10": 0.75},
+    "uavdt": {"mAP": 0.5},  # one detection is strictly inside of the region, one only inside
+    "bdd100k": {"AP": 1.0, "AP50": 1.0},  # 10 x 10; the one in the crowd is ignored
+}
+
+
+@pytest.mark.parametrize("protocol", CASES)
+def test_small_cases_by_hand(tmp_path: Path, protocol: str) -> None:
+    result = detmap.evaluate(*written(tmp_path, protocol))
+    for name, value in WANTED[protocol].items():
+        assert result.metrics[name] == pytest.approx(value, abs=1e-12), name
+    assert str(result)
+    assert result.to_dict()["signature"].startswith(protocol)
+
+
+def with_line(content: str | bytes, line: str) -> str:
+    assert isinstance(content, str)
+    return content + line + "\n"
+
+
+BAD = [
+    ("openimages-v2", "hierarchy.json", None, "boxes.csv", "hierarchy.json"),
+    ("openimages-v2", "labels.csv", None, "boxes.csv", "labels.csv"),
+    ("openimages-v2", "hierarchy.json", "{}", "hierarchy.json: top", "no LabelName"),
+    ("openimages-v2", "labelmap.pbtxt", "item {", "labelmap.pbtxt", "not a label map"),
+    ("openimages-v2", "labels.csv", "ImageID,LabelName,Confidence\na,/m/cat,.5\n", "line 2", "0.5"),
+    *(
+        ("openimages-v2", "boxes.csv", with_line(OPEN_IMAGES["boxes.csv"], line), where, what)
+        for line, where, what in (
+            ("a,/m/cow,0,1,0,1,0", "line 5, column LabelName", "no class '/m/cow'"),
+            ("a,/m/cat,.5,.4,0,1,0", "line 5", "is no box"),
+            ("a,/m/cat,x,.4,0,1,0", "line 5, column XMin", "'x' is not a number"),
+            ("a,/m/animal,.1,.3,.1,.3,0\nb,/m/animal,0,.5,0,.5,0", "boxes.csv", "expanded"),
+        )
+    ),
+    ("imagenet-det", "synsets.txt", None, "xml", "synsets.txt or map_det.txt"),
+    ("imagenet-det", "synsets.txt", "n01\n", "x.xml", "not listed: n02"),
+    ("imagenet-det", "val.txt", "x 2\ny 2\n", "val.txt: line 2", "index 2 occurs twice"),
+    ("imagenet-det", "val.txt", "x 2\nz 1\n", "z.xml", "missing"),
+    ("imagenet-det", "blacklist.txt", "1 n07\n", "blacklist.txt: line 1", "no class 'n07'"),
+    ("imagenet-det", "dets.txt", "2 1 .9 1 1 10\n", "line 1", "6 words"),
+    ("imagenet-det", "dets.txt", "2 9 .9 1 1 9 9\n", "line 1, class", "no class 9"),
+    ("imagenet-det", "dets.txt", "2.5 1 .9 1 1 9 9\n", "line 1, image", "2.5 is not a whole"),
+    ("imagenet-vid", "motion_iou.mat", None, "Annotations", "motion_iou.mat"),
+    ("imagenet-vid", "motion_iou.mat", mat({"x": 1.0}), "motion_iou.mat", "no variable 'motion"),
+    (
+        *(
+            "imagenet-vid",
+            "motion_iou.mat",
+            mat({"motion_iou": [np.ones((1, 1)), np.ones((0, 0))]}),
+        ),
+        *("motion_iou.mat: v/0", "cell 1 is not a column of 2 numbers"),
+    ),
+    ("visdrone", "sizes.txt", None, "a.txt", "image of unknown size"),
+    ("visdrone", "sizes.txt", "a 100 90\n", "sizes.txt", "lacks 1 of 2 images: b"),
+    ("visdrone", "sizes.txt", "a 100\n", "sizes.txt: line 1", "'a 100'"),
+    ("visdrone", "annotations/b.txt", "1,1,5,5,1\n", "b.txt: line 1", "5 numbers"),
+    ("visdrone", "annotations/b.txt", "1,1,5,5,.5,1,0,0\n", "line 1, score", "0.5"),
+    ("visdrone", "annotations/b.txt", "1,1,5,5,1,12,0,0\n", "line 1, category", "12"),
+    ("visdrone", "annotations/b.txt", "1,1,-5,5,1,1,0,0\n", "line 1", "negative"),
+    ("visdrone", "results/c.txt", "1,1,5,5,1,1,-1,-1\n", "c.txt: line 1", "no image 'c'"),
+    ("uavdt", "M1_det.txt", None, "", "no results of 1 of 1 sequences: M1"),
+    ("uavdt", "M1_det.txt", "0,-1,1,1,5,5,.5\n", "line 1, frame", "0"),
+    ("uavdt", "M1_det.txt", "7,-1,1,1,5,5,.5\n", "line 1, frame", "no image 'M1/000007'"),
+    ("bdd100k", "truth.json", "[", "truth.json", "not JSON"),
+    ("bdd100k", "truth.json", '[{"name": 3}]', "truth.json: $[0].name", "Expected `str`"),
+    (
+        *("bdd100k", "truth.json", json.dumps([frame("a.jpg"), frame("a.jpg")])),
+        *("truth.json: [1]", "'a.jpg' occurs twice"),
+    ),
+    (
+        *("bdd100k", "truth.json", json.dumps([frame("a.jpg", ("car", 1, (9, 9, 3, 3), {}))])),
+        *("truth.json: [0].labels[0].box2d", "negative"),
+    ),
+    (
+        *(
+            "bdd100k",
+            "dets.json",
+            str(BDD100K["dets.json"]).replace('"score": 0.9', '"score": null'),
+        ),
+        *("dets.json: [0].labels[0]", "no score"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("protocol", "file", "content", "where", "what"), BAD)
+def test_bad_files_are_named(
+    tmp_path: Path, protocol: str, file: str, content: str | None, where: str, what: str
+) -> None:
+    arguments = written(tmp_path, protocol)
+    written(tmp_path, protocol, **{file: content})
+    with pytest.raises(DataError) as error:
+        detmap.evaluate(*arguments)
+    assert where in error.value.where
+    assert what in error.value.what
+    assert error.value.fix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", [name for name in CASES if name != "openimages-challenge"])
+def test_damaged_files_are_read_or_refused(tmp_path: Path, protocol: str) -> None:
+    draw, (files, *_) = random.Random(0), CASES[protocol]
+    arguments = written(tmp_path, protocol)
+    for _ in range(drawn(40)):
+        name = draw.choice(sorted(files))
+        content = files[name]
+        data = bytearray(content.encode() if isinstance(content, str) else content)
+        data[draw.randrange(len(data))] = draw.choice(b"\0\n,-9x\xff")
+        (tmp_path / name).write_bytes(data)
+        try:
+            detmap.evaluate(*arguments)
+        except DetmapError as error:
+            assert error.fix  # noqa: PT017  # both ends are right
+        written(tmp_path, protocol)
+
+
+def test_official_names_and_other_layouts(tmp_path: Path) -> None:
+    files = {"challenge-2019-label500-hierarchy.json": OPEN_IMAGES["hierarchy.json"]}
+    result = detmap.evaluate(
+        *written(tmp_path / "oid", "openimages-v2", **{"hierarchy.json": None, **files})
+    )
+    assert result.metrics["mAP"] == 0.5
+    names = {"synsets.txt": None, "map_det.txt": "n02 2 dog\nn01 1 cat\n"}
+    assert detmap.evaluate(*written(tmp_path / "det", "imagenet-det", **names)).metrics["mAP"] == 1
+    bare = detmap.evaluate(*written(tmp_path / "bare", "imagenet-det", **{"blacklist.txt": None}))
+    assert "blacklist-missing" in {note.code for note in bare.notes}
+    own = {"M1_det.txt": None, "M1.txt": UAVDT["M1_det.txt"]}
+    assert detmap.evaluate(*written(tmp_path / "uavdt", "uavdt", **own)).metrics["mAP"] == 0.5
+
+
+@pytest.mark.parametrize("left", [slice(0, 0), slice(2, 3)])
+def test_regions_may_be_missing_or_on_other_images_than_boxes(tmp_path: Path, left: slice) -> None:
+    lines = str(VISDRONE["annotations/a.txt"]).splitlines(keepends=True)[left]
+    files = {"annotations/a.txt": "".join(lines), "results/a.txt": ""}
+    result = detmap.evaluate(*written(tmp_path, "visdrone", **files))
+    assert result.metrics["AP"] == 1.0
+    no_regions = {"annotations/a.txt": "1,1,20,20,1,4,0,0\n", "sizes.txt": None}
+    assert detmap.evaluate(*written(tmp_path / "b", "visdrone", **no_regions)).counts()["fp"] == 3
+    none = {"M1_gt_ignore.txt": None}
+    assert detmap.evaluate(*written(tmp_path / "c", "uavdt", **none)).counts()["fp"] == 3
+
+
+def test_detections_of_any_format_are_dropped_in_regions(tmp_path: Path) -> None:
+    truth = detmap.read_truth(written(tmp_path, "visdrone")[0], format="visdrone")
+    arrays = ["a", "a"], [4, 4], [[61, 4, 10, 10], [1, 1, 20, 20]], [0.8, 0.9]
+    detections = detmap.detections_from_arrays(truth, *arrays)
+    assert detections.score.tolist() == [0.9]
+    for place, n_regions in ((0, 1), (1, 0)):
+        regions = truth.select_images(np.array([place])).regions
+        assert regions is not None
+        assert len(regions) == n_regions
+
+
+def test_the_rule_of_vid_refuses_keys_that_it_does_not_know(tmp_path: Path) -> None:
+    arguments = written(tmp_path, "imagenet-vid")
+    with pytest.raises(DetmapError, match="rule motion"):
+        detmap.evaluate(*arguments, settings={"ap.integrator": "eleven_point"})
+    with pytest.raises(DetmapError, match="not available under the rule motion"):
+        detmap.evaluate(*arguments).curves()
