@@ -75,7 +75,7 @@ def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] 
     export = Export(
         page.source,
         files,
-        export_tables.sides(files, page.sizes, page.source),
+        export_tables.sides(files, page.width, page.height, page.source),
         page.image,
         page.classes,
         np.array(page.boxes, dtype=np.float64).reshape(-1, 4),
@@ -95,7 +95,8 @@ class _Page:
         self.source = source
         self.labels: list[str] = []
         self.files: list[str] = []
-        self.sizes: list[tuple[float | None, float | None]] = []
+        self.width: list[float] = []
+        self.height: list[float] = []
         self.image: list[int] = []
         self.classes: list[str] = []
         self.boxes: list[Sequence[float]] = []
@@ -117,11 +118,9 @@ class _Page:
         where = f"{self.source}: image {name or node.get('id', '')}"
         if not name:
             raise DataError(where, "no name", FIX)
-        width, height = (
-            self._number(where, side, node.get(side)) if side in node.attrib else None
-            for side in ("width", "height")
-        )
-        self.sizes.append((width, height))
+        for side, sizes in (("width", self.width), ("height", self.height)):
+            given = node.get(side)
+            sizes.append(np.nan if given is None else self._number(where, side, given))
         self.files.append(name)
         seen: Counter[str] = Counter()
         for shape in node:

@@ -179,13 +179,13 @@ def _same(name: str, keys: Iterable[str]) -> list[str]:
 
 
 def sides(
-    files: Sequence[str], given: Sequence[tuple[float | None, float | None]], source: str
+    files: Sequence[str], width: Sequence[float], height: Sequence[float], source: str
 ) -> image_sizes.Sizes:
-    """Returns the widths and heights of images; NaN for None.
+    """Returns the sizes of images; NaN stays unknown.
 
     Raises `DataError` for sizes that are not above 0 or too large.
     """
-    sizes = np.array(given, dtype=np.float64).reshape(-1, 2).T
+    sizes = np.array([width, height], dtype=np.float64).reshape(2, -1)
     bad = (~((sizes > 0) & (sizes <= image_sizes.MOST)) & ~np.isnan(sizes)).any(axis=0)
     if bad.any():
         row = int(np.argmax(bad))

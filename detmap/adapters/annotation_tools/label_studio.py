@@ -260,7 +260,7 @@ def _export(
     source = shown(path)
     boxes, image, classes, kept, spots = [], [], [], [], []
     counts: Counter[str] = Counter()
-    sizes: list[tuple[float | None, float | None]] = [(None, None)] * len(chosen)
+    width, height = ([math.nan] * len(chosen) for _ in range(2))
     for i, (_, regions) in enumerate(chosen):
         for where, region in regions:
             kind, labels = _kind(region.value)
@@ -268,10 +268,10 @@ def _export(
                 counts["region-without-box"] += 1
                 continue
             size = _size(region, where)
-            if sizes[i] not in (size, (None, None)):
+            if not math.isnan(width[i]) and size != (width[i], height[i]):
                 what = f"{size[0]:g} x {size[1]:g} pixels, but other sizes before"
                 raise DataError(f"{where}.original_width", what, "export the task again")
-            sizes[i] = size
+            width[i], height[i] = size
             box = _box(region.value, kind, size, where)
             counts["shape-around"] += kind != "box"
             counts["box-rotated"] += bool(region.value.rotation)
@@ -287,7 +287,7 @@ def _export(
     export = Export(
         source,
         files,
-        export_tables.sides(files, sizes, source),
+        export_tables.sides(files, width, height, source),
         image,
         classes,
         np.array(boxes, dtype=np.float64).reshape(-1, 4),

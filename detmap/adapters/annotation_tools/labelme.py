@@ -122,8 +122,11 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
     more = _without_file(path, names) if with_images and path.is_dir() else []
     source = shown(path)
-    sizes = [(page.image_width, page.image_height) for page in pages]
-    sizes += [(None, None)] * len(more)
+    unknown = [np.nan] * len(more)
+    sizes = (
+        [np.nan if side is None else side for side in given] + unknown
+        for given in ([p.image_width for p in pages], [p.image_height for p in pages])
+    )
     counts = Counter({"images-unannotated": len(more)})
     boxes, image, kept, spots = [], [], [], []
     for i, page in enumerate(pages):
@@ -141,7 +144,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     export = Export(
         source,
         [*names, *more],
-        export_tables.sides([*names, *more], sizes, source),
+        export_tables.sides([*names, *more], *sizes, source),
         image,
         [shape.label for shape in kept],
         np.array(boxes, dtype=np.float64).reshape(-1, 4),
