@@ -122,11 +122,9 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
     more = _without_file(path, names) if with_images and path.is_dir() else []
     source = shown(path)
-    unknown = [np.nan] * len(more)
-    sizes = (
-        [np.nan if side is None else side for side in given] + unknown
-        for given in ([p.image_width for p in pages], [p.image_height for p in pages])
-    )
+    unknown = [math.nan] * len(more)
+    width = [math.nan if p.image_width is None else p.image_width for p in pages]
+    height = [math.nan if p.image_height is None else p.image_height for p in pages]
     counts = Counter({"images-unannotated": len(more)})
     boxes, image, kept, spots = [], [], [], []
     for i, page in enumerate(pages):
@@ -144,7 +142,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     export = Export(
         source,
         [*names, *more],
-        export_tables.sides([*names, *more], *sizes, source),
+        export_tables.sides([*names, *more], [*width, *unknown], [*height, *unknown], source),
         image,
         [shape.label for shape in kept],
         np.array(boxes, dtype=np.float64).reshape(-1, 4),
