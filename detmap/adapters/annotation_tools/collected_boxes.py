@@ -90,7 +90,8 @@ class Boxes:
 
         Raises `DataError` for invalid sizes.
         """
-        sizes = export_tables.sides(self.files, self.sizes, self.source)
+        across, down = np.array(self.sizes, dtype=np.float64).reshape(-1, 2).T.tolist()
+        sizes = export_tables.sides(self.files, across, down, self.source)
         if sizes_file is not None:
             sizes = image_sizes.from_csv(sizes_file, [(name,) for name in self.files])
         elif np.isnan(sizes).any():
