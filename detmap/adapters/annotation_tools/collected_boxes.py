@@ -90,8 +90,8 @@ class Boxes:
 
         Raises `DataError` for invalid sizes.
         """
-        width, height = np.array(self.sizes, dtype=np.float64).reshape(-1, 2).T.tolist()
-        sizes = export_tables.sides(self.files, width, height, self.source)
+        across, down = np.array(self.sizes, dtype=np.float64).reshape(-1, 2).T.tolist()
+        sizes = export_tables.sides(self.files, across, down, self.source)
         if sizes_file is not None:
             sizes = image_sizes.from_csv(sizes_file, [(name,) for name in self.files])
         elif np.isnan(sizes).any():
