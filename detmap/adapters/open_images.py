@@ -174,13 +174,13 @@ def _images(sheet: Sheet, listed: Sheet) -> tuple[NDArray[np.str_], NDArray[np.i
     return column_checks.id_array(f"{sheet.source}: ImageID", known), np.concatenate(image)
 
 
-def _classes(sheet: Sheet, categories: Categories) -> NDArray[np.int32]:
-    """Returns the class of each row."""
+def _classes(sheet: Sheet, categories: Categories, *, some: bool = False) -> NDArray[np.int32]:
+    """Returns the class of each row; -1 for classes not in the label map, if `some` are allowed."""
     column = sheet.find(("labelname",), "LabelName")
     names, code = sheet.codes(column)
     place = {name: i for i, name in enumerate(categories.names)}
     label = np.array([place.get(name, -1) for name in names], dtype=np.int32)[code]
-    if (label < 0).any():
+    if not some and (label < 0).any():
         row = int(np.argmax(label < 0))
         what = f"no class {names[code[row]]!r} in the label map"
         raise DataError(f"{sheet.place(row)}, column {column}", what, "complete the label map")
@@ -209,7 +209,7 @@ def _scope(
     n_images: int,
 ) -> Scope:
     """Returns the verified pairs, those of the hierarchy included."""
-    label = _classes(listed, categories)
+    label = _classes(listed, categories, some=True)  # lists of labels have many more classes
     column = listed.find(("confidence",), "Confidence")
     present = listed.numbers(column)
     bad = ~np.isin(present, (0, 1))
@@ -219,7 +219,7 @@ def _scope(
         raise DataError(where, f"{present[row]:g}", "1 for present, 0 for absent")
     n_classes, pairs, own = len(categories), [], []
     for value, each in zip((1, 0), relatives, strict=True):
-        rows = np.flatnonzero(present == value)
+        rows = np.flatnonzero((present == value) & (label >= 0))
         source, classes, derived = label_hierarchy.expand(label[rows], each)
         code = image[rows][source].astype(np.int64) * n_classes + classes
         pairs.append(code)

@@ -150,6 +150,9 @@ def test_official_names_and_other_layouts(tmp_path: Path) -> None:
         *written(tmp_path / "oid", "openimages-v2", **{"hierarchy.json": None, **files})
     )
     assert result.metrics["mAP"] == 0.5
+    more = with_line(OPEN_IMAGES["labels.csv"], "a,/m/other,1")  # not in the label map
+    given = written(tmp_path / "more", "openimages-challenge", **{"labels.csv": more})
+    assert detmap.evaluate(*given).metrics["mAP-as-given"] == 0.5
     names = {"synsets.txt": None, "map_det.txt": "n02 2 dog\nn01 1 cat\n"}
     assert detmap.evaluate(*written(tmp_path / "det", "imagenet-det", **names)).metrics["mAP"] == 1
     bare = detmap.evaluate(*written(tmp_path / "bare", "imagenet-det", **{"blacklist.txt": None}))
