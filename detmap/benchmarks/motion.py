@@ -25,7 +25,7 @@ from detmap.overlaps import box_edges
 from detmap.protocol import Protocol, load
 from detmap.protocol.key_checks import Subset
 from detmap.tables import Detections, Truth
-from detmap.tables.grouping import group_images, group
+from detmap.tables.grouping import group, group_images
 
 MOTION = "motion_iou"
 PAIRS = 1 << 20  # of a detection and an object, compared at once
