@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.base import arguments, memory
 from detmap.base.parallel import each_batch
 from detmap.base.reprs import outlined
-from detmap.curves import class_curves, counts, every_rank, score_threshold, terms
+from detmap.curves import class_curves, counts, every_rank, miss_rate, score_threshold, terms
 from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
@@ -40,6 +40,7 @@ class Scores:
     pooled : (A, T, R) float64, terms of one curve for all classes; None if not used
     points : (3, 1 + J) float64 precision, recall and F1 of all classes and of each, by position
         of the IoU, at the protocol's score threshold
+    missed : (A, T, R, J) float64, log miss rates at the references; None without rows MR
     """
 
     judged: NDArray[np.int64]
@@ -52,6 +53,7 @@ class Scores:
     n_images: NDArray[np.int64]
     pooled: NDArray[np.float64] | None = None
     points: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    missed: NDArray[np.float64] | None = None
 
 
 @outlined
@@ -264,6 +266,7 @@ def _make_scores(
         counts.n_images(matches, weight),
         every_rank.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
         score_threshold.points(matches, positives, judged, weight),
+        miss_rate.terms(matches, positives, judged, weight),
     )
 
 
@@ -282,10 +285,11 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     def whole(column: str) -> NDArray[Any]:
         axis = 0 if column == "n_objects" else -1
         columns = np.concatenate([getattr(part, column) for part in parts], axis=axis)
-        rows = order_of_judged if column in ("terms", "recall") else order
+        rows = order_of_judged if column in ("terms", "recall", "missed") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    names = [f.name for f in fields(Scores) if f.name not in ("judged", "pooled", "points")]
+    left_out = {"judged", "pooled", "points"} | {"missed" for p in parts if p.missed is None}
+    names = [f.name for f in fields(Scores) if f.name not in left_out]
     columns: dict[str, Any] = {name: whole(name) for name in names}
     return Scores(judged[order_of_judged], **columns)
 

@@ -35,10 +35,11 @@ SWITCHES = (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
+            *("miss_rate.references", "miss_rate.lookup", "miss_rate.before"),
         ),
     ),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip")),
-    Switch("shift", "offset of objects", ("boxes.object_shift",)),
+    Switch("shift", "offset and width of objects", ("boxes.object_shift", "boxes.aspect")),
     Switch(
         "numbers",
         "float32 or float64",
@@ -65,11 +66,13 @@ SWITCHES = (
     ),
     Switch("flat", "boxes with zero area", ("boxes.empty", "boxes.reversed")),
     Switch("floor", "minimum score", ("detections.above",)),
+    Switch("scores", "scale and order of scores", ("detections.score_scale", "detections.score_order")),
     Switch("limit", "detection limit", ("limits.max_dets", "limits.scope", "limits.order")),
     Switch(
         "scope",
         "evaluated classes and images",
-        ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin"),
+        ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin")
+        + ("detections.margins",),
     ),
     Switch(
         "order",
@@ -94,6 +97,7 @@ SWITCHES = (
             "ap.eleven",
             "ap.epsilon",
             "ap.tail",
+            "ap.samples",
             "ap.arithmetic",
             "ap.sum",
             "ap.stored",

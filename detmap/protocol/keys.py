@@ -89,6 +89,14 @@ _LATER = (
     "ranking.precision",
     "ranking.sort",
     "ranking.stops_at",
+    "ap.samples",
+    "boxes.aspect",
+    "detections.margins",
+    "detections.score_order",
+    "detections.score_scale",
+    "miss_rate.before",
+    "miss_rate.lookup",
+    "miss_rate.references",
 )
 """Keys that came after the first signed numbers; none is ever taken out."""
 LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER}

@@ -17,6 +17,7 @@ from detmap.protocol.averaging_rules import (
     AveragePrecision,
     Limits,
     Mean,
+    MissRate,
     OperatingPoint,
     Ranking,
     ScopeRules,
@@ -71,6 +72,7 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
     "boxes.form": ("edges",),
     "boxes.precision": ("float64",),
     "boxes.object_shift": (0.0,),
+    "boxes.aspect": (0.0,),
     "iou.epsilon": (0.0,),
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
@@ -80,7 +82,7 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
 compared as pycocotools does, whatever the extent of a box."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
-    "evaluation",
+    *("evaluation", "miss_rate"),
 )
 """Tables with keys by which tools differ."""
 
@@ -113,6 +115,7 @@ class Protocol(Immutable):
     ap: AveragePrecision
     mean: Mean
     operating: OperatingPoint
+    miss_rate: MissRate
     files: Files
     evaluation: Evaluation
     metrics: Annotated[
@@ -210,6 +213,8 @@ class Protocol(Immutable):
         ranking = self.ranking
         if ranking.sort != "stable" or ranking.ties == "first_seen":
             return False
+        if self.detections.score_scale != "no":
+            return False
         # One that found a region anywhere puts all of a list in the order of images.
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
@@ -232,7 +237,7 @@ class Protocol(Immutable):
         new |= {"boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
-        other += [row.name for row in self.rows()[0] if row.kind in metrics.POINT]
+        other += [row.name for row in self.rows()[0] if row.kind in (*metrics.POINT, metrics.MISS_RATE)]
         other = [key for key in other if key not in besides]
         if other:
             raise ProtocolError(
@@ -317,7 +322,7 @@ def spelled(node: Any, name: str) -> Any:
     value = getattr(node, name)
     if isinstance(node, Limits) and value == (NO_LIMIT,):
         return []
-    if isinstance(node, Matching) and name == "neutral":
+    if (isinstance(node, Matching) and name == "neutral") or name == "margins":
         return dict(value)
     if isinstance(node, Protocol) and name in ("subsets", "groups"):
         return {each.name: values_of(each) for each in value}
