@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RULES: dict[str, str] = {}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
 protocol; it returns `Numbers`."""
-EXTRA: dict[str, str] = {}
+EXTRA: dict[str, str] = {"JI": "jaccard_index.best"}
 """An entry of ``evaluation.extra`` -> ``module.function``, called alike; it returns metrics by
 name."""
 

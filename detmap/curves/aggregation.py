@@ -37,7 +37,7 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
     if row.kind == MISS_RATE:
-        return math.exp(_mean(scores, row, protocol, categories))
+        return float(np.exp(_mean(scores, row, protocol, categories)))
     return _mean(scores, row, protocol, categories)
 
 

@@ -66,13 +66,17 @@ SWITCHES = (
     ),
     Switch("flat", "boxes with zero area", ("boxes.empty", "boxes.reversed")),
     Switch("floor", "minimum score", ("detections.above",)),
-    Switch("scores", "scale and order of scores", ("detections.score_scale", "detections.score_order")),
+    Switch(
+        "scores", "scale and order of scores", ("detections.score_scale", "detections.score_order")
+    ),
     Switch("limit", "detection limit", ("limits.max_dets", "limits.scope", "limits.order")),
     Switch(
         "scope",
         "evaluated classes and images",
-        ("scope.unlisted", "scope.not_exhaustive", "detections.outside", "detections.margin")
-        + ("detections.margins",),
+        (
+            *("scope.unlisted", "scope.not_exhaustive"),
+            *("detections.outside", "detections.margin", "detections.margins"),
+        ),
     ),
     Switch(
         "order",

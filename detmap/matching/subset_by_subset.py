@@ -37,7 +37,8 @@ def match_subsets(
     for name, _ in protocol.detections.margins:
         protocol.subset(name)
     values = {
-        name: attribute_values(truth, name, protocol) for name in named_attributes(protocol)
+        name: np.ascontiguousarray(attribute_values(truth, name, protocol))
+        for name in named_attributes(protocol)
     }
     truth = replace(truth, attributes={**truth.attributes, **values})
     parts = []

@@ -36,8 +36,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
     "(a limit), mAP; with @subset or @group, AR also with @max_dets or @limit, for one row each; "
-    "P, R, F1 (at one score); MR, MR75, MR@subset (log-average miss rate); NAME: ROW calls a row by "
-    "a name of its own"
+    "P, R, F1 (at one score); MR, MR75, MR@subset (log-average miss rate); NAME: ROW calls a row "
+    "by a name of its own"
 )
 
 

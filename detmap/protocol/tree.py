@@ -237,7 +237,9 @@ class Protocol(Immutable):
         new |= {"boxes.empty": ("detections",)}
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
-        other += [row.name for row in self.rows()[0] if row.kind in (*metrics.POINT, metrics.MISS_RATE)]
+        other += [
+            row.name for row in self.rows()[0] if row.kind in (*metrics.POINT, metrics.MISS_RATE)
+        ]
         other = [key for key in other if key not in besides]
         if other:
             raise ProtocolError(
