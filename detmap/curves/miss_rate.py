@@ -11,7 +11,6 @@ from detmap.base import memory
 from detmap.curves import terms as blocks
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
-from detmap.protocol.averaging_rules import MissRate
 from detmap.protocol.metric_rows import MISS_RATE
 
 Floats = NDArray[np.float64]
@@ -38,8 +37,8 @@ def terms(
     asked = _asked(protocol)
     if not asked:
         return None
-    rules, n_thresholds = protocol.miss_rate, len(protocol.thresholds())
-    shape = (matches.tp.shape[1], n_thresholds, len(rules.references), len(judged))
+    n_thresholds, n_references = len(protocol.thresholds()), len(protocol.miss_rate.references)
+    shape = (matches.tp.shape[1], n_thresholds, n_references, len(judged))
     memory.require(8 * int(np.prod(shape)), "protocol", "the miss rates", blocks.WAY_OUT)
     values = np.full(shape, np.nan)
     n_images = float(matches.n_images if weight is None else weight.sum())
@@ -54,7 +53,8 @@ def terms(
                 each = np.ones(len(hit)) if gain is None else gain[listed]
                 found = np.cumsum(hit * each) / float(positives[k, a])
                 with np.errstate(divide="ignore"):
-                    missed = 1 - _at_references(np.cumsum(~hit * each) / n_images, found, rules)
+                    fppi = np.cumsum(~hit * each) / n_images
+                    missed = 1 - _at_references(fppi, found, protocol)
                     values[a, t, :, j] = np.log(np.maximum(missed, 0))
     return values
 
@@ -72,13 +72,13 @@ def _asked(protocol: Protocol) -> list[tuple[int, int]]:
     )
 
 
-def _at_references(fppi: Floats, recall: Floats, rules: MissRate) -> Floats:
+def _at_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:
     """(R,) recall at the references, of a curve of false positives per image; 0 without ranks."""
-    references = np.array(rules.references)
+    references = np.array(protocol.miss_rate.references)
     if not len(fppi):
         return np.zeros(len(references))
-    if rules.lookup == "first_reached":
+    if protocol.miss_rate.lookup == "first_reached":
         return recall[np.minimum(np.searchsorted(fppi, references), len(fppi) - 1)]
     rank = np.searchsorted(fppi, references, side="right") - 1  # -1, if there is none: the last
     read = recall[rank]
-    return np.where(rank < 0, 0.0, read) if rules.before == "zero" else read
+    return np.where(rank < 0, 0.0, read) if protocol.miss_rate.before == "zero" else read

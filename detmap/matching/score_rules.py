@@ -20,11 +20,12 @@ def rescored(detections: Detections, protocol: Protocol) -> Detections:
     ------
     DataError : the scale is 0/0
     """
-    rules = protocol.detections
-    if not len(detections) or (rules.score_scale == "no" and rules.score_order == "score"):
+    by_input = protocol.detections.score_order == "input"
+    scaled = protocol.detections.score_scale == "min_max"
+    if not len(detections) or not (by_input or scaled):
         return detections
     score, notes = detections.score, detections.notes
-    if rules.score_order == "input":
+    if by_input:
         score, n_unsorted = _highest_from_here(detections)
         if n_unsorted:
             text = (
@@ -33,7 +34,7 @@ def rescored(detections: Detections, protocol: Protocol) -> Detections:
                 "score, or set detections.score_order=score"
             )
             notes = (*notes, Note("score-unsorted", text, n_unsorted, detections.source))
-    if rules.score_scale == "min_max":
+    if scaled:
         low, high = min(1.0, detections.score.min()), max(0.0, detections.score.max())
         with np.errstate(over="ignore"):
             extent = high - low

@@ -17,7 +17,6 @@ from detmap.protocol.averaging_rules import (
     AveragePrecision,
     Limits,
     Mean,
-    MissRate,
     OperatingPoint,
     Ranking,
     ScopeRules,
@@ -38,6 +37,7 @@ from detmap.protocol.key_checks import (
 )
 from detmap.protocol.matching_rules import Boxes, DetectionRules, Iou, Matching
 from detmap.protocol.metric_rows import NO_LIMIT, Axes, MetricRow
+from detmap.protocol.miss_rate_rules import MissRate
 
 STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
