@@ -39,9 +39,9 @@ def detections_look(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
     if not path.is_dir() or not any(FRAME.fullmatch(each.stem) for each in path.glob("*.txt")):
         return 0
-    return int(
-        all(len(words) == 5 and label_files.are_numbers(words) for words in label_files.look(path))
-    )
+    rows = label_files.look(path)
+    fits = all(len(words) == 5 and label_files.are_numbers(words) for words in rows)
+    return fits * (1 + bool(rows))
 
 
 def read_truth(path: Path) -> Truth:
