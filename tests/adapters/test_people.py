@@ -61,6 +61,7 @@ def test_odgt_records(tmp_path: Path) -> None:
         ("{", ["line 1", "not JSON"]),
         ("[]", ["line 1", "not a JSON object"]),
         ({"gtboxes": []}, ["line 1, ID", "not a name"]),
+        ({"ID": "\ud800", "gtboxes": []}, ["line 1, ID", "not a name"]),
         ({"ID": "a"}, ["no list gtboxes"]),
         ({"ID": "a", "dtboxes": []}, ["the files are swapped"]),
         ({"ID": "a", "gtboxes": [3]}, ["gtboxes[0]", "not a JSON object"]),
@@ -131,6 +132,11 @@ BROKEN = [
         "4 values",
     ),
     (mat(array("s", np.zeros((1, 1)), of=2)), "class 2"),
+    (mat(text("s", "ab").replace("ab".encode("utf-16-le"), b"\0\xd8a\0")), "not utf-16-le"),
+    (
+        mat(array("s", np.zeros((1, 1))).replace(struct.pack("<I", 5), struct.pack("<I", 9), 1)),
+        "type 9",
+    ),
     (mat(array("s", np.zeros((1, 1)), of=0x806)), "complex"),
 ]
 

@@ -35,7 +35,8 @@ NUMERIC = {
     12: "i8",
     13: "u8",
 }
-CHARACTERS = {1: "i1", 2: "u1", 4: "u2", 16: "u1", 17: "u2"}
+CHARACTERS = {1: "u1", 2: "u1", 4: "u2", 16: "u1", 17: "u2"}
+ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16-le", 16: "utf-8", 17: "utf-16-le"}
 NUMBERS = range(6, 16)  # classes of arrays: double, single, and integers
 DEEPEST = 8  # cells within cells
 MOST_TIMES = 1100  # zlib packs no better
@@ -140,8 +141,8 @@ def _matrix(part: _Bytes, depth: int) -> tuple[str, Value]:
         (flag_kind, flags), (shape_kind, shape), (_, name) = (next(elements) for _ in range(3))
     except (StopIteration, RuntimeError):
         raise _BrokenError("an array without flags, shape and name") from None
-    words = flags.numbers(flag_kind, NUMERIC)
-    sides = [int(side) for side in shape.numbers(shape_kind, NUMERIC)]
+    words = flags.numbers(flag_kind, {6: "u4"})
+    sides = [int(side) for side in shape.numbers(shape_kind, {5: "i4"})]
     if not len(words) or len(sides) < 2 or min(sides) < 0:
         raise _BrokenError("an array without a shape")
     of, size, called = int(words[0]) & 0xFF, math.prod(sides), bytes(name.data).decode("latin-1")
@@ -158,8 +159,6 @@ def _matrix(part: _Bytes, depth: int) -> tuple[str, Value]:
     if len(found) != size:
         raise _BrokenError(f"{len(found)} values where the shape is {sides}")
     if of == TEXT:
-        if bytes(np.asarray(found).astype("<u2").tobytes()).find(b"\0\0") == 0:
-            raise _BrokenError("text with a NUL")
         return called, _text(found, kind)
     return called, found.astype(np.float64).reshape(sides, order="F")
 
@@ -180,9 +179,8 @@ def _cells(
 
 
 def _text(found: Array, kind: int) -> str:
-    if kind == 16:
-        try:
-            return found.tobytes().decode()
-        except UnicodeDecodeError:
-            raise _BrokenError("text that is not UTF-8") from None
-    return "".join(map(chr, found.astype(np.int64).tolist()))
+    wide = found.astype("<u2").tobytes() if kind in (4, 17) else found.tobytes()
+    try:
+        return wide.decode(ENCODINGS[kind])
+    except UnicodeDecodeError:
+        raise _BrokenError(f"text that is not {ENCODINGS[kind]}") from None

@@ -127,7 +127,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _new(names: dict[str, int], record: dict[str, Any], where: str) -> int:
     """Enters the record's ID and returns its position."""
     name = record.get("ID")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or name != name.encode(errors="replace").decode():
         raise DataError(f"{where}, ID", f"{name!r:.60} is not a name", 'write "ID": "..."')
     if name in names:
         raise DataError(f"{where}, ID", f"{name!r:.60} occurs twice", "write one record per image")
