@@ -184,6 +184,8 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
         "mean",
         "operating",
         "miss_rate",
+        "files",
+        "evaluation",
         "metrics",
         "subsets",
         "groups",

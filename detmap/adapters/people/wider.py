@@ -213,13 +213,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 def _names(files: list[Path], lines: label_files.Lines, first: NDArray[np.int64]) -> list[str]:
     """EVENT/name of each file, by its first line, as the evaluation code reads it."""
-    last = np.append(first[1:], len(lines))
+    short = np.flatnonzero(np.diff(first, append=len(lines)) < 2)
+    if len(short):
+        what, fix = "no name and number of faces", "write both, also for an image without faces"
+        raise DataError(shown(files[short[0]]), what, fix)
+    heads = lines.take(first)
+    words = heads.column(0)
     names: dict[str, Path] = {}
     for i, file in enumerate(files):
-        if last[i] - first[i] < 2:
-            what, fix = "no name and number of faces", "write both, also for an image without faces"
-            raise DataError(shown(file), what, fix)
-        name = f"{file.parent.name}/{image_names.stem(lines.text(int(first[i])))}"
+        called = words[i] if heads.count[i] == 1 else heads.text(i)
+        name = f"{file.parent.name}/{image_names.stem(called)}"
         if name in names:
             what = f"image {name!r:.80} was read from {shown(names[name])} already"
             raise DataError(lines.place(int(first[i])), what, "write one file per image")
