@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 --runs 3 --readme     # the tables of docs/performance.md
-    python tools/bench.py linear voc ranking streaming cells cluster
+    python tools/bench.py linear voc ranking streaming cells cluster wider
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -26,6 +26,7 @@
 | streaming | batches of 16 images as they come, beside the peers that stream |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, at ten times the detections |
+| wider | detmap: WIDER FACE's validation split, random faces, files to the three APs |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
 runs is shown (`--statistic min` on a busy machine). All tools get the same processors and threads.
@@ -266,6 +267,13 @@ def cluster_job(bench: Bench) -> Iterator[Line]:
     yield Line("Dask", "20 shards", "cluster", tasks, shows, tolerance=None)
 
 
+def wider_job(bench: Bench) -> Iterator[Line]:
+    task = {"job": "wider", "calls": 2, "folder": str(CACHE / "wider")}
+    tasks = {"detmap": task, "detmap, 1 thread": {**task, "threads": 1}}
+    shows = {"call": "files to three APs", "rss": "peak memory of the process"}
+    yield Line("WIDER FACE", "3,226 images", "wider", tasks, shows, tolerance=0.0)
+
+
 OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "files": files_job,
     "arrays": arrays_job,
@@ -285,6 +293,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "cells": cells_job,
     "compare": compare_job,
     "cluster": cluster_job,
+    "wider": wider_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")
 

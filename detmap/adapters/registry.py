@@ -377,6 +377,33 @@ FORMATS: tuple[Format, ...] = (
         _lazy("scalabel.read_detections"),
         what="BDD100K: Scalabel JSON of frames and labels",
     ),
+    Format(
+        "odgt",
+        "a file",
+        _lazy("people/odgt.looks"),
+        _lazy("people/odgt.looks"),
+        _lazy("people/odgt.read_truth"),
+        _lazy("people/odgt.read_detections"),
+        what="CrowdHuman odgt: a JSON record per image and line",
+    ),
+    Format(
+        "wider",
+        "a folder",
+        _lazy("people/wider.truth_looks"),
+        _lazy("people/wider.detections_look"),
+        _lazy("people/wider.read_truth"),
+        _lazy("people/wider.read_detections"),
+        what="WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt",
+    ),
+    Format(
+        "bbgt",
+        "a folder",
+        _lazy("people/bbgt.truth_looks"),
+        _lazy("people/bbgt.detections_look"),
+        _lazy("people/bbgt.read_truth"),
+        _lazy("people/bbgt.read_detections"),
+        what="Caltech: text of bbGt.m (version 3), and x y w h score, a file an image",
+    ),
 )
 
 

@@ -26,6 +26,7 @@ EXTRA: dict[str, str] = {
     "crowd_index": "crowd_index.by_crowd_index",
     "as_given": "open_images.as_given",
     "first_recalls": "visdrone.first_recalls",
+    "JI": "jaccard_index.best",
 }
 """An entry of ``evaluation.extra`` -> ``module.function``, called alike; it returns metrics by
 name."""

@@ -22,7 +22,7 @@ from detmap.errors import ProtocolError, few
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.integrators import AT_TRUE_POSITIVES
-from detmap.protocol.metric_rows import POINT, MetricRow
+from detmap.protocol.metric_rows import MISS_RATE, POINT, MetricRow
 from detmap.tables import Categories, Note
 
 COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
@@ -36,7 +36,13 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     """
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
-    scores = _within_limit(scores, row)
+    if row.kind == MISS_RATE:
+        return float(np.exp(_mean(scores, row, protocol, categories)))
+    return _mean(_within_limit(scores, row), row, protocol, categories)
+
+
+def _mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
+    """Does `mean` for the terms of AP, AR and MR: those of MR are logarithms."""
     if row.kind == "AP" and scores.pooled is not None and not row.group:
         pooled = _select_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
         return _averaged(iter([pooled.ravel()]), pooled.size)
@@ -75,7 +81,8 @@ def _chosen(
     """The averaged cells (..., C) and their classes (C,); None for no mean."""
     everyone = np.arange(len(categories))
     members = classes_of(row.group, protocol, categories) if row.group else everyone
-    if protocol.mean.undefined != "skip" or protocol.mean.undetected:
+    filling = protocol.mean.undefined != "skip" or protocol.mean.undetected
+    if filling and row.kind != MISS_RATE:
         filled = _with_undefined(scores, row, protocol, cells, members)
         return None if filled is None else (filled, members)
     if not row.group:
@@ -169,6 +176,8 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     if protocol.mean.precision == "rounded":
         means = means.astype(np.float32).astype(np.float64)
     values = _expand_classes(scores, means, np.nan)
+    if row.kind == MISS_RATE:
+        values = np.exp(values)
     if row.kind == "AP":
         none = scores.n_objects[:, protocol.subset(row.subset)] == 0
         if protocol.ap.no_objects == "zero":
@@ -239,7 +248,11 @@ def _blocks(
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
         return scores.terms.threshold_blocks(a, t)
-    cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
+    if row.kind == MISS_RATE:
+        assert scores.missed is not None
+        cells = scores.missed[a]
+    else:
+        cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
     return [lambda: _select_threshold(cells, row, protocol)]
 
 

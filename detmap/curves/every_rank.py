@@ -18,6 +18,7 @@ from detmap.protocol.integrators import Curve
 from detmap.tables.grouping import labels
 
 Floats = NDArray[np.float64]
+NO_SCORES = np.empty(0)
 
 
 def needed(protocol: Protocol, ap: AveragePrecision) -> bool:
@@ -67,7 +68,9 @@ def terms(
                 listed = _listed(tp[:, a], ignored[:, a], score, t, true_first)
                 hit = (tp[listed, a] & tp.dtype.type(1 << t)) != 0
                 gains = None if gain is None else gain[listed]
-                values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, gains)
+                values[i, place, :, j] = integrate(
+                    hit, float(positives[k, a]), ap, gains, score[listed]
+                )
     return values
 
 
@@ -100,7 +103,8 @@ def pooled(
             kept = _listed(tp, ignored, matches.score[rows], t)
             hit = (tp[kept] & tp.dtype.type(1 << t)) != 0
             gains = None if weight is None else weight[matches.image[rows[kept]]]
-            values[a, t] = integrate(hit, n_objects, ap, gains)
+            read = matches.score[rows[kept]]
+            values[a, t] = integrate(hit, n_objects, ap, gains, read)
     return values
 
 
@@ -127,7 +131,11 @@ def _listed(
 
 
 def integrate(
-    hit: NDArray[np.bool_], n_objects: float, ap: AveragePrecision, gain: Floats | None = None
+    hit: NDArray[np.bool_],
+    n_objects: float,
+    ap: AveragePrecision,
+    gain: Floats | None = None,
+    score: Floats = NO_SCORES,
 ) -> Floats | float:
     """Returns the terms of one curve: samples for `grid_envelope`, else the AP.
 
@@ -137,6 +145,7 @@ def integrate(
     n_objects : number of objects
     ap : the AP interpolation
     gain : (n,) weight of each detection; None for 1
+    score : (n,) of each detection, for rules that read it
     """
     points = ap.points()
     samples = ap.rule.samples
@@ -150,7 +159,7 @@ def integrate(
     ranked = true + false + number(ap.epsilon)
     with np.errstate(invalid="ignore"):  # before any weight
         precision = np.where(ranked > 0, true / ranked, number(0))
-    return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail))
+    return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail, score, ap.samples))
 
 
 def kept(

@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.base import arguments, memory
 from detmap.base.parallel import each_batch
 from detmap.base.reprs import outlined
-from detmap.curves import class_curves, counts, every_rank, lower_limits, score_threshold, terms
+from detmap.curves import (
+    class_curves,
+    counts,
+    every_rank,
+    lower_limits,
+    miss_rate,
+    score_threshold,
+    terms,
+)
 from detmap.errors import ProtocolError
 from detmap.matching.matches import Matches
 from detmap.protocol import AveragePrecision
@@ -42,6 +50,7 @@ class Scores:
     points : (3, 1 + J) float64 precision, recall and F1 of all classes and of each, by position
         of the IoU, at the protocol's score threshold
     lower : the scores within each lower limit at which a metric asks for AP
+    missed : (A, T, R, J) float64, log miss rates at the references; None without rows MR
     """
 
     judged: NDArray[np.int64]
@@ -55,6 +64,7 @@ class Scores:
     pooled: NDArray[np.float64] | None = None
     points: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
     lower: Mapping[int, Scores] = field(default_factory=dict)
+    missed: NDArray[np.float64] | None = None
 
 
 @outlined
@@ -272,6 +282,7 @@ def _make_scores(
         counts.n_images(matches, weight),
         every_rank.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
         score_threshold.points(matches, positives, judged, weight),
+        missed=miss_rate.terms(matches, positives, judged, weight),
     )
 
 
@@ -290,11 +301,12 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     def whole(column: str) -> NDArray[Any]:
         axis = 0 if column == "n_objects" else -1
         columns = np.concatenate([getattr(part, column) for part in parts], axis=axis)
-        rows = order_of_judged if column in ("terms", "recall") else order
+        rows = order_of_judged if column in ("terms", "recall", "missed") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    apart = ("judged", "pooled", "points", "lower")
-    names = [f.name for f in fields(Scores) if f.name not in apart]
+    left_out = {"judged", "pooled", "points", "lower"}
+    left_out |= {"missed" for part in parts if part.missed is None}
+    names = [f.name for f in fields(Scores) if f.name not in left_out]
     columns: dict[str, Any] = {name: whole(name) for name in names}
     lower = {m: join([part.lower[m] for part in parts], classes) for m in parts[0].lower}
     return Scores(judged[order_of_judged], **columns, lower=lower)

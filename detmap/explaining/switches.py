@@ -35,11 +35,12 @@ SWITCHES = (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
+            *("miss_rate.references", "miss_rate.lookup", "miss_rate.before"),
         ),
     ),
     Switch("overlap", "kind of overlap", ("iou.of",)),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip", "boxes.area")),
-    Switch("shift", "offset of objects", ("boxes.object_shift",)),
+    Switch("shift", "offset and width of objects", ("boxes.object_shift", "boxes.aspect")),
     Switch(
         "numbers",
         "float32 or float64",
@@ -70,13 +71,16 @@ SWITCHES = (
     ),
     Switch("flat", "boxes with zero area", ("boxes.empty", "boxes.reversed")),
     Switch("floor", "minimum score", ("detections.above",)),
+    Switch(
+        "scores", "scale and order of scores", ("detections.score_scale", "detections.score_order")
+    ),
     Switch("limit", "detection limit", ("limits.max_dets", "limits.scope", "limits.order")),
     Switch(
         "scope",
         "evaluated classes and images",
         (
             *("scope.unlisted", "scope.not_exhaustive", "scope.unknown"),
-            *("detections.outside", "detections.margin"),
+            *("detections.outside", "detections.margin", "detections.margins"),
         ),
     ),
     Switch(
@@ -102,6 +106,7 @@ SWITCHES = (
             "ap.eleven",
             "ap.epsilon",
             "ap.tail",
+            "ap.samples",
             "ap.arithmetic",
             "ap.sum",
             "ap.stored",

@@ -18,6 +18,7 @@ from detmap.matching.matches_checks import effective_thresholds as effective_thr
 from detmap.matching.matches_checks import least_overlap, word_of
 from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import clipped, noted_upright, scope_notes
+from detmap.matching.score_rules import rescored
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth, require_truth_of
@@ -67,6 +68,11 @@ def match(
         )
     require_truth_of(detections, truth)
     truth, detections = clipped(noted_upright(truth, protocol), detections, protocol)
+    if protocol.boxes.aspect or protocol.detections.margins:
+        from detmap.matching.subset_by_subset import match_subsets
+
+        return match_subsets(truth, detections, protocol, threads=threads, taken=taken)
+    detections = rescored(detections, protocol)
     if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 

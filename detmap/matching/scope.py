@@ -201,11 +201,21 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
     if protocol.boxes.clip == "no":
         return truth, detections
     images = truth.images
-    unknown = np.isnan(images.width) | np.isnan(images.height)
-    if unknown.any():
+    width, height = (
+        np.where(np.isnan(ours), theirs, ours)  # result files may have the sizes
+        for ours, theirs in zip(
+            (images.width, images.height),
+            (detections.images.width, detections.images.height),
+            strict=True,
+        )
+    )
+    images = replace(images, width=width, height=height)
+    unknown = np.isnan(width) | np.isnan(height)
+    if unknown[detections.image].any():
+        bad = detections.image[np.argmax(unknown[detections.image])]
         raise DataError(
             truth.source,
-            f"image {images.ids[np.argmax(unknown)].item()!r} has no size, which boxes.clip needs",
+            f"image {images.ids[bad].item()!r} has no size, which boxes.clip needs",
             "give width and height, or set boxes.clip=no",
         )
     return (
@@ -234,6 +244,7 @@ def _clip(table: Truth | Detections, images: Images) -> NDArray[np.float64]:
     """
     boxes = boxes_as(table.boxes, table.box_format, "xywh")
     size = np.stack([images.width, images.height], axis=1)[table.image]
+    size[np.isnan(size)] = np.inf  # of an image without detections
     first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
     begin, end = np.clip(first, 0, np.maximum(size - 1, 0)), np.clip(last, 0, size)
     moved = (begin != first) | (end != last)

@@ -59,7 +59,7 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
     """
     outside = np.zeros(len(truth), dtype=np.uint64)
     for attribute in named_attributes(protocol):
-        values, ranges = _attribute(truth, attribute, protocol), _ranges(protocol, attribute)
+        values, ranges = attribute_values(truth, attribute, protocol), _ranges(protocol, attribute)
         _mark(values, ranges, outside)
         asked: NDArray[np.bool_] = np.isfinite(ranges[:, 0]) | np.isfinite(ranges[:, 1])
         outside[np.isnan(values)] |= _word(asked)
@@ -150,7 +150,7 @@ def _single_precision(protocol: Protocol) -> bool:
     return protocol.boxes.precision == "float32"
 
 
-def _attribute(truth: Truth, name: str, protocol: Protocol) -> Floats:
+def attribute_values(truth: Truth, name: str, protocol: Protocol) -> Floats:
     """(G,) the truth's column, or the measure of its boxes."""
     if name in truth.attributes:
         values = truth.attributes[name]

@@ -175,7 +175,8 @@ class AveragePrecision:
             "the rule that turns recall and precision into AP",
             choice(*(row.name for row in INTEGRATORS)),
             "eleven_point: VOCevaldet.m of 2007; all_points: VOCap.m; grid_envelope: cocoeval.py; "
-            "trapezoid: yolov5 utils/metrics.py; left_envelope: darknet detector.c",
+            "trapezoid: yolov5 utils/metrics.py; left_envelope: darknet detector.c; "
+            "between_ranks: CrowdDet database.py, eval_AP; score_samples: WIDER FACE evaluation.py",
         ),
     ]
     grid: Annotated[
@@ -269,6 +270,15 @@ class AveragePrecision:
             "class",
         ),
     ] = "class"
+    samples: Annotated[
+        int,
+        Key(
+            "how many scores `score_samples` reads: 1 - 1/n, 1 - 2/n ... 0",
+            WHOLE,
+            "1000: WIDER FACE evaluation.py (wondervictor), thresh_num",
+            1000,
+        ),
+    ] = 1000
 
     @property
     def rule(self) -> Integrator:

@@ -8,7 +8,7 @@ from detmap.protocol.key_checks import Check, Key, choice
 
 RULES = ("matching", "wholebody", "motion")
 """How detections are evaluated. Rules other than `matching` are modules of `detmap.benchmarks`."""
-EXTRA: tuple[str, ...] = ("olrp", "crowd_index", "as_given", "first_recalls")
+EXTRA: tuple[str, ...] = ("olrp", "crowd_index", "as_given", "first_recalls", "JI")
 """Metrics that are computed beside those of the curves, by `detmap.benchmarks`."""
 FORMAT_NAME = re.compile(r"[a-z0-9-]*")
 

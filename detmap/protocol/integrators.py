@@ -30,7 +30,8 @@ class Curve(NamedTuple):
     recall : (n,) float64, never falling
     precision : (n,) in the numbers of ``ap.arithmetic``
     points : (R,) recall points of the rule
-    sum, tail : as of ``[ap]``
+    sum, tail, samples : as of ``[ap]``
+    score : (n,) float64, never rising
     """
 
     recall: NDArray[np.float64]
@@ -38,6 +39,8 @@ class Curve(NamedTuple):
     points: NDArray[np.float64]
     sum: str = "running"
     tail: str = "ramp"
+    score: NDArray[np.float64] = np.zeros(0)
+    samples: int = 1000
 
     def envelope(self) -> NDArray[Any]:
         """(n,) the highest precision at each rank or later."""
@@ -133,6 +136,29 @@ def _left_at_ranks(curve: Curve) -> float:
     return float(area + last * envelope[0])
 
 
+def _between_ranks(curve: Curve) -> float:
+    """Area under straight lines from rank to rank, without envelope, from the first rank on.
+
+    Source: CrowdDet lib/evaluate/APMRToolkits/database.py, eval_AP.
+    """
+    recall, precision = curve.recall, curve.precision
+    parts = np.diff(recall) * ((precision[:-1] + precision[1:]) / 2)
+    return float(np.cumsum(parts)[-1]) if len(parts) else 0.0
+
+
+def _at_scores(curve: Curve) -> float:
+    """All-point AP of the curve read at evenly spaced scores.
+
+    Source: WIDER FACE evaluation.py (wondervictor), img_pr_info, dataset_pr_info and voc_ap.
+    """
+    sampled = 1 - np.arange(1, curve.samples + 1) / curve.samples
+    rank = np.searchsorted(-curve.score, -sampled, side="right") - 1
+    rank = rank[rank >= 0]
+    recall, precision = np.append(curve.recall[rank], 1.0), np.append(curve.precision[rank], 0.0)
+    read = curve._replace(recall=recall, precision=precision)
+    return read.area(read.envelope())
+
+
 INTEGRATORS = (
     Integrator("eleven_point", "11-point", _eleven_at_ranks, kernel=0, points="eleven"),
     Integrator("all_points", "all-point", lambda curve: curve.area(curve.envelope()), kernel=1),
@@ -147,6 +173,8 @@ INTEGRATORS = (
     Integrator("step", "step", lambda curve: curve.area(curve.precision), kernel=3),
     Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid"),
     Integrator("left_envelope", "left envelope", _left_at_ranks),
+    Integrator("between_ranks", "trapezoid of all ranks", _between_ranks),
+    Integrator("score_samples", "all-point at sampled scores", _at_scores),
 )
 AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
 """The rules that need a curve at its true positives only."""

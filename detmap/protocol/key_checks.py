@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -255,3 +256,20 @@ SUBSETS = Check(
 NEUTRAL = Check(_neutral, f"a table of roles, each one of {', '.join(ROLES)}")
 GROUPS = Check(_groups, f'a table of groups, each "{LABELLED}" or a list of class names')
 METRICS = Check(_strings, "a list of metric names such as AP, AP50, AP@subset, AR@max_dets, mAP")
+
+
+def _references(value: Any) -> tuple[float, ...]:
+    numbers = _numbers(value)
+    ascending = all(a < b for a, b in itertools.pairwise(numbers))
+    if not isinstance(value, list) or not numbers or not ascending or numbers[0] < 0:
+        raise ValueError
+    return numbers
+
+
+def _margins(value: Any) -> tuple[tuple[str, float], ...]:
+    margin = number(1, 1e6).read
+    return tuple(sorted((name, margin(each)) for name, each in _table(value, MAX_SUBSETS).items()))
+
+
+REFERENCES = Check(_references, "a list of ascending numbers from 0")
+MARGINS = Check(_margins, "a table of subsets, each with a number in [1, 1e+06]")

@@ -92,6 +92,14 @@ _LATER = (
     "ranking.sort",
     "ranking.stops_at",
     "scope.unknown",
+    "ap.samples",
+    "boxes.aspect",
+    "detections.margins",
+    "detections.score_order",
+    "detections.score_scale",
+    "miss_rate.before",
+    "miss_rate.lookup",
+    "miss_rate.references",
 )
 """Keys that came after the first signed numbers; none is ever taken out."""
 LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER}
@@ -117,4 +125,4 @@ def shown(value: Any) -> str:
     """A TOML value in few characters."""
     if isinstance(value, str):
         return value
-    return str(value) if value in ({}, []) else f"{value:g}"
+    return str(value) if isinstance(value, dict | list) else f"{value:g}"

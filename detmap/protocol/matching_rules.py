@@ -2,7 +2,9 @@
 the TOML file. From the ranked list on they are in `detmap.protocol.averaging_rules`.
 
 A key is declared here once, with its meaning, its check, its source and its default; validation,
-the documentation and the signature all read this declaration. More than 400 lines: it is a table.
+the documentation and the signature all read this declaration.
+
+More than 400 lines: one declaration per key.
 """
 
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from detmap.base.grids import Grid
 from detmap.protocol.key_checks import (
     DECIMALS,
     FLOOR,
+    MARGINS,
     MAX_THRESHOLDS,
     NEUTRAL,
     SIGMAS,
@@ -121,6 +124,16 @@ class Boxes:
             "added to the coordinates of the objects, not to those of the detections",
             number(-10, 10),
             "-1: ssd.pytorch eval.py, parse_rec (xmin - 1), while write_voc_results_file adds 1",
+            0.0,
+        ),
+    ]
+    aspect: Annotated[
+        float,
+        Key(
+            "objects to find are made this times as wide as they are high, around their center; "
+            "ignored objects and those outside the subset keep their width; 0: all keep it",
+            number(0, 1e6),
+            "0.41: dbEval.m of Caltech, loadGt",
             0.0,
         ),
     ]
@@ -411,5 +424,34 @@ class DetectionRules:
             DECIMALS,
             "1: detectron2 pascal_voc_evaluation.py; ssd.pytorch eval.py",
             -1,
+        ),
+    ]
+    margins: Annotated[
+        tuple[tuple[str, float], ...],
+        Key(
+            "`detections.margin` of single subsets, by name",
+            MARGINS,
+            "1 and 1.5: dbEval.m of Caltech (Expand=100, Expand=150)",
+            {},
+        ),
+    ]
+    score_scale: Annotated[
+        str,
+        Key(
+            "scores as they are (`no`), or scaled linearly over all detections (`min_max`): the "
+            "lowest, at most 1, becomes 0 and the highest, at least 0, becomes 1",
+            choice("no", "min_max"),
+            "min_max: WIDER FACE evaluation.py (wondervictor), norm_score",
+            "no",
+        ),
+    ]
+    score_order: Annotated[
+        str,
+        Key(
+            "the order of an image's detections: by `score`; or that of the `input`, as if it were "
+            "sorted: a score is then the highest from its row on",
+            choice("score", "input"),
+            "input: WIDER FACE evaluation.py (wondervictor), image_eval and img_pr_info",
+            "score",
         ),
     ]

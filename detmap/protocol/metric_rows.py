@@ -8,7 +8,8 @@ value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each
 does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
 ``AP@100`` is integrated over the detections within that limit. ``P``, ``R`` and
 ``F1`` are precision, recall and their harmonic mean at one score, which the protocol's
-``operating`` rule chooses: at IoU 0.5, or the first threshold, or ``P75``.
+``operating`` rule chooses: at IoU 0.5, or the first threshold, or ``P75``. ``MR`` is the
+log-average miss rate: ``MR``, ``MR75``, ``MR@subset``.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ NO_LIMIT = 2**31 - 1  # no image has as many detections
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
 LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
 GRAMMAR = re.compile(
-    r"(?P<kind>mAP|AP|AR|P|R|F1)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
+    r"(?P<kind>mAP|AP|AR|MR|P|R|F1)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
     r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
 )
 POINT = ("P", "R", "F1")
 """Rows that are read at one score."""
+MISS_RATE = "MR"
+"""The row of the log-average miss rate."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 """What a row may be called instead."""
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
     "(a limit), mAP; with @subset, @group or @limit, AR also with @max_dets, for one row each; "
-    "P, R, F1 (at one score); NAME: ROW calls a row by a name of its own"
+    "P, R, F1 (at one score); MR, MR75, MR@subset (log-average miss rate); NAME: ROW calls a row "
+    "by a name of its own"
 )
 
 
@@ -44,7 +48,7 @@ class MetricRow:
     Parameters
     ----------
     name : AP, AP50, APs, APr, AR100, AR@300, mAP ...
-    kind : "AP", "AR", "P", "R" or "F1"
+    kind : "AP", "AR", "MR", "P", "R" or "F1"
     iou : the threshold; None for the mean over all of them
     subset : name of the subset of objects
     group : name of the group of classes; "" for all classes
@@ -180,6 +184,9 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
                 "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
             )
     kind = match["kind"].removeprefix("m")
+    if kind == MISS_RATE and any(limit != axes.limits[-1] for _, limit in limits):
+        what = f"{text!r}: MR is that of the highest limit"
+        raise ProtocolError("metrics", what, "write MR, and set limits.max_dets to the limit alone")
     if kind == "AP" and len(axes.limits) > 1 and match["axes"].endswith("@max_dets"):
         what = f"{text!r}: the number behind AP is an IoU"
         raise ProtocolError("metrics", what, "write AP@limit, which gives AP@100")

@@ -37,6 +37,7 @@ from detmap.protocol.key_checks import (
 )
 from detmap.protocol.matching_rules import Boxes, DetectionRules, Iou, Matching
 from detmap.protocol.metric_rows import NO_LIMIT, Axes, MetricRow
+from detmap.protocol.miss_rate_rules import MissRate
 
 STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
@@ -72,6 +73,7 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
     "boxes.form": ("edges",),
     "boxes.precision": ("float64",),
     "boxes.object_shift": (0.0,),
+    "boxes.aspect": (0.0,),
     "iou.epsilon": (0.0,),
     "iou.least_union": (0.0,),
     "iou.arithmetic": ("float64",),
@@ -84,7 +86,7 @@ ORDER_ALONE = ("boxes.area", "evaluation.extra")
 """Keys of tools that say nothing about the order of detections."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
-    "evaluation",
+    *("evaluation", "miss_rate"),
 )
 """Tables with keys by which tools differ."""
 
@@ -117,6 +119,7 @@ class Protocol(Immutable):
     ap: AveragePrecision
     mean: Mean
     operating: OperatingPoint
+    miss_rate: MissRate
     files: Files
     evaluation: Evaluation
     metrics: Annotated[
@@ -216,6 +219,8 @@ class Protocol(Immutable):
             return False
         if self.limits.scope == "dataset":  # a part does not know which detections the limit keeps
             return False
+        if self.detections.score_scale != "no":
+            return False
         # One that found a region anywhere puts all of a list in the order of images.
         late = "region_to_find" in dict(self.matching.neutral).values()
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
@@ -256,7 +261,8 @@ class Protocol(Immutable):
         other += [
             row.name
             for row in self.rows()[0]
-            if row.kind in metrics.POINT or (row.kind == "AP" and row.max_dets in below)
+            if row.kind in (*metrics.POINT, metrics.MISS_RATE)
+            or (row.kind == "AP" and row.max_dets in below)
         ]
         if self.limits.scope == "dataset":
             other.append("limits.scope")
@@ -350,7 +356,7 @@ def spelled(node: Any, name: str) -> Any:
     value = getattr(node, name)
     if isinstance(node, Limits) and value == (NO_LIMIT,):
         return []
-    if isinstance(node, Matching) and name == "neutral":
+    if (isinstance(node, Matching) and name == "neutral") or name == "margins":
         return dict(value)
     if isinstance(node, Protocol) and name in ("subsets", "groups"):
         return {each.name: values_of(each) for each in value}

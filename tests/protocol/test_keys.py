@@ -280,6 +280,7 @@ def test_groups_and_metric_rows() -> None:
 
 
 def test_no_key_is_left_out() -> None:
+    from tests.protocol.test_people_keys import KEYS as PEOPLE
     from tests.protocol.test_tool_keys import KEYS
 
     elsewhere = KEYS | {"iou.of", "iou.sigmas"}  # test_shapes.py
@@ -287,6 +288,7 @@ def test_no_key_is_left_out() -> None:
     elsewhere |= {"evaluation.rule", "evaluation.extra"}  # benchmarks/
     elsewhere |= {"files.truth", "files.detections"}  # benchmarks/
     elsewhere |= {"scope.unknown"}  # adapters/test_rotated.py
+    elsewhere |= PEOPLE
     elsewhere |= {"boxes.extent", "groups", "metrics", "name", "version", "summary", "source"}
     assert set(protocol.keys()) == {*VERDICTS, *NUMBERS, *elsewhere}
 

@@ -117,6 +117,14 @@ CHANGES = {
     "operating.score": 0.5,
     "operating.samples": 100,
     "operating.smooth": 0,
+    "ap.samples": 100,
+    "boxes.aspect": 0.41,
+    "detections.margins": {"all": 2.0},
+    "detections.score_order": "input",
+    "detections.score_scale": "min_max",
+    "miss_rate.references": [1.0],
+    "miss_rate.lookup": "first_reached",
+    "miss_rate.before": "last",
 }
 
 

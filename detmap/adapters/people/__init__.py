@@ -1,0 +1,1 @@
+"""Formats of benchmarks of faces and people: CrowdHuman, WIDER FACE, Caltech."""

@@ -1,0 +1,158 @@
+"""Reads Caltech's text: ground truth of Piotr's toolbox (bbGt version 3), and results per image.
+
+A ground-truth line is ``label x y w h occluded xv yv wv hv ignore angle`` in whole numbers, a
+result line ``x y w h score``; both files of an image have the same name.
+
+Source: bbGt.m, bbLoad, and dbEval.m, loadGt and loadDt (liuwei16/CSP, eval_caltech).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import text_fields
+from detmap.adapters.joining import image_names, join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import label_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Categories, Detections, Note, Truth
+
+HEAD = "% bbGt version=3"
+FIELDS = ("x", "y", "w", "h", "occluded", "xv", "yv", "wv", "hv", "ignore", "angle")
+FRAME = re.compile(r".*I[0-9]+")
+LABELS = ("person", "person?", "people", "ignore")
+"""Objects of other labels are left out: dbEval.m, lbls."""
+IGNORED = "ignore"  # dbEval.m, ilbls
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 3 * any(words[:2] == HEAD.split()[:2] for words in label_files.look(path))
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if not path.is_dir() or not any(FRAME.fullmatch(each.stem) for each in path.glob("*.txt")):
+        return 0
+    rows = label_files.look(path)
+    fits = all(len(words) == 5 and label_files.are_numbers(words) for words in rows)
+    return fits * (1 + bool(rows))
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads a folder of ground truth. Raises `DataError` for an invalid line."""
+    files = _files(path)
+    lines = label_files.read(files)
+    first = np.searchsorted(lines.file, np.arange(len(files)))
+    for i, file in enumerate(files):
+        here = first[i] < len(lines) and lines.file[first[i]] == i
+        head = lines.text(int(first[i])) if here else ""
+        if head != HEAD:
+            fix = f"begin each file with {HEAD!r}"
+            raise DataError(f"{shown(file)}: line 1", f"{text_fields.short(head)}", fix)
+    listed = np.ones(len(lines), dtype=bool)
+    listed[first] = False
+    rows = lines.take(np.flatnonzero(listed))
+    _require(rows, 1 + len(FIELDS), "label x y w h occluded xv yv wv hv ignore angle")
+    labels = np.array(rows.column(0), dtype=object)
+    known = np.isin(labels.astype(str), LABELS) if len(rows) else np.zeros(0, dtype=bool)
+    others = int((~known).sum())
+    rows, labels = rows.take(np.flatnonzero(known)), labels[known]
+    numbers = _whole(rows)
+    boxes, size = np.ascontiguousarray(numbers[:, :4]), np.full(len(files), np.nan)
+    images, place = image_names.table(shown(path), [file.stem for file in files], (size, size))
+    ignored = (numbers[:, 9] != 0) | (labels == IGNORED)
+    note = Note("label-unknown", "objects have other labels and are left out", others, shown(path))
+    return Truth(
+        images,
+        Categories(np.array([1]), ("person",)),
+        image=place[rows.file],
+        label=np.zeros(len(boxes), dtype=np.int32),
+        boxes=boxes,
+        roles={"ignore": ignored.astype(bool)},
+        attributes={
+            "area": boxes[:, 2] * boxes[:, 3],
+            "left": boxes[:, 0].copy(),
+            "top": boxes[:, 1].copy(),
+            "right": boxes[:, 0] + boxes[:, 2],
+            "bottom": boxes[:, 1] + boxes[:, 3],
+            "visible": _visible(boxes, numbers[:, 4], numbers[:, 5:9]),
+        },
+        box_format="xywh",
+        family="coco",
+        source=shown(path),
+        notes=(note,) if others else (),
+    )
+
+
+def _visible(
+    boxes: NDArray[np.float64], occluded: NDArray[np.float64], seen: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(n,) the visible share: 1 if not occluded, 0 if the visible box is the whole one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (seen[:, 2] * seen[:, 3]) / (boxes[:, 2] * boxes[:, 3])
+    share[(seen == boxes).all(axis=1)] = 0.0
+    share[(occluded == 0) | (seen == 0).all(axis=1)] = 1.0
+    return np.asarray(share)
+
+
+def _whole(rows: label_files.Lines) -> NDArray[np.float64]:
+    """(n, 11) the numbers of objects."""
+    numbers = rows.numbers(FIELDS, 1)
+    for bad, what, fix in (
+        (numbers % 1 != 0, "not a whole number", "bbGt.m reads whole numbers: round them"),
+        (numbers[:, [10] * len(FIELDS)] != 0, "a rotated box", "Caltech has none: set angle to 0"),
+        ((numbers < 0) & np.isin(FIELDS, ("w", "h", "wv", "hv")), "negative", "fix the box"),
+    ):
+        if bad.any():
+            row, column = np.argwhere(bad)[0].tolist()
+            where = f"{rows.place(row)}, {FIELDS[column] if bad[row].sum() == 1 else 'angle'}"
+            raise DataError(where, f"{what}: {text_fields.short(rows.text(row))}", fix)
+    return numbers
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads a folder of results. Raises `DataError` for an invalid line."""
+    files = _files(path)
+    rows = label_files.read(files)
+    _require(rows, 5, "x y w h score")
+    numbers = rows.numbers(("x", "y", "w", "h", "score"))
+    stems = [file.stem for file in files]
+    image_of = join.images_by_stem(truth, stems, shown(path))
+    label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
+    if len(truth.categories) > 1:
+        label[:] = join.classes_by_id(truth, ["person"] * len(rows), shown(path), policy)
+    n_missing = len(truth.images) - len(np.unique(image_of[image_of >= 0]))
+    text = "images have no file, which stops the reference: they have no detections"
+    note = Note("image-without-results", text, n_missing, shown(path))
+    return join.joined(
+        truth,
+        image_of[rows.file],
+        label,
+        np.ascontiguousarray(numbers[:, :4]),
+        np.ascontiguousarray(numbers[:, 4]),
+        box_format="xywh",
+        origin=join.Origin(shown(path), rows.place, rows.stems(), ["person"] * len(rows)),
+        policy=policy,
+        notes=(note,) if n_missing else (),
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    files = label_files.listed(path)
+    if not files:
+        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
+    return files
+
+
+def _require(rows: label_files.Lines, count: int, wanted: str) -> None:
+    bad = np.flatnonzero(rows.count != count)
+    if len(bad):
+        row = int(bad[0])
+        what = f"{rows.count[row]} words: {text_fields.short(rows.text(row))}"
+        raise DataError(rows.place(row), what, f"a line is: {wanted}")

@@ -1,0 +1,240 @@
+"""Reads WIDER FACE: the four MAT files of the validation split, and results in EVENT/*.txt.
+
+A result file has the name of the image, the number of faces, then ``x y width height score`` per
+face, the highest score first.
+
+Source: evaluation.py of WiderFace-Evaluation (wondervictor): get_gt_boxes, read_pred_file.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import text_fields
+from detmap.adapters.joining import image_names, join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.people import mat5
+from detmap.adapters.text_per_image import label_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Scope, Truth
+
+FACES = "wider_face_val.mat"
+SUBSETS = ("easy", "medium", "hard")
+NUMBERS = ("x", "y", "width", "height", "score")
+FIX = "give the ground_truth folder of the evaluation code, unchanged"
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return 3 * (path.is_dir() and (path / FACES).is_file())
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    if not path.is_dir():
+        return 0
+    return 2 * any("--" in folder.name for folder in path.iterdir() if folder.is_dir())
+
+
+class _Image(NamedTuple):
+    """An image of the files: its name, its faces, and the listed ones of each subset."""
+
+    name: str
+    boxes: NDArray[np.float64]
+    listed: list[NDArray[np.bool_]]
+
+
+def read_truth(path: Path) -> Truth:
+    """Reads the folder of the MAT files. Raises `DataError` for a missing or broken file."""
+    found = sorted(_images(path), key=lambda image: image.name)
+    names = [image.name for image in found]
+    for one, two in itertools.pairwise(names):
+        if one == two:
+            raise DataError(shown(path / FACES), f"image {one!r:.80} occurs twice", FIX)
+    if not found:
+        raise DataError(shown(path / FACES), "no images", FIX)
+    sizes = np.full(len(names), np.nan)
+    boxes = np.ascontiguousarray(np.concatenate([image.boxes for image in found]))
+    sides = boxes[:, 2:].copy()
+    boxes[:, 2:] += boxes[:, :2]  # corners; the evaluation code adds one pixel to both sides
+    listed = {
+        f"listed_{subset}": np.concatenate([image.listed[s] for image in found]).astype(np.float64)
+        for s, subset in enumerate(SUBSETS)
+    }
+    pairs = np.zeros(len(names) + 1, dtype=np.int64)
+    return Truth(
+        Images(
+            np.array(names, dtype=str),
+            tuple(name.rpartition("/")[2] for name in names),
+            sizes,
+            sizes,
+            tuple(f"{name}.jpg" for name in names),
+        ),
+        Categories(np.array([1]), ("face",)),
+        image=np.repeat(np.arange(len(names), dtype=np.int32), [len(i.boxes) for i in found]),
+        label=np.zeros(len(boxes), dtype=np.int32),
+        boxes=boxes,
+        roles={},
+        attributes={"area": (sides + 1).prod(axis=1), **listed},
+        box_format="voc",
+        family="voc",
+        source=shown(path),
+        scope=Scope(pairs, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)),
+    )
+
+
+def _images(path: Path) -> list[_Image]:
+    """The images of all events."""
+    file = path / FACES
+    variables = mat5.read(file)
+    events = _cells(variables.get("event_list"), file, "event_list")
+    names = _cells(variables.get("file_list"), file, "file_list", len(events))
+    boxes = _cells(variables.get("face_bbx_list"), file, "face_bbx_list", len(events))
+    lists = []
+    for subset in SUBSETS:
+        place = path / f"wider_{subset}_val.mat"
+        if not place.is_file():
+            raise DataError(shown(place), "no such file", FIX)
+        lists.append(
+            (place, _cells(mat5.read(place).get("gt_list"), place, "gt_list", len(events)))
+        )
+    images = []
+    for e, event in enumerate(events):
+        where = f"file_list{{{e + 1}}}"
+        of_event = _cells(names[e], file, where)
+        faces = _cells(boxes[e], file, f"face_bbx_list{{{e + 1}}}", len(of_event))
+        kept = [
+            (place, _cells(each[e], place, f"gt_list{{{e + 1}}}", len(of_event)))
+            for place, each in lists
+        ]
+        for i, name in enumerate(of_event):
+            field = f"{{{e + 1}}}{{{i + 1}}}"
+            whole = f"{_name(event, file, f'event_list{{{e + 1}}}')}/{_name(name, file, field)}"
+            table = _boxes(faces[i], file, f"face_bbx_list{field}")
+            chosen = [_listed(of[i], len(table), place, f"gt_list{field}") for place, of in kept]
+            images.append(_Image(whole, table, chosen))
+    return images
+
+
+def _cells(value: Any, path: Path, field: str, count: int | None = None) -> list[Any]:
+    if not isinstance(value, np.ndarray) or (value.dtype != object and value.size):
+        raise DataError(f"{shown(path)}: {field}", "no cell array of this name", FIX)
+    if count is not None and value.size != count:
+        raise DataError(f"{shown(path)}: {field}", f"{value.size} cells, expected {count}", FIX)
+    return list(value.ravel())
+
+
+def _name(value: Any, path: Path, field: str) -> str:
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
+        value = value[0]  # text in a cell of its own
+    if not isinstance(value, str) or not value or "/" in value or "\0" in value:
+        raise DataError(f"{shown(path)}: {field}", "not a name", FIX)
+    return value
+
+
+def _boxes(value: Any, path: Path, field: str) -> NDArray[np.float64]:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        if not value.size:
+            return np.zeros((0, 4))
+        fits = value.ndim == 2 and value.shape[1] == 4 and bool((np.abs(value) <= MAX_PIXEL).all())
+        if fits and bool((value[:, 2:] >= 0).all()):
+            return value
+    raise DataError(f"{shown(path)}: {field}", "not rows of x, y, width, height", FIX)
+
+
+def _listed(value: Any, n_faces: int, path: Path, field: str) -> NDArray[np.bool_]:
+    """(n,) whether each face is listed: `value` has their numbers, from 1."""
+    listed = np.zeros(n_faces, dtype=bool)
+    whole = isinstance(value, np.ndarray) and value.dtype != object
+    numbers = value.ravel() if whole else np.zeros(1)
+    if not ((numbers >= 1) & (numbers <= n_faces) & (numbers % 1 == 0)).all():
+        raise DataError(f"{shown(path)}: {field}", f"not numbers of faces, 1 to {n_faces}", FIX)
+    listed[numbers.astype(np.int64) - 1] = True
+    if listed.sum() != len(numbers):
+        raise DataError(f"{shown(path)}: {field}", "a face is listed twice", FIX)
+    return listed
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads a folder of results, one folder per event. Raises `DataError` for an invalid line."""
+    files = [
+        file
+        for event in sorted(path.iterdir())
+        if event.is_dir()
+        for file in label_files.listed(event)
+    ]
+    if not files:
+        fix = "give a folder with one folder per event: 0--Parade/0_Parade_....txt"
+        raise DataError(shown(path), "no EVENT/*.txt files", fix)
+    lines = label_files.read(files)
+    first = np.searchsorted(lines.file, np.arange(len(files)))
+    names = _names(files, lines, first)
+    listed = np.ones(len(lines), dtype=bool)
+    listed[first], listed[first + 1] = False, False
+    rows = lines.take(np.flatnonzero(listed))
+    short = np.flatnonzero(rows.count < len(NUMBERS))
+    if len(short):
+        row = int(short[0])
+        what = f"{rows.count[row]} words: {text_fields.short(rows.text(row))}"
+        raise DataError(rows.place(row), what, "a line is: x y width height score")
+    numbers = rows.numbers(NUMBERS)
+    boxes = numbers[:, :4].copy()
+    boxes[:, 2:] += boxes[:, :2]
+    known = {name: place for place, name in enumerate(truth.images.ids.tolist())}
+    image_of = np.array([known.get(name, -1) for name in names], dtype=np.int32)
+    label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
+    if len(truth.categories) > 1:
+        label[:] = join.classes_by_id(truth, ["face"] * len(rows), shown(path), policy)
+    stated = lines.take(first + 1).numbers(("number of faces",))[:, 0]
+    return join.joined(
+        truth,
+        image_of[rows.file],
+        label,
+        boxes,
+        np.ascontiguousarray(numbers[:, 4]),
+        box_format="voc",
+        origin=join.Origin(
+            shown(path), rows.place, [names[i] for i in rows.file], ["face"] * len(rows)
+        ),
+        policy=policy,
+        notes=_notes(
+            len(known.keys() - set(names)),
+            int((stated != np.bincount(rows.file, minlength=len(files))).sum()),
+            shown(path),
+        ),
+    )
+
+
+def _names(files: list[Path], lines: label_files.Lines, first: NDArray[np.int64]) -> list[str]:
+    """EVENT/name of each file, by its first line, as the evaluation code reads it."""
+    short = np.flatnonzero(np.diff(first, append=len(lines)) < 2)
+    if len(short):
+        what, fix = "no name and number of faces", "write both, also for an image without faces"
+        raise DataError(shown(files[short[0]]), what, fix)
+    heads = lines.take(first)
+    words = heads.column(0)
+    names: dict[str, Path] = {}
+    for i, file in enumerate(files):
+        called = words[i] if heads.count[i] == 1 else heads.text(i)
+        name = f"{file.parent.name}/{image_names.stem(called)}"
+        if name in names:
+            what = f"image {name!r:.80} was read from {shown(names[name])} already"
+            raise DataError(lines.place(int(first[i])), what, "write one file per image")
+        names[name] = file
+    return list(names)
+
+
+def _notes(n_missing: int, n_other: int, source: str) -> tuple[Note, ...]:
+    missing = "images have no file, which stops the reference: they have no detections"
+    other = "files state another number of faces than they have; all their lines are read"
+    notes = (
+        Note("image-without-results", missing, n_missing, source),
+        Note("count-differs", other, n_other, source),
+    )
+    return tuple(note for note in notes if note.count)

@@ -1,0 +1,84 @@
+"""The terms of the log-average miss rate: log(1 - recall) at the reference points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base import memory
+from detmap.curves import terms as blocks
+from detmap.matching.matches import Matches
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import MISS_RATE
+
+Floats = NDArray[np.float64]
+
+
+def terms(
+    matches: Matches,
+    positives: NDArray[Any],
+    judged: NDArray[np.int64],
+    weight: Floats | None = None,
+) -> Floats | None:
+    """(A, T, R, J) log miss rates at R references; None if the protocol has no row MR.
+
+    -inf where all objects are found, NaN without objects or where no row asks.
+
+    Parameters
+    ----------
+    matches : of one protocol
+    positives : (K, A) the denominator of recall
+    judged : (J,) classes with objects
+    weight : (I,) image weights; None for 1
+    """
+    protocol = matches.protocol
+    asked = _asked(protocol)
+    if not asked:
+        return None
+    n_thresholds, n_references = len(protocol.thresholds()), len(protocol.miss_rate.references)
+    shape = (matches.tp.shape[1], n_thresholds, n_references, len(judged))
+    memory.require(8 * int(np.prod(shape)), "protocol", "the miss rates", blocks.WAY_OUT)
+    values = np.full(shape, np.nan)
+    n_images = float(matches.n_images if weight is None else weight.sum())
+    for j, k in enumerate(judged.tolist()):
+        mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
+        gain = None if weight is None else weight[matches.image[mine]]
+        for a, t in asked:
+            if positives[k, a] > 0 and n_images > 0:
+                bit = matches.tp.dtype.type(1 << t)
+                listed = matches.ignored[mine, a] & bit == 0
+                hit = (matches.tp[mine, a][listed] & bit) != 0
+                each = np.ones(len(hit)) if gain is None else gain[listed]
+                found = np.cumsum(hit * each) / float(positives[k, a])
+                with np.errstate(divide="ignore"):
+                    fppi = np.cumsum(~hit * each) / n_images
+                    missed = 1 - _at_references(fppi, found, protocol)
+                    values[a, t, :, j] = np.log(np.maximum(missed, 0))
+    return values
+
+
+def _asked(protocol: Protocol) -> list[tuple[int, int]]:
+    """The subsets and thresholds of the rows MR, by position."""
+    every = range(len(protocol.thresholds()))
+    return sorted(
+        {
+            (protocol.subset(row.subset), t)
+            for row in protocol.rows()[0]
+            if row.kind == MISS_RATE
+            for t in (every if row.iou is None else [protocol.threshold(row.iou)])
+        }
+    )
+
+
+def _at_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:
+    """(R,) recall at the references, of a curve of false positives per image; 0 without ranks."""
+    references = np.array(protocol.miss_rate.references)
+    if not len(fppi):
+        return np.zeros(len(references))
+    if protocol.miss_rate.lookup == "first_reached":
+        return recall[np.minimum(np.searchsorted(fppi, references), len(fppi) - 1)]
+    rank = np.searchsorted(fppi, references, side="right") - 1  # -1, if there is none: the last
+    read = recall[rank]
+    return np.where(rank < 0, 0.0, read) if protocol.miss_rate.before == "zero" else read

@@ -1,0 +1,91 @@
+"""Matching of one subset after the other, where objects or margins differ between subsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.errors import ProtocolError
+from detmap.matching import engine
+from detmap.matching.matches import Matches, distinct
+from detmap.matching.subsets import attribute_values, object_words
+from detmap.protocol import Protocol
+from detmap.protocol.named_columns import named_attributes
+from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables.digests import image_digests
+
+
+def match_subsets(
+    truth: Truth, detections: Detections, protocol: Protocol, *, threads: int | None, taken: bool
+) -> Matches:
+    """Does `engine.match` for protocols with ``boxes.aspect`` or ``detections.margins``.
+
+    Raises
+    ------
+    ProtocolError : assignments are wanted, or a margin names no subset
+    """
+    if taken:
+        raise ProtocolError(
+            f"protocol {protocol.name}",
+            "assignments are not available: boxes or margins differ between its subsets "
+            "(boxes.aspect, detections.margins)",
+            "set boxes.aspect=0 and detections.margins={}",
+        )
+    for name, _ in protocol.detections.margins:
+        protocol.subset(name)
+    values = {
+        name: np.ascontiguousarray(attribute_values(truth, name, protocol))
+        for name in named_attributes(protocol)
+    }
+    truth = replace(truth, attributes={**truth.attributes, **values})
+    parts = []
+    alone = _alone(protocol)
+    for a in range(len(protocol.subsets)):
+        shaped = truth
+        if protocol.boxes.aspect:
+            find = object_words(truth, protocol).find & np.uint64(1 << a) != 0
+            shaped = _with_aspect(truth, find, protocol.boxes.aspect)
+        parts.append(engine.match(shaped, detections, alone(a), threads=threads))
+    whole = parts[0]
+    return replace(
+        whole,
+        protocol=protocol,
+        digest=image_digests(truth, detections),
+        tp=np.hstack([part.tp for part in parts]),
+        ignored=np.hstack([part.ignored for part in parts]),
+        counted=np.hstack([part.counted for part in parts]),
+        notes=distinct(*(part.notes for part in parts)),
+    )
+
+
+def _alone(protocol: Protocol) -> Callable[[int], Protocol]:
+    """A function that returns the protocol of a single subset, by position."""
+    margins = dict(protocol.detections.margins)
+
+    def alone(a: int) -> Protocol:
+        subset = protocol.subsets[a]
+        margin = margins.get(subset.name, protocol.detections.margin)
+        return replace(
+            protocol,
+            subsets=(subset,),
+            metrics=("AR",),
+            boxes=replace(protocol.boxes, aspect=0.0),
+            detections=replace(protocol.detections, margin=margin, margins=()),
+        )
+
+    return alone
+
+
+def _with_aspect(truth: Truth, chosen: NDArray[np.bool_], aspect: float) -> Truth:
+    """Makes chosen objects `aspect` times as wide as they are high.
+
+    Source: Piotr's toolbox, bbApply.m, resize.
+    """
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh").copy()
+    change = np.where(chosen, boxes[:, 3] * aspect - boxes[:, 2], 0.0)
+    boxes[:, 0] -= change / 2
+    boxes[:, 2] += change
+    return replace(truth, boxes=boxes_as(boxes, "xywh", truth.box_format))

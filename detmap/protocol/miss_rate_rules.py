@@ -1,0 +1,42 @@
+"""The table of a protocol for the log-average miss rate."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from detmap.protocol.key_checks import REFERENCES, Key, choice
+
+
+@dataclass(frozen=True, slots=True)
+class MissRate:
+    """The log-average miss rate, the rows MR: exp(mean(log(1 - recall))) over reference points."""
+
+    references: Annotated[
+        tuple[float, ...],
+        Key(
+            "false positives per image at which the miss rate is read",
+            REFERENCES,
+            "CrowdDet database.py, eval_MR; eval_MR_multisetup.py (fppiThrs); dbEval.m (samples)",
+            [0.0100, 0.0178, 0.0316, 0.0562, 0.1000, 0.1778, 0.3162, 0.5623, 1.0],
+        ),
+    ]
+    lookup: Annotated[
+        str,
+        Key(
+            "the rank that is read: the last with at most so many false positives "
+            "(`last_within`), or the first with at least so many, else the last of all "
+            "(`first_reached`)",
+            choice("last_within", "first_reached"),
+            "last_within: bbGt.m, compRoc; first_reached: CrowdDet database.py, eval_MR",
+            "last_within",
+        ),
+    ]
+    before: Annotated[
+        str,
+        Key(
+            "recall that `last_within` reads where the first rank has more false positives: "
+            "`zero`, or that of the `last` rank of all",
+            choice("zero", "last"),
+            "zero: bbGt.m, compRoc; last: eval_MR_multisetup.py, accumulate (index -1)",
+            "zero",
+        ),
+    ]
