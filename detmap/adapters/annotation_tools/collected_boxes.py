@@ -98,8 +98,8 @@ class Boxes:
             found = pictures(folders, set(map(image_names.stem, self.files)))
             files = [found.get(image_names.stem(name)) for name in self.files]
             read = image_sizes.from_pictures(files)
-            width, height = (np.where(np.isnan(a), b, a) for a, b in zip(sizes, read, strict=True))
-            sizes = width, height
+            own = [np.where(np.isnan(a), b, a) for a, b in zip(sizes, read, strict=True)]
+            sizes = own[0], own[1]
         notes = [(code, text, count) for (code, text), count in sorted(self.counts.items())]
         return Export(
             self.source,
