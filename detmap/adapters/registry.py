@@ -173,7 +173,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "open-images",
         "a file",
-        *[_file_like(".csv", "open_images.looks")] * 2,
+        _file_like(".csv", "open_images.looks"),
+        _file_like(".csv", "open_images.looks"),
         _lazy("open_images.read_truth"),
         _lazy("open_images.read_detections"),
         what="Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
@@ -193,7 +194,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "visdrone",
         "a folder",
-        *[_folder_or(_nothing, "visdrone.looks")] * 2,
+        _folder_or(_nothing, "visdrone.looks"),
+        _folder_or(_nothing, "visdrone.looks"),
         _lazy("visdrone.read_truth"),
         _lazy("visdrone.read_detections"),
         what="VisDrone DET: text of annotations and results, a file an image",
@@ -210,7 +212,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "scalabel",
         "a file",
-        *[_file_like(".json", "scalabel.looks")] * 2,
+        _file_like(".json", "scalabel.looks"),
+        _file_like(".json", "scalabel.looks"),
         _lazy("scalabel.read_truth"),
         _lazy("scalabel.read_detections"),
         what="BDD100K: Scalabel JSON of frames and labels",
