@@ -114,6 +114,11 @@ def _closer(function: str) -> Looks:
     return lambda path: looks(path) if may_be(path, module) else 0
 
 
+def _file_like(suffix: str, look: str) -> Looks:
+    """Scores files with this suffix by the named function, so that others do not import it."""
+    return lambda path: _lazy(look)(path) if _file_with(suffix)(path) else 0
+
+
 def _nothing(path: Path) -> int:
     del path
     return 0
@@ -332,8 +337,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "open-images",
         "a file",
-        _lazy("open_images.looks"),
-        _lazy("open_images.looks"),
+        _file_like(".csv", "open_images.looks"),
+        _file_like(".csv", "open_images.looks"),
         _lazy("open_images.read_truth"),
         _lazy("open_images.read_detections"),
         what="Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
@@ -342,8 +347,8 @@ FORMATS: tuple[Format, ...] = (
         Format(
             f"imagenet-{name}",
             "a file or a folder",
-            _lazy(f"ilsvrc.{name}_looks"),
-            _lazy("ilsvrc.detections_look"),
+            _folder_or(_nothing, f"ilsvrc.{name}_looks"),
+            _file_like(".txt", "ilsvrc.detections_look"),
             _lazy(f"ilsvrc.read_{name}"),
             _lazy("ilsvrc.read_detections"),
             what=f"ImageNet {name.upper()}: XML with WordNet ids, and a text file of detections",
@@ -353,8 +358,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "visdrone",
         "a folder",
-        _lazy("visdrone.looks"),
-        _lazy("visdrone.looks"),
+        _folder_or(_nothing, "visdrone.looks"),
+        _folder_or(_nothing, "visdrone.looks"),
         _lazy("visdrone.read_truth"),
         _lazy("visdrone.read_detections"),
         what="VisDrone DET: text of annotations and results, a file an image",
@@ -362,8 +367,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "uavdt",
         "a folder",
-        _lazy("uavdt.truth_looks"),
-        _lazy("uavdt.detections_look"),
+        _folder_or(_nothing, "uavdt.truth_looks"),
+        _folder_or(_nothing, "uavdt.detections_look"),
         _lazy("uavdt.read_truth"),
         _lazy("uavdt.read_detections"),
         what="UAVDT: text of ground truth, ignored regions and results, a file a sequence",
@@ -371,8 +376,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "scalabel",
         "a file",
-        _lazy("scalabel.looks"),
-        _lazy("scalabel.looks"),
+        _file_like(".json", "scalabel.looks"),
+        _file_like(".json", "scalabel.looks"),
         _lazy("scalabel.read_truth"),
         _lazy("scalabel.read_detections"),
         what="BDD100K: Scalabel JSON of frames and labels",
