@@ -165,6 +165,16 @@ FORMATS: tuple[Format, ...] = (
         )
         for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
+    Format(
+        "kitti",
+        "a folder",
+        _folder_or(_nothing, "text_per_image/kitti.truth_looks"),
+        _folder_or(_nothing, "text_per_image/kitti.detections_look"),
+        _lazy("text_per_image/kitti.read_truth"),
+        _lazy("text_per_image/kitti.read_detections"),
+        options=("image_sizes",),
+        what="KITTI text: label_2 and results, a file an image",
+    ),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,18 @@ def from_headers(files: Sequence[Path]) -> Sizes:
         sizes = list(map_ordered(size, files))
     sides = np.array(sizes, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+
+
+def from_pictures(files: Sequence[Path | None]) -> Sizes:
+    """Returns the size of each image file as `from_headers`; NaN for None, and without Pillow.
+
+    For formats whose boxes need no sizes.
+    """
+    sides = np.full((2, len(files)), np.nan)
+    there = [i for i, file in enumerate(files) if file is not None]
+    if there and find_spec("PIL") is not None:
+        sides[:, there] = from_headers([file for file in files if file is not None])
+    return sides[0], sides[1]
 
 
 class _Stream(io.RawIOBase):

@@ -1,0 +1,295 @@
+"""Reads KITTI text, one file per image: ``label_2`` and results, and how other tools write them.
+
+A line has the class, truncated, occluded, alpha, left, top, right, bottom, seven numbers of the 3D
+box, which are not read, and in results the score. Boxes are continuous pixels from 0. A
+``DontCare`` region is read as a crowd region of every class: it ignores detections that lie on it,
+whatever their class.
+
+Writers differ. datumaro writes class names with their spaces, a 16th column 1.0 in the ground truth
+and no file for an image without objects. FiftyOne writes ``_`` for a space. DeepStream names files
+by stream and frame.
+
+Source: readme.txt of KITTI's object development kit; datumaro 1.13 kitti/exporter.py; FiftyOne
+1.22 utils/kitti.py; the format string of DeepStream's write_kitti_output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.joining import image_names, image_sizes, join
+from detmap.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
+from detmap.adapters.text_per_image import label_files
+from detmap.adapters.text_per_image.label_files import Lines
+from detmap.base.open_files import shown
+from detmap.errors import DataError, counted
+from detmap.tables import Categories, Detections, Images, Note, Truth
+
+NUMBERS = 14  # of a line, after the class; results add the score
+READ = ("truncated", "occluded", "alpha", "left", "top", "right", "bottom")
+ATTRIBUTES = READ[:3]
+DONT_CARE = "dontcare"
+LABELS = ("label_2", "labels")  # folders of a data set
+RESULTS = ("data", "results")
+IMAGES = ("image_2", "images", "data")  # beside the labels
+_FRAME = re.compile(r"([0-9]{2}_[0-9]{3})_([0-9]{6})")  # DeepStream's names: stream and frame
+FORM = "a line is: class truncated occluded alpha left top right bottom and 7 numbers of the 3D box"
+
+
+def truth_looks(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return _looks(path, LABELS, scored=False)
+
+
+def detections_look(path: Path) -> int:
+    """See `detmap.adapters.registry.Looks`."""
+    return _looks(path, RESULTS, scored=True)
+
+
+def _looks(path: Path, folders: Sequence[str], *, scored: bool) -> int:
+    rows = label_files.look(_folder(path, folders))
+    return 2 * bool(rows) and 2 * all(_fits(words, scored) for words in rows)
+
+
+def _fits(words: list[str], scored: bool) -> bool:
+    """Checks for a class and 14 numbers; 15 in results, or if the last is datumaro's 1.0."""
+    for n in (NUMBERS + 1,) if scored else (NUMBERS, NUMBERS + 1):
+        name, numbers = words[:-n], words[-n:]
+        if name and label_files.are_numbers(numbers) and not label_files.are_numbers(name):
+            return scored or n == NUMBERS or float(numbers[-1]) == 1
+    return False
+
+
+def _folder(path: Path, names: Sequence[str]) -> Path:
+    """Returns a folder of text files, which may be inside the given one."""
+    if any(path.glob("*.txt")):
+        return path
+    return next((path / name for name in names if any((path / name).glob("*.txt"))), path)
+
+
+def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
+    """Reads a folder of labels, or the folder with ``label_2`` or ``labels``.
+
+    Images without a label file have no objects; they come from the folder of images beside the
+    labels, or from the file of image sizes. Raises `DataError` for invalid files and lines.
+    """
+    folder = _folder(path, LABELS)
+    files = _files(folder)
+    lines = label_files.read(files)
+    numbers_at = _name_lengths(lines)
+    numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
+    images, place, note = _images(folder, [file.stem for file in files], image_sizes)
+    boxes, table_format = box_conventions.table_boxes(
+        numbers[:, 3:],
+        "xyxy",
+        sizes=(images.width[place[lines.file]], images.height[place[lines.file]]),
+        place=lines.place,
+    )
+    names = _names(lines, numbers_at)
+    known = sorted(name for name in set(names) if name.lower() != DONT_CARE)
+    label_of = dict.fromkeys(set(names), -1) | {name: label for label, name in enumerate(known)}
+    written = np.fromiter(map(label_of.__getitem__, names), np.int32, len(names))
+    rows, label = _regions_of_every_class(written, len(known))
+    attributes = {name: numbers[rows, i] for i, name in enumerate(ATTRIBUTES)}
+    areas = box_conventions.areas(boxes, table_format)
+    return Truth(
+        images,
+        Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
+        image=place[lines.file[rows]],
+        label=label,
+        boxes=boxes[rows],
+        roles={"crowd": written[rows] < 0},
+        attributes=attributes | {"area": areas[rows]},
+        box_format=table_format,
+        family="coco",
+        source=shown(path),
+        notes=(*note, *_region_note(path, int((written < 0).sum()))),
+    )
+
+
+def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
+    """Reads a folder of results, or the folder with ``data``. Raises `DataError` for invalid files
+    and lines.
+    """
+    files = _files(_folder(path, RESULTS))
+    lines = label_files.read(files)
+    numbers_at = lines.count - (NUMBERS + 1)
+    if (numbers_at < 1).any():
+        raise _wrong_line(lines, int(np.argmax(numbers_at < 1)), f"{FORM}, and the score")
+    numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
+    score = replace(lines, first=lines.first + numbers_at + NUMBERS).numbers(("score",))[:, 0]
+    names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
+    image, image_notes = _found_images(truth, files, lines, shown(path))
+    boxes, table_format = box_conventions.table_boxes(
+        numbers[:, 3:], "xyxy", sizes=box_conventions.sizes_of(truth, image), place=lines.place
+    )
+    return join.joined(
+        truth,
+        image,
+        join.classes_by_id(truth, names, shown(path), policy),
+        boxes,
+        np.ascontiguousarray(score),
+        box_format=table_format,
+        origin=join.Origin(shown(path), lines.place, lines.stems(), names),
+        policy=policy,
+        notes=(*image_notes, *name_notes),
+    )
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _files(folder: Path) -> list[Path]:
+    files = label_files.listed(folder)
+    if not files:
+        raise DataError(
+            shown(folder), "no .txt files", "give the folder label_2, or that of the results"
+        )
+    return files
+
+
+def _name_lengths(lines: Lines) -> NDArray[Any]:
+    """Returns how many words the class of each line of a ground truth has.
+
+    A 16th number is datumaro's 1.0. Raises `DataError` for short lines and for scores.
+    """
+    length = lines.count - NUMBERS
+    if (length < 1).any():
+        raise _wrong_line(lines, int(np.argmax(length < 1)), FORM)
+    more = np.flatnonzero(length > 1)
+    before = lines.words.take(lines.first[more] + length[more] - 1).strings
+    known = {word: text_fields.number(word) is not None for word in set(before)}
+    scored = more[np.array([known[word] for word in before], dtype=bool)]
+    length[scored] -= 1
+    last = replace(lines.take(scored), first=lines.first[scored] + lines.count[scored] - 1)
+    bad = last.numbers(("column 16",))[:, 0] != 1
+    if bad.any():
+        row = int(scored[np.argmax(bad)])
+        what = f"a score: {text_fields.short(lines.text(row))}"
+        raise DataError(lines.place(row), what, "give the ground truth; it has 15 columns")
+    return length
+
+
+def _names(lines: Lines, length: NDArray[Any]) -> list[str]:
+    """Returns the class of each line; datumaro writes spaces in it."""
+    names = lines.column(0)
+    for row in np.flatnonzero(length > 1).tolist():
+        names[row] = " ".join(lines.words.take(lines.first[row] + np.arange(length[row])))
+    return names
+
+
+def _wrong_line(lines: Lines, row: int, fix: str) -> DataError:
+    what = f"{lines.count[row]} words: {text_fields.short(lines.text(row))}"
+    return DataError(lines.place(row), what, fix)
+
+
+# --- ignored regions ------------------------------------------------------------------------------
+
+
+def _regions_of_every_class(
+    label: NDArray[np.int32], n_classes: int
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Returns rows and their classes, with each region (class -1) once per class."""
+    times = np.where(label < 0, n_classes, 1)
+    rows = np.repeat(np.arange(len(label)), times)
+    nth = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    return rows, np.where(label[rows] < 0, nth, label[rows]).astype(np.int32)
+
+
+def _region_note(path: Path, count: int) -> tuple[Note, ...]:
+    text = "regions are DontCare: crowd regions of every class"
+    return (Note("regions-of-every-class", text, count, shown(path)),) * bool(count)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _images(
+    folder: Path, stems: list[str], sizes_file: Path | None
+) -> tuple[Images, NDArray[np.int32], tuple[Note, ...]]:
+    """Returns the images, the position of each label file's image, and a note on images without
+    a label file.
+    """
+    where = shown(folder)
+    pictures: dict[str, Path] = {}
+    if sizes_file is not None:
+        listed = [image_names.stem(name) for name in image_sizes.listed(sizes_file)]
+    else:
+        pictures = _pictures(folder, set(stems))
+        listed = list(pictures)
+    names = list(dict.fromkeys([*stems, *listed]))
+    if sizes_file is not None:
+        sizes = image_sizes.from_csv(sizes_file, [(name,) for name in names])
+    else:
+        sizes = image_sizes.from_pictures([pictures.get(name) for name in names])
+    images, place = image_names.table(where, names, sizes)
+    text = "images have no label file: they are without objects"
+    n_more = len(names) - len(stems)
+    return images, place, (Note("labels-missing", text, n_more, where),) * bool(n_more)
+
+
+def _pictures(folder: Path, stems: set[str]) -> dict[str, Path]:
+    """Returns the image files beside the labels by stem; none if no label has one."""
+    for place in (*(folder.absolute().parent / name for name in IMAGES), folder):
+        if place.is_dir():
+            files = [each for each in place.iterdir() if image_names.is_image(each.name)]
+            found = {file.stem: file for file in sorted(files) if not file.name.startswith(".")}
+            if found.keys() & stems:
+                return found
+    return {}
+
+
+def _known_names(truth: Truth, names: list[str], source: str) -> tuple[list[str], tuple[Note, ...]]:
+    """Returns the names of the truth's classes where only ``_`` and spaces differ, and a note."""
+    by_name = positions_by_unique_name(truth, source)
+    spaced: dict[str, list[str]] = {}
+    for name in by_name:
+        spaced.setdefault(name.replace(" ", "_"), []).append(name)
+    meant = {}
+    for name in set(names) - by_name.keys():
+        same = spaced.get(name.replace(" ", "_"), [])
+        if len(same) == 1:
+            meant[name] = same[0]
+    if not meant:
+        return names, ()
+    count = sum(map(meant.__contains__, names))
+    text = "detections have a class name that differs from the truth's only in _ and spaces"
+    note = Note("class-joined", text, count, source)
+    return [meant.get(name, name) for name in names], (note,)
+
+
+def _found_images(
+    truth: Truth, files: list[Path], lines: Lines, source: str
+) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
+    """Returns the image of each line, by stem; DeepStream's by the number of the frame, and a note.
+
+    Raises `DataError` unless the frames are as many as the truth has images.
+    """
+    frames = [_FRAME.fullmatch(file.stem) for file in files]
+    known = {*truth.images.stems, *map(str, truth.images.ids.tolist())}
+    if not all(frames) or known & {file.stem for file in files}:
+        return join.images_by_stem(truth, lines.stems(), source), ()
+    numbers = [int(frame[2]) for frame in frames if frame]
+    n_images, streams = len(truth.images), {frame[1] for frame in frames if frame}
+    if len(streams) > 1 or sorted(numbers) != list(range(n_images)):
+        what = f"{counted(len(files), 'frame')} of {counted(len(streams), 'stream')}"
+        raise DataError(
+            source,
+            f"files are named by DeepStream's stream and frame: {what}, and {truth.source} has "
+            f"{counted(n_images, 'image')}",
+            "rename the files as the images, or give one stream with every frame from 0",
+        )
+    names = truth.images.files or truth.images.stems
+    order = sorted(range(n_images), key=lambda i: (names[i], i))
+    text = "detections name DeepStream's frames: frame k is image k of the truth by file name"
+    note = Note("image-joined", text, len(lines), source)
+    image_of = np.array([order[number] for number in numbers], dtype=np.int32)
+    return image_of[lines.file], (note,)

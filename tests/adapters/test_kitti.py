@@ -1,0 +1,128 @@
+"""KITTI text and other tools' spellings of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap import DataError, read_detections, read_truth
+from tests.support import builders as make
+from tests.support import format_samples_3 as samples
+from tests.support.running import run
+
+REST = " 1.5 1.6 3.9 1 1.7 20 -1.5"
+LINE = f"cat 0 0 0 1 2 3 4{REST}\n"
+
+
+def test_boxes_attributes_and_regions_of_every_class(tmp_path: Path) -> None:
+    paths = samples.kitti(tmp_path)
+    truth = read_truth(paths[0])
+    assert truth.categories.names == ("cat", "guide dog")
+    assert truth.boxes.tolist() == [[10, 20, 30.5, 40], *[[100, 100, 50, 40]] * 2, [1, 2, 2, 2]]
+    assert truth.label.tolist() == [0, 0, 1, 1]
+    assert truth.crowd.tolist() == [False, True, True, False]
+    assert truth.attributes["truncated"].tolist() == [0.25, -1, -1, 0]
+    assert truth.attributes["occluded"].tolist() == [1, -1, -1, 0]
+    assert truth.attributes["alpha"].tolist() == [-1.57, -10, -10, 0.5]
+    assert [note.count for note in truth.notes] == [1]
+    found = read_detections(paths[1], truth)
+    assert found.boxes.tolist() == [[10, 20, 30, 40], [1, 2, 2, 2]]
+    assert (found.label.tolist(), found.score.tolist()) == ([0, 1], [0.9, 0.5])
+    assert [(note.code, note.count) for note in found.notes] == [("class-joined", 1)]
+    outcome = run("eval", *paths)
+    assert (outcome.code, "AP" in outcome.out) == (0, True)
+
+
+def test_a_detection_on_a_dontcare_region_is_ignored_whatever_its_class(tmp_path: Path) -> None:
+    paths = samples.kitti(tmp_path)
+    before = detmap.evaluate(*paths, "coco-bbox").metrics["AP"]
+    for name in ("cat", "guide dog"):
+        row = f"{name} 0 0 0 110 110 130 130{REST} 0.99\n"
+        file = paths[1] / "data" / "a.txt"
+        file.write_text(row + file.read_text())
+        assert detmap.evaluate(*paths, "coco-bbox").metrics["AP"] == before
+
+
+def test_datumaros_16th_column_and_images_without_a_file(tmp_path: Path) -> None:
+    for name, text in {"a": "five-point star", "b": "cat", "c": "no 2"}.items():
+        line = LINE.replace("cat", text).rstrip()
+        make.write(tmp_path / "labels" / f"{name}.txt", f"{line} 1.0\n")
+    sizes = make.write(
+        tmp_path / "s.csv",
+        "image,width,height\n"
+        + "".join(f"{name}.png,{10 + i},20\n" for i, name in enumerate("dcba")),
+    )
+    truth = read_truth(tmp_path / "labels", image_sizes=sizes)
+    assert truth.categories.names == ("cat", "five-point star", "no 2")
+    assert truth.images.stems == ("a", "b", "c", "d")
+    assert truth.images.width.tolist() == [13, 12, 11, 10]
+    assert [(note.code, note.count) for note in truth.notes] == [("labels-missing", 1)]
+
+
+def test_images_beside_the_labels_give_names_and_sizes(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    make.write(tmp_path / "label_2" / "a.txt", LINE)
+    (tmp_path / "image_2").mkdir()
+    for name in "ab":
+        image.new("L", (7, 5)).save(tmp_path / "image_2" / f"{name}.png")
+    truth = read_truth(tmp_path)
+    assert truth.images.stems == ("a", "b")
+    assert (truth.images.width.tolist(), truth.images.height.tolist()) == ([7, 7], [5, 5])
+    (tmp_path / "image_2" / "a.png").unlink()  # of another data set: no label has one
+    assert read_truth(tmp_path).images.stems == ("a",)
+
+
+def test_frames_of_deepstream_are_images_by_position(tmp_path: Path) -> None:
+    for i, name in enumerate("cab"):
+        make.write(tmp_path / "label_2" / f"{name}.txt", LINE)
+        make.write(tmp_path / "dump" / f"00_000_{i:06}.txt", f"{LINE.rstrip()} 0.{i}\n")
+    truth = read_truth(tmp_path / "label_2")
+    found = read_detections(tmp_path / "dump", truth)
+    assert (found.image.tolist(), found.score.tolist()) == ([0, 1, 2], [0, 0.1, 0.2])
+    assert "frame k is image k" in str(found.notes[0])
+    (tmp_path / "dump" / "00_000_000001.txt").rename(tmp_path / "dump" / "00_000_000003.txt")
+    with pytest.raises(DataError, match=r"3 frames of 1 stream.* 3 images \(rename the files"):
+        read_detections(tmp_path / "dump", truth)
+
+
+NOT_READ = {
+    "short": (f"{LINE}cat 0 0 0 1 2 3 4\n", r"t/a.txt: line 2: 8 words: 'cat 0 .*\(a line is: cla"),
+    "score": (f"{LINE.rstrip()} 0.9\n", r"t/a.txt: line 1: a score: .*\(give the ground truth"),
+    "number": (LINE.replace("4", "x", 1), r"a.txt: line 1, bottom: 'x' is not .*\(write plain"),
+    "nan": (LINE.replace("0", "nan", 1), r"a.txt: line 1, truncated: 'nan' is not a finite"),
+    "reversed": (LINE.replace("3", "0", 1), r"a.txt: line 1: box 1 2 0 4 has a negative"),
+    "numbered class": (LINE.replace("cat", "no 2"), r"a.txt: line 1: a score"),
+    "encoding": (b"k\xe4t 0 0", r"a.txt: line 1: not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_READ)
+def test_bad_lines_of_a_truth(tmp_path: Path, name: str) -> None:
+    text, message = NOT_READ[name]
+    make.write(tmp_path / "t" / "a.txt", text)
+    with pytest.raises(DataError, match=message):
+        read_truth(tmp_path / "t", format="kitti")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    {
+        "no score": (LINE, r"r/a.txt: line 1: 15 words: .*and the score\)"),
+        "bad score": (f"{LINE.rstrip()} x", r"a.txt: line 1, score: 'x' is not a finite number"),
+        "class": (f"{LINE.replace('cat', 'cow').rstrip()} .5", r"r/a.txt: line 1: no class 'cow'"),
+    }.values(),
+)
+def test_bad_lines_of_results(tmp_path: Path, text: str, message: str) -> None:
+    make.write(tmp_path / "t" / "a.txt", LINE)
+    make.write(tmp_path / "r" / "a.txt", text)
+    truth = read_truth(tmp_path / "t")
+    with pytest.raises(DataError, match=message):
+        read_detections(tmp_path / "r", truth, format="kitti")
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    with pytest.raises(DataError, match=r"t: no .txt files \(give the folder label_2"):
+        read_truth(tmp_path / "t", format="kitti")
