@@ -34,6 +34,7 @@ SWITCHES = (
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
+            *("kitti", "froc", "cgf1", "iou.classes"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
         ),
     ),

@@ -21,7 +21,7 @@ def protocol_digest(protocol: Protocol) -> str:
         if tree[table][name] == default:
             del tree[table][name]
     del tree["files"]  # formats of files do not change a number
-    for table in ("operating", "evaluation"):  # tables that came later
+    for table in ("operating", "evaluation", "kitti", "froc", "cgf1"):  # tables that came later
         if not tree[table]:
             del tree[table]
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]

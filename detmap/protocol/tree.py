@@ -21,7 +21,7 @@ from detmap.protocol.averaging_rules import (
     Ranking,
     ScopeRules,
 )
-from detmap.protocol.benchmark_rules import Evaluation, Files
+from detmap.protocol.benchmark_rules import CgF1Rule, Evaluation, Files, FrocRule, KittiRule
 from detmap.protocol.key_checks import (
     GROUPS,
     LABELLED,
@@ -80,7 +80,7 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
 compared as pycocotools does, whatever the extent of a box."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
-    "evaluation",
+    *("evaluation", "kitti", "froc", "cgf1"),
 )
 """Tables with keys by which tools differ."""
 
@@ -115,6 +115,9 @@ class Protocol(Immutable):
     operating: OperatingPoint
     files: Files
     evaluation: Evaluation
+    kitti: KittiRule
+    froc: FrocRule
+    cgf1: CgF1Rule
     metrics: Annotated[
         tuple[str, ...], Key("the rows of the result", METRICS, "cocoeval.py, summarize")
     ]
@@ -312,12 +315,16 @@ def values_of(value: Any) -> Any:
     return value
 
 
+TABLES = ((Matching, "neutral"), (Iou, "classes"), (KittiRule, "neighbors"))
+"""Keys whose values are tables by name."""
+
+
 def spelled(node: Any, name: str) -> Any:
     """One value of a table as TOML has it."""
     value = getattr(node, name)
     if isinstance(node, Limits) and value == (NO_LIMIT,):
         return []
-    if isinstance(node, Matching) and name == "neutral":
+    if (type(node), name) in TABLES:
         return dict(value)
     if isinstance(node, Protocol) and name in ("subsets", "groups"):
         return {each.name: values_of(each) for each in value}

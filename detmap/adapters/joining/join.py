@@ -14,7 +14,7 @@ Only the `Policy` decides whether unknown images and classes are an error or dro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,7 @@ def joined(
     origin: Origin,
     policy: Policy = STRICT,
     notes: tuple[Note, ...] = (),
+    attributes: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Detections:
     """Creates detections from positions in the truth, -1 for unknown images and classes.
 
@@ -70,6 +71,7 @@ def joined(
     ----------
     policy : whether unknown rows are an error, or dropped and counted
     notes : of the reader, how it found images and classes
+    attributes : further columns
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
@@ -77,7 +79,9 @@ def joined(
     if box_format == "xywh":
         _require_sides(boxes, origin)
     known, dropped = judged(truth, image, label, origin, policy)
+    attributes = attributes or {}
     if dropped:
+        attributes = {name: values[known] for name, values in attributes.items()}
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
     notes += dropped
     notes += outside(truth.images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
@@ -95,6 +99,7 @@ def joined(
         box_format=box_format,
         source=origin.source,
         notes=notes,
+        attributes=attributes,
     )
 
 
