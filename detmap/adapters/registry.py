@@ -175,6 +175,15 @@ FORMATS: tuple[Format, ...] = (
         options=("image_sizes",),
         what="KITTI text: label_2 and results, a file an image",
     ),
+    Format(
+        "luna16",
+        "a file",
+        _lazy("tabular/luna16.truth_looks"),
+        _lazy("tabular/luna16.detections_look"),
+        _lazy("tabular/luna16.read_truth"),
+        _lazy("tabular/luna16.read_detections"),
+        what="LUNA16: annotations.csv and results.csv, spheres",
+    ),
 )
 
 
