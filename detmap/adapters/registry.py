@@ -20,7 +20,7 @@ from detmap.tables import Detections, Truth
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
 """How sure one is that a path is of a format: 0 no, 1 it may be, 2 it shows a mark of it, 3 its
-files have names of its own."""
+files have names of its own; -1 it is, but only for a protocol that names the format."""
 
 
 class Row(Protocol):
@@ -183,6 +183,15 @@ FORMATS: tuple[Format, ...] = (
         _lazy("tabular/luna16.read_truth"),
         _lazy("tabular/luna16.read_detections"),
         what="LUNA16: annotations.csv and results.csv, spheres",
+    ),
+    Format(
+        "sa-co",
+        "a file",
+        _lazy("coco/sa_co.truth_looks"),
+        _lazy("coco/sa_co.detections_look"),
+        _lazy("coco/sa_co.read_truth"),
+        _lazy("coco/sa_co.read_detections"),
+        what="SA-Co: COCO JSON of image and phrase, a file per annotator",
     ),
 )
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.benchmark_result import Numbers
-from detmap.benchmarks.image_pairs import areas, image_pairs, overlaps
+from detmap.benchmarks.image_pairs import areas, image_pairs, overlaps, ratio
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches_checks import effective_thresholds
 from detmap.matching.subsets import EVERY_SUBSET, object_words
@@ -118,13 +118,10 @@ def evaluate_boxes(truth: Truth, detections: Detections, protocol: Protocol) -> 
     pixel = float(protocol.boxes.extent == "inclusive")
     boxes, shown = _pixels(truth, pixel), _pixels(detections, pixel)
     d, g = image_pairs(detections.image, truth.image)
-    shared, overlap = overlaps(shown[d], boxes[g], pixel)
+    area = (areas(shown, pixel)[d], areas(boxes, pixel)[g])
+    shared, overlap = overlaps(shown[d], boxes[g], area, pixel)
     absorbs = words.absorb[g] == EVERY_SUBSET
-    own = areas(shown, pixel)[d]
-    overlap = np.where(
-        absorbs, np.divide(shared, own, out=np.zeros_like(shared), where=shared > 0), overlap
-    )
-    reached = overlap >= least
+    reached = np.where(absorbs, ratio(shared, area[0]), overlap) >= least
     d, g = d[reached], g[reached]
     order, n_tied = _by_score(detections, protocol)
     place = np.empty(len(order), dtype=np.int64)

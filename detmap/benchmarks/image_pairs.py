@@ -40,22 +40,35 @@ def corners(table: Truth | Detections) -> Floats:
     return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
 
 
-def overlaps(a: Floats, b: Floats, pixel: float = 0.0) -> tuple[Floats, Floats]:
+def overlaps(
+    a: Floats, b: Floats, area: tuple[Floats, Floats], pixel: float = 0.0
+) -> tuple[Floats, Floats]:
     """Returns the shared area of boxes (n, 4), row by row, and that over the union; 0 for boxes
     that do not meet.
 
     Parameters
     ----------
     a, b : left, top, right, bottom
+    area : (n,) of each
     pixel : added to each side: 1 if the last pixel is inside the box
     """
     sides = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]) + pixel
     shared = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
-    union = areas(a, pixel) + areas(b, pixel) - shared
-    return shared, np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0)
+    return shared, ratio(shared, area[0] + area[1] - shared)
+
+
+def ratio(shared: Floats, area: Floats) -> Floats:
+    """Returns a shared area over another; 0 where nothing is shared."""
+    return np.divide(shared, area, out=np.zeros_like(shared), where=shared > 0)
 
 
 def areas(boxes: Floats, pixel: float = 0.0) -> Floats:
     """Returns (n,) areas of boxes left, top, right, bottom."""
     sides: Floats = boxes[:, 2:] - boxes[:, :2] + pixel
     return sides[:, 0] * sides[:, 1]
+
+
+def table_areas(table: Truth | Detections) -> Floats:
+    """Returns (n,) width times height."""
+    boxes = boxes_as(table.boxes, table.box_format, "xywh")
+    return boxes[:, 2] * boxes[:, 3]

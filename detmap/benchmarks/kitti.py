@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.benchmark_result import Numbers
-from detmap.benchmarks.image_pairs import areas, corners, image_pairs, overlaps
+from detmap.benchmarks.image_pairs import corners, image_pairs, overlaps, ratio, table_areas
 from detmap.errors import ProtocolError
 from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.protocol import Protocol
@@ -159,8 +159,9 @@ def _pairs(
 ) -> _Inputs:
     """All pairs of an image that overlap by more than `least`, whatever their classes."""
     g, d = image_pairs(truth.image, detections.image)
-    shared, overlap = overlaps(found[d], boxes[g])
-    own = np.divide(shared, areas(found)[d], out=np.zeros_like(shared), where=shared > 0)
+    area, found_area = table_areas(truth), table_areas(detections)
+    shared, overlap = overlaps(found[d], boxes[g], (found_area[d], area[g]))
+    own = ratio(shared, found_area[d])
     in_region = np.zeros(len(detections), dtype=bool)
     in_region[d[regions[g] & (own > least)]] = True
     kept = ~regions[g] & (overlap > least)
