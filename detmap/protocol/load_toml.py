@@ -150,6 +150,12 @@ def check(protocol: Protocol) -> None:
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
+    if protocol.iou.classes and protocol.iou.tolerance:
+        raise ProtocolError(
+            "iou.classes",
+            "an object cannot have the threshold of its class and that of iou.tolerance",
+            "set iou.tolerance to 0",
+        )
     box_only = ", ".join(protocol.box_only_keys())
     if protocol.iou.of != "boxes" and box_only:
         raise ProtocolError(
