@@ -189,6 +189,7 @@ class Result:
             *tied,
             *result_notes.left_out(self.protocol),
             *result_notes.stops(self.verdicts),
+            *result_notes.equal_scores(self.verdicts),
         ]
 
     def curve(

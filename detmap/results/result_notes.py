@@ -14,14 +14,18 @@ from detmap.tables import Note
 from detmap.tables.catalog import distinct
 
 
+TIE_ORDER = {
+    "image": "image id, then file order",
+    "input": "file order",
+    "matched": "image id, then matching order",
+    "first_seen": "first image of the class in the file, then file order",
+}
+"""``ranking.ties`` in words."""
+
+
 def match_notes(seen: Overview) -> list[Note]:
     """Returns notes on images without objects, limits and tied scores."""
-    order = {
-        "image": "image id, then file order",
-        "input": "file order",
-        "matched": "image id, then matching order",
-        "first_seen": "first image of the class in the file, then file order",
-    }[seen.protocol.ranking.ties]
+    order = TIE_ORDER[seen.protocol.ranking.ties]
     limits = seen.protocol.limits
     scope = "image and class" if limits.scope == "class" else "image"
     which = "highest-scoring" if limits.order == "score" else "first"
@@ -60,6 +64,18 @@ def left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
     text = f"metrics are not reported: their IoU or limit is not evaluated ({few(names)})"
     return [Note("metric-left-out", text, len(names))] if names else []
+
+
+def equal_scores(verdicts: Matches | Overview) -> list[Note]:
+    """Returns a note if no score orders the detections."""
+    if isinstance(verdicts, Overview) or len(verdicts) < 2 or np.ptp(verdicts.score) != 0:
+        return []
+    order = TIE_ORDER[verdicts.protocol.ranking.ties]
+    text = (
+        f"detections all have the same score: AP rests on their order ({order}) alone; use "
+        "-p scoreless, which needs no score"
+    )
+    return [Note("score-equal", text, len(verdicts))]
 
 
 def stops(verdicts: Matches | Overview) -> list[Note]:

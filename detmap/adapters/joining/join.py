@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from detmap.adapters.joining import image_lookup, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
@@ -101,6 +103,12 @@ def joined(
         notes=notes,
         attributes=attributes,
     )
+
+
+def unscored(count: int, source: str | Path) -> tuple[Note, ...]:
+    """Returns the note on detections without scores."""
+    text = "detections have no score: each is read as 1.0, so scores order nothing"
+    return (Note("score-missing", text, count, shown(source)),) * bool(count)
 
 
 def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
