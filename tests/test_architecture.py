@@ -32,7 +32,7 @@ LAYERS = (
     ("results",),
     ("benchmarks",),
     ("evaluate", "ranking", "compat"),
-    ("compare", "diagnosis", "streaming", "parity"),
+    ("compare", "diagnosis", "streaming", "parity", "suites"),
     ("explaining", "html_report"),
     ("reproducing", "warmup"),
     ("cli",),
