@@ -10,7 +10,7 @@ from detmap.errors import few
 from detmap.matching.matches import Matches
 from detmap.matching.matches_overview import Overview
 from detmap.protocol import Protocol
-from detmap.tables import Note
+from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct
 
 
@@ -64,6 +64,14 @@ def left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
     text = f"metrics are not reported: their IoU or limit is not evaluated ({few(names)})"
     return [Note("metric-left-out", text, len(names))] if names else []
+
+
+def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
+    """Returns a note on classes of a stock protocol's groups that the truth lacks."""
+    names = [name for group in protocol.groups for name in group.classes]
+    lacking = [name for name in dict.fromkeys(names) if name not in categories.names]
+    text = f"classes of the groups are not in the truth: {few(lacking)}"
+    return [Note("group-partial", text, len(lacking))] if lacking else []
 
 
 def equal_scores(verdicts: Matches | Overview) -> list[Note]:
