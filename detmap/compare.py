@@ -159,7 +159,9 @@ def _match_all(
     for each, own in zip(detectors, ready, strict=True):
         if own is None:
             if not isinstance(each, Detections):
-                each = read_detections(check_file(checked_path(each)), table)
+                each = read_detections(
+                    check_file(checked_path(each)), table, preferred_format=rules.files.detections
+                )
             own = match(table, each, rules, threads=threads)
         matches.append(own)
     return matches

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,8 @@ def _mean(curve: Floats) -> float:
 
 
 def _strict(protocol: Protocol) -> Protocol:
-    """The protocol with heights above, not from, the lowest of a level, under ``<=``."""
+    """The protocol whose subsets are the levels: under ``<=`` heights are above the lowest."""
+    protocol = replace(protocol, iou=replace(protocol.iou, classes=()))  # any class may be missing
     if protocol.kitti.height == "<":
         return protocol
     return replace(
@@ -112,9 +114,7 @@ def _labelled(names: tuple[str, ...], wanted: list[str], label: NDArray[Any]) ->
 
 def _id(truth: Truth, name: str) -> int | None:
     known = [each.lower() for each in truth.categories.names]
-    return (
-        int(truth.categories.ids[known.index(name.lower())]) if name.lower() in known else None
-    )
+    return int(truth.categories.ids[known.index(name.lower())]) if name.lower() in known else None
 
 
 def _orientations(
@@ -234,7 +234,7 @@ def _grouped(pairs: _Inputs, order: NDArray[Any]) -> Iterator[tuple[int, list[in
     """Objects in file order, each with its detections in the given order of pairs."""
     objects, detections = pairs.object[order], pairs.detection[order].tolist()
     begins = np.flatnonzero(np.diff(objects, prepend=-1)).tolist()
-    for begin, end in zip(begins, [*begins[1:], len(detections)], strict=True):
+    for begin, end in pairwise([*begins, len(detections)]):
         yield int(objects[begin]), detections[begin:end]
 
 

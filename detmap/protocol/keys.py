@@ -122,4 +122,4 @@ def shown(value: Any) -> str:
     """A TOML value in few characters."""
     if isinstance(value, str):
         return value
-    return str(value) if value in ({}, []) else f"{value:g}"
+    return str(value) if isinstance(value, dict | list) else f"{value:g}"

@@ -23,7 +23,13 @@ RENAMED = {
     "matching.difficult": "matching.neutral.difficult",
 }
 """Keys of earlier versions, and what took their place."""
-OPEN = ("subsets", "matching.neutral", "groups", "iou.classes", "kitti.neighbors")  # tables whose keys are names of one's own
+OPEN = (
+    "subsets",
+    "matching.neutral",
+    "groups",
+    "iou.classes",
+    "kitti.neighbors",
+)  # tables whose keys are names of one's own
 BASE = "based_on"
 """The key by which a file names the shipped protocol whose values it changes."""
 MOST_BASES = 8  # of bases that are based on others

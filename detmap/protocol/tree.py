@@ -296,7 +296,18 @@ class Protocol(Immutable):
         )
 
     def rows(self) -> tuple[list[MetricRow], list[str]]:
-        """The rows of the result, and the names of those that are not evaluated."""
+        """The rows of the result, and the names of those that are not evaluated.
+
+        Raises
+        ------
+        ProtocolError : the metrics are those of a benchmark's own rule
+        """
+        if self.evaluation.rule != "matching":
+            raise ProtocolError(
+                f"protocol {self.name}",
+                f"evaluation.rule {self.evaluation.rule} has no matches at IoU thresholds",
+                "use `detmap.evaluate` or `detmap eval`, or a protocol with the rule matching",
+            )
         return metrics.metric_rows(self.metrics, self.axes())
 
 

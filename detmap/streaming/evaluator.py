@@ -99,6 +99,7 @@ class Evaluator(Locked):
             fix = 'give classes=["cat", "dog"], or truth='
             raise DataError("Evaluator", "needs either classes or truth", fix)
         self.protocol = prepare(protocol, settings)
+        self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
         self.box_format = box_format
         self.truth = None
         if truth is not None:

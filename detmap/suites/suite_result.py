@@ -57,9 +57,7 @@ class SuiteResult:
     def figure_intervals(self) -> dict[str, dict[str, tuple[float, float, float]]]:
         """Returns figure to metric to standard error, low and high of the 95 % interval."""
         return {
-            each.name: {
-                metric: interval(each, metric, self.rows, LEVEL) for metric in self.metrics
-            }
+            each.name: {metric: interval(each, metric, self.rows, LEVEL) for metric in self.metrics}
             for each in self.suite.figures
         }
 

@@ -74,9 +74,7 @@ def read_truth(path: Path) -> Truth:
     spheres = np.concatenate([part[1] for part in parts])
     side = np.where(spheres[:, 3] < 0, UNKNOWN_DIAMETER, spheres[:, 3])
     return Truth(
-        Images(
-            np.array(scans, dtype=str), tuple(scans), *(np.full(len(scans), np.nan),) * 2
-        ),
+        Images(np.array(scans, dtype=str), tuple(scans), *(np.full(len(scans), np.nan),) * 2),
         Categories(np.array([1], dtype=np.int64), ("nodule",)),
         image=image,
         label=np.zeros(len(image), dtype=np.int32),
@@ -128,9 +126,11 @@ def _scans(path: Path) -> list[str]:
             what = f"{len(words)} words: {text_fields.short(' '.join(words))}"
             raise DataError(f"{shown(path)}: line {line}", what, "write one scan per line")
         scans.append(words[0])
-    twice = sorted({scan for scan in scans if scans.count(scan) > 1}) if (
-        len(set(scans)) < len(scans)
-    ) else []
+    twice = (
+        sorted({scan for scan in scans if scans.count(scan) > 1})
+        if (len(set(scans)) < len(scans))
+        else []
+    )
     if twice or not scans:
         what = f"lists scans twice: {few(twice)}" if twice else "lists no scan"
         raise DataError(shown(path), what, "write each scan once, one per line")
