@@ -34,7 +34,8 @@ SWITCHES = (
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.of", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
-            *("kitti", "froc", "cgf1", "iou.classes"),
+            *("iou.classes", "kitti.height", "kitti.neighbors", "cgf1.score"),
+            *("froc.rates", "froc.mean_up_to", "froc.lookup", "froc.most_marks"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
         ),
     ),

@@ -13,7 +13,6 @@ from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct
 
-
 TIE_ORDER = {
     "image": "image id, then file order",
     "input": "file order",

@@ -65,7 +65,7 @@ def test_three_forms_agree(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_some_scores_or_a_truth_are_an_error(bad: Any, tmp_path: Path) -> None:
     (tmp_path / "found.json").write_text(json.dumps(bad))
-    with pytest.raises(detmap.DataError, match="score|truth|annotations"):
+    with pytest.raises(detmap.DataError, match=r"score|truth|annotations"):
         detmap.read_detections(tmp_path / "found.json", truth())
 
 

@@ -14,7 +14,7 @@ Only the `Policy` decides whether unknown images and classes are an error or dro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,9 +105,10 @@ def joined(
     )
 
 
-def unscored(count: int, source: str | Path) -> tuple[Note, ...]:
-    """Returns the note on detections without scores."""
+def unscored(count: int, source: str | Path, columns: Iterable[str] = ()) -> tuple[Note, ...]:
+    """Returns the note on detections without scores; `columns` are those of a table."""
     text = "detections have no score: each is read as 1.0, so scores order nothing"
+    text += f" (the columns are {few(columns)})" if columns else ""
     return (Note("score-missing", text, count, shown(source)),) * bool(count)
 
 

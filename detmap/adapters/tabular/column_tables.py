@@ -118,7 +118,7 @@ def read_detections(
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth)
     if score_column is None:
-        notes = (*notes, *join.unscored(len(sheet), sheet.source))
+        notes = (*notes, *join.unscored(len(sheet), sheet.source, sheet.columns))
     if truth.family == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
             "columns are read as box corners; if they are first and last pixels, as in "
