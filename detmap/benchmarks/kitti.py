@@ -33,6 +33,7 @@ ABSENT, VALID, IGNORED = -1, 0, 1
 Flags = NDArray[np.int8]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
+_Curves = dict[str, tuple[Floats | None, Floats | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,7 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     for name, least in protocol.iou.classes:
         own = _labelled(detections.categories.names, [name], detections.label)
         if not (own & (found[:, 0] >= 0)).any():  # a class that is never detected has no AP
-            curves = {level.name: (None, None) for level in protocol.subsets}
+            curves: _Curves = {level.name: (None, None) for level in protocol.subsets}
         else:
             inputs = _pairs(truth, detections, regions, boxes, found, least)
             sides = (_roles(truth, words, name, protocol), own)
@@ -109,7 +110,8 @@ def _strict(protocol: Protocol) -> Protocol:
 def _labelled(names: tuple[str, ...], wanted: list[str], label: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows of the classes with these names, ignoring case as the reference does."""
     folded = [name.lower() for name in wanted]
-    return np.array([name.lower() in folded for name in names], dtype=bool)[label]
+    same: NDArray[np.bool_] = np.array([name.lower() in folded for name in names], dtype=bool)
+    return np.asarray(same[label])
 
 
 def _id(truth: Truth, name: str) -> int | None:
@@ -175,11 +177,11 @@ def _levels(
     detections: Detections,
     protocol: Protocol,
     alphas: tuple[Floats, Floats] | None,
-) -> dict[str, tuple[Floats | None, Floats | None]]:
+) -> _Curves:
     """Precision and orientation similarity at the recall samples, by level."""
     roles, own = sides
-    height = np.trunc(corners_height(detections))
-    curves: dict[str, tuple[Floats | None, Floats | None]] = {}
+    height = np.trunc(_height(detections))
+    curves: _Curves = {}
     for level, role in zip(protocol.subsets, roles, strict=True):
         lowest = max((r.low for r in level.ranges if r.attribute == "height"), default=0.0)
         state = np.where(own, VALID, ABSENT).astype(np.int8)
@@ -188,7 +190,7 @@ def _levels(
     return curves
 
 
-def corners_height(detections: Detections) -> Floats:
+def _height(detections: Detections) -> Floats:
     """Returns (n,) heights of boxes."""
     boxes = detections.boxes
     return boxes[:, 3] - boxes[:, 1] if detections.box_format == "voc" else boxes[:, 3]

@@ -142,9 +142,11 @@ def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
     size = int(pairs.off[n])
     kept = reach_own(pairs.overlap[:size], needed[pairs.object[:size]])
     off = np.concatenate([[0], np.cumsum(kept)])[pairs.off[: n + 1]]
-    columns = (column[:size][kept] for column in (pairs.object, pairs.overlap, pairs.absorbing))
     return pairs._replace(
-        off=off, **dict(zip(("object", "overlap", "absorbing"), columns, strict=True))
+        off=off,
+        object=pairs.object[:size][kept],
+        overlap=pairs.overlap[:size][kept],
+        absorbing=pairs.absorbing[:size][kept],
     )
 
 

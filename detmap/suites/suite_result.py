@@ -195,7 +195,7 @@ class _Truths:
         """Returns the ground truth of a data set and its protocol."""
         key = (row.truth, row.truth_format, row.protocol)
         if self.known is None or self.key != key:
-            options = {"format": row.truth_format} if row.truth_format else {}
+            options: dict[str, Any] = {"format": row.truth_format} if row.truth_format else {}
             self.known = read_truth_and_protocol(row.truth, row.protocol or None, **options)
             self.key = key
         return self.known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,10 +86,11 @@ def test_any_spheres_as_restated(seed: int, tmp_path: Path) -> None:
     assert (row["found"], row["fp"]) == (found[-1], round(rate[-1] * 5))
 
 
+Boxes = list[tuple[int, int, int, int]]
 A, FAR = (0, 0, 10, 10), (50, 50, 10, 10)
 
 
-def froc(objects: list[tuple[int, ...]], found: list[tuple[int, ...]], **settings: object) -> float:
+def froc(objects: Boxes, found: Boxes, settings: Any = {}) -> float:  # noqa: B006
     """Sensitivity at one false positive per image, of one image."""
     truth = detmap.truth_from_arrays([1] * len(objects), [1] * len(objects), objects)
     score = np.linspace(0.9, 0.1, len(found))
@@ -112,21 +114,21 @@ def test_detections_on_ignored_regions_are_not_false() -> None:
     objects = [A, FAR]
     far = [(20 * i, 80, 5, 5) for i in range(2)]
     assert froc(objects, [inside, *far, A]) == froc([A], [*far, A])
-    assert froc(objects, [inside, *far, A], **{"matching.neutral": {}}) == 0.0
+    assert froc(objects, [inside, *far, A], {"matching.neutral": {}}) == 0.0
 
 
 def test_each_key_moves_a_number() -> None:
     data = ([A, (90, 90, 5, 5)], [A, (20, 80, 5, 5), (90, 90, 5, 5), (40, 80, 5, 5)])
     assert froc(*data) == 1.0
-    assert froc(*data, **{"froc.lookup": "first"}) == 0.5
-    assert froc(*data, **{"froc.rates": [0.5, 1], "froc.mean_up_to": 0.5}) == 0.5
-    assert froc([A], [(0, 0, 5, 10)], **{"iou.comparison": ">"}) == 0.0
+    assert froc(*data, {"froc.lookup": "first"}) == 0.5
+    assert froc(*data, {"froc.rates": [0.5, 1], "froc.mean_up_to": 0.5}) == 0.5
+    assert froc([A], [(0, 0, 5, 10)], {"iou.comparison": ">"}) == 0.0
     assert froc([A], [(0, 0, 5, 10)]) == 1.0
 
 
 def test_two_thresholds_are_refused() -> None:
     with pytest.raises(detmap.ProtocolError, match="one threshold"):
-        froc([A], [A], **{"iou.thresholds": [0.5, 0.7]})
+        froc([A], [A], {"iou.thresholds": [0.5, 0.7]})
 
 
 def test_the_limit_drops_all_ties_at_the_cut(tmp_path: Path) -> None:

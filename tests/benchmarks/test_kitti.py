@@ -137,12 +137,13 @@ def test_an_orientation_of_minus_ten_leaves_out_aos() -> None:
 def test_each_key_moves_a_number() -> None:
     truth, detections = tables(4)
     before = detmap.evaluate(truth, detections, "kitti").metrics
-    for settings in (
+    changes: tuple[dict[str, Any], ...] = (
         {"kitti.neighbors": {}},
         {"iou.classes": {"Car": 0.3, "Pedestrian": 0.5, "Cyclist": 0.5}},
         {"matching.neutral": {}},
         {"subsets.hard": {"height": [25, 1e10]}},
-    ):
+    )
+    for settings in changes:
         after = detmap.evaluate(truth, detections, "kitti", settings=settings).metrics
         assert any(after[name] != value for name, value in before.items() if value == value)
 

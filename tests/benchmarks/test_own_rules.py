@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Data]:
 
 def test_text_json_latex_and_selections(case: tuple[str, Data]) -> None:
     name, tables = case
-    result = detmap.evaluate(*tables, name)
+    result: Any = detmap.evaluate(*tables, name)
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["metrics"].keys() == (
         result.metrics.keys()
     )
@@ -67,7 +68,7 @@ def test_what_needs_matches_refuses_by_name(case: tuple[str, Data]) -> None:
     name, tables = case
     rule = detmap.load_protocol(name).evaluation.rule
     result: Any = detmap.evaluate(*tables, name)
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "match": lambda: detmap.match(*tables, name),
         "compare": lambda: detmap.compare(tables[0], tables[1], tables[1], protocol=name),
         "diagnose": lambda: detmap.diagnose(*tables, name),

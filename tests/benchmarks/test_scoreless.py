@@ -34,7 +34,8 @@ def test_three_forms_agree(tmp_path: Path) -> None:
         for image, box in ((1, BOX), (1, FAR), (2, FAR), (2, BOX))
     ]
     (tmp_path / "found.json").write_text(json.dumps(records))
-    lines = [f"{r['image_id']},1,{','.join(map(str, r['bbox']))}" for r in records]
+    rows = ((1, BOX), (1, FAR), (2, FAR), (2, BOX))
+    lines = [f"{image},1,{','.join(map(str, box))}" for image, box in rows]
     (tmp_path / "found.csv").write_text("\n".join(["image,class_id,x,y,w,h", *lines]))
     tables = [
         scoreless(),

@@ -82,7 +82,7 @@ def coco(folder: Path, name: str, found: int, n_images: int = 6) -> tuple[str, s
 
 
 ROWS = (("clean", "x", 6), ("one", "y", 4), ("two", "y", 2), ("three", "z", 5))
-FIGURES = [
+FIGURES: list[dict[str, Any]] = [
     {"name": "all", "take": "mean"},
     {"name": "some", "groups": ["y"]},
     {"name": "by group", "take": "mean of groups"},
