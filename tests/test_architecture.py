@@ -32,7 +32,7 @@ LAYERS = (
     ("results",),
     ("benchmarks",),
     ("evaluate", "ranking", "compat"),
-    ("compare", "diagnosis", "streaming", "parity"),
+    ("compare", "diagnosis", "streaming", "parity", "suites"),
     ("explaining", "html_report"),
     ("reproducing", "warmup"),
     ("cli", "integrations"),
@@ -117,7 +117,7 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
 def test_every_protocol_names_its_source_and_survives_a_round_trip(name: str) -> None:
     loaded = protocol.load(name)
     assert loaded.name == name
-    assert re.search(r"\.(py|m|c)\b", loaded.source), "the file of the reference"
+    assert re.search(r"\.(py|m|c|cpp)\b", loaded.source), "the file of the reference"
     assert protocol.from_dict(loaded.to_dict(), where="round trip") == loaded
 
 

@@ -409,6 +409,24 @@ FORMATS: tuple[Format, ...] = (
         _lazy("people/bbgt.read_detections"),
         what="Caltech: text of bbGt.m (version 3), and x y w h score, a file an image",
     ),
+    Format(
+        "luna16",
+        "a file",
+        _lazy("tabular/luna16.truth_looks"),
+        _lazy("tabular/luna16.detections_look"),
+        _lazy("tabular/luna16.read_truth"),
+        _lazy("tabular/luna16.read_detections"),
+        what="LUNA16: annotations.csv and results.csv, spheres",
+    ),
+    Format(
+        "sa-co",
+        "a file",
+        _lazy("coco/sa_co.truth_looks"),
+        _lazy("coco/sa_co.detections_look"),
+        _lazy("coco/sa_co.read_truth"),
+        _lazy("coco/sa_co.read_detections"),
+        what="SA-Co: COCO JSON of image and phrase, a file per annotator",
+    ),
 )
 
 

@@ -7,8 +7,12 @@ To add a rule: a module here, a row in `RULES` or `EXTRA`, its name in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from detmap.errors import ProtocolError, few
 
 if TYPE_CHECKING:
     from detmap.benchmarks.benchmark_result import BenchmarkResult, Numbers
@@ -18,9 +22,18 @@ if TYPE_CHECKING:
     Rule = Callable[[Truth, Detections, Protocol], Numbers]
     Extra = Callable[[Truth, Detections, Protocol], Mapping[str, float]]
 
-RULES: dict[str, str] = {"wholebody": "wholebody.evaluate", "motion": "motion.evaluate"}
+RULES: dict[str, str] = {
+    "kitti": "kitti.evaluate",
+    "froc_spheres": "froc.evaluate_spheres",
+    "froc_boxes": "froc.evaluate_boxes",
+    "cgf1": "cgf1.evaluate",
+    "scoreless": "scoreless.evaluate",
+    "wholebody": "wholebody.evaluate",
+    "motion": "motion.evaluate",
+}
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
-protocol; it returns `Numbers`."""
+protocol; it returns `Numbers`. The module's `READS` lists the keys that the rule reads: with
+``metrics`` among them it gives what they ask for, else they choose among its numbers by name."""
 EXTRA: dict[str, str] = {
     "olrp": "olrp.olrp",
     "crowd_index": "crowd_index.by_crowd_index",
@@ -48,8 +61,38 @@ def evaluate(
     from detmap.tables import require_truth_of
 
     require_truth_of(detections, truth)
-    numbers = _function(RULES[protocol.evaluation.rule])(truth, detections, protocol)
+    place = RULES[protocol.evaluation.rule]
+    reads = _function(place.partition(".")[0] + ".READS")
+    _refuse_unread(protocol, reads)
+    numbers = _function(place)(truth, detections, protocol)
+    if "metrics" not in reads:
+        numbers = replace(numbers, metrics=_chosen(numbers.metrics, protocol))
     return BenchmarkResult(truth, detections, protocol, numbers, inputs)
+
+
+def _refuse_unread(protocol: Protocol, reads: tuple[str, ...]) -> None:
+    """Raises `ProtocolError` for changes of keys that the rule does not read."""
+    rule = protocol.evaluation.rule
+    reads = tuple(dict.fromkeys(("metrics", "files", "evaluation", *reads)))
+    for key, _ in protocol.changes:
+        if not any(f"{key}.".startswith(f"{each}.") for each in reads):
+            raise ProtocolError(
+                f"protocol {protocol.name}",
+                f"the rule {rule} does not read {key}",
+                f"it reads {', '.join(reads)}",
+            )
+
+
+def _chosen(metrics: Mapping[str, float], protocol: Protocol) -> dict[str, float]:
+    """Returns the metrics that the protocol names, in its order; ``*`` stands for any text."""
+    chosen: dict[str, float] = {}
+    for wanted in protocol.metrics:
+        found = {name: value for name, value in metrics.items() if fnmatchcase(name, wanted)}
+        if not found:
+            fix = f"there are {few(metrics)}"
+            raise ProtocolError(f"protocol {protocol.name}", f"no metric {wanted!r}", fix)
+        chosen |= found
+    return chosen
 
 
 def extra(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:

@@ -27,6 +27,7 @@ from detmap.protocol.key_checks import Subset
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import group, group_images
 
+READS = ("metrics", "boxes", "iou", "matching", "subsets", "limits", "ranking")
 MOTION = "motion_iou"
 PAIRS = 1 << 20  # of a detection and an object, compared at once
 FIXED = ("ap", "mean", "operating", "scope", "detections", "metrics", "groups")

@@ -23,6 +23,10 @@ from detmap.protocol import Protocol
 from detmap.results.result_tables import overlaps
 from detmap.tables import Columns, Detections, Note, Truth
 
+READS = (
+    *("metrics", "boxes", "iou", "matching", "subsets", "groups", "detections", "scope"),
+    *("limits", "ranking", "ap", "mean", "operating"),
+)
 N_POINTS = sum(part.n for part in PARTS)
 
 

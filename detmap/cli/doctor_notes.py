@@ -62,7 +62,7 @@ def read_detections(
         if not arguments.fix:
             _consult(arguments, path, truth, None, rules, time.perf_counter() - begin)
         raise
-    boxes = rules.iou.of == "boxes"
+    boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
     if getattr(arguments, "strict", False) or (boxes and is_suspicious(truth, detections)):
         _consult(arguments, path, truth, detections, rules, time.perf_counter() - begin)
     return detections

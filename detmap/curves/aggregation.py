@@ -153,17 +153,23 @@ def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArra
 
     Raises
     ------
-    ProtocolError : the group has an unknown class
+    ProtocolError : the group has an unknown class, and is not that of a stock protocol, whose data
+        set may be a part
     """
     (wanted,) = (known for known in protocol.groups if known.name == group)
     if wanted.classes:
         unknown = [name for name in wanted.classes if name not in categories.names]
-        if unknown:
+        if unknown and (len(unknown) == len(wanted.classes) or not has_stock_groups(protocol)):
             raise ProtocolError(f"groups.{group}", f"unknown class {unknown[0]!r}")
         chosen = [name in wanted.classes for name in categories.names]
     else:
         chosen = [label == group for label in categories.groups]
     return np.flatnonzero(chosen)
+
+
+def has_stock_groups(protocol: Protocol) -> bool:
+    """Whether the groups of classes are those of a protocol that detmap ships."""
+    return protocol.stock and not any(key.startswith("groups") for key, _ in protocol.changes)
 
 
 def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.float64]:

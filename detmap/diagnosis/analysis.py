@@ -164,7 +164,8 @@ def diagnose(
     iou, background = _thresholds(iou, background)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth)
+        detections = read_detections(detections, truth, preferred_format=rules.files.detections)
+    rules.rows()  # a benchmark's own rule is refused by name
     replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
     if rules.ap.recall_over != "counted":
         what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"

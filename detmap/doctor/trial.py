@@ -123,9 +123,9 @@ def trial_of(
 ) -> Trial:
     """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
     rules = choose_protocol(protocol, truth)
-    if rules.iou.of != "boxes":
+    if rules.iou.of != "boxes" or rules.evaluation.rule != "matching":
         rules = choose_protocol(None, replace(truth, shapes=None))
-    settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"]}
+    settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
     return Trial(replace(truth, shapes=None), rules.override(settings), clock or Clock())

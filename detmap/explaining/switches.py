@@ -34,6 +34,8 @@ SWITCHES = (
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.sigmas"),
             *("evaluation.rule", "evaluation.extra"),
+            *("iou.classes", "kitti.height", "kitti.neighbors", "cgf1.score"),
+            *("froc.rates", "froc.mean_up_to", "froc.lookup", "froc.most_marks"),
             *("operating.rule", "operating.score", "operating.samples", "operating.smooth"),
             *("miss_rate.references", "miss_rate.lookup", "miss_rate.before"),
         ),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.base import memory
 from detmap.errors import DataError
+from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
 from detmap.overlaps import producer
 from detmap.overlaps.box_edges import edges, overlaps
@@ -120,6 +121,8 @@ def find_candidates(
         np.concatenate([np.zeros(0, bool), *(part[3] for part in parts)])[placed],
         protocol.iou.absorb == ">" and protocol.iou.comparison == ">=",
     )
+    if protocol.iou.classes:
+        pairs = pairs.take(reach_own(pairs.compared(), objects.enough[pairs.object]))
     return pairs.take(pairs.overlap > 0) if protocol.matching.rule == "best_any" else pairs
 
 

@@ -13,6 +13,7 @@ from detmap.base.immutable import blank, vouched
 from detmap.base.parallel import each_batch
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.assignments import gather
+from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds as effective_thresholds
 from detmap.matching.matches_checks import least_overlap, word_of
@@ -28,6 +29,7 @@ from detmap.tables.grouping import group, labels, offsets, places_of
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns, Verdicts
     from detmap.kernels.match import Takings
+    from detmap.kernels.pairs import Pairs
     from detmap.matching.assignments import Assignments
 
 
@@ -126,6 +128,8 @@ def judge(
         largest = int((cells.bounds[:n_cells, 3] - cells.bounds[:n_cells, 2]).max(initial=0))
         walk = kernels.walk(n_subsets, 2 * largest)
         for n, pairs in produce(cells, n_cells, rows.position):
+            if protocol.iou.classes:
+                pairs = _reaching_own(n, pairs, objects.enough)
             takings = kernels.empty_takings(int(pairs.off[n]) if taken else 0, n_subsets, word)
             n_taken = rule(n, pairs, judging, rows, takings, walk)
             if taken:
@@ -137,6 +141,19 @@ def judge(
         places = places_of(truth.image, truth.label, n_images, len(truth.categories))
         assigned = gather(kept, places[objects.row], rows.tp)
     return _make_matches(truth, detections, protocol, roles, objects, rows, digest, assigned)
+
+
+def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
+    """The pairs of n detections that reach the threshold of their class; see `iou.classes`."""
+    size = int(pairs.off[n])
+    kept = reach_own(pairs.overlap[:size], needed[pairs.object[:size]])
+    off = np.concatenate([[0], np.cumsum(kept)])[pairs.off[: n + 1]]
+    return pairs._replace(
+        off=off,
+        object=pairs.object[:size][kept],
+        overlap=pairs.overlap[:size][kept],
+        absorbing=pairs.absorbing[:size][kept],
+    )
 
 
 def _make_matches(

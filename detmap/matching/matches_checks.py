@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from detmap.base import column_checks as checks
 from detmap.base.immutable import keep
 from detmap.matching.assignments import Assignments
+from detmap.matching.class_thresholds import class_thresholds
 from detmap.protocol import Protocol
 from detmap.tables import MAX_ROWS, Categories, Note
 from detmap.tables.grouping import labels
@@ -34,7 +35,7 @@ def least_overlap(protocol: Protocol) -> float:
 
     It is the lowest threshold; under ``best_any`` with a tolerance it is any overlap above 0.
     """
-    lowest = float(effective_thresholds(protocol)[0])
+    lowest = min((float(effective_thresholds(protocol)[0]), *class_thresholds(protocol).values()))
     if protocol.matching.rule == "best_any" and protocol.iou.tolerance:
         return min(lowest, float(np.nextafter(0, 1)))
     return lowest

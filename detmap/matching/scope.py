@@ -70,16 +70,17 @@ def look(
     """
     n_images = len(truth.images)
     unjudged = np.zeros(n_images, dtype=np.int32)
-    drops = protocol.scope.unlisted == "drop" and truth.scope is not None
-    lenient = protocol.scope.not_exhaustive == "neutral" and truth.scope is not None
+    listed = _listed(truth, protocol)
+    drops = protocol.scope.unlisted != "judge" and listed is not None
+    lenient = protocol.scope.not_exhaustive == "neutral" and listed is not None
     cut = protocol.limits.scope != "class" or protocol.limits.order == "input" or rank is not None
     empty = protocol.boxes.empty == "drop"
     if not (drops or lenient or cut or empty):
         return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
     order, off = group_images(detections.image, n_images)
     kinds = NO_FLAGS
-    if truth.scope is not None and (drops or lenient):
-        kinds = _kinds(truth, truth.scope, objects, detections, (order, off), threads)
+    if listed is not None and (drops or lenient):
+        kinds = _kinds(truth, listed, objects, detections, (order, off), threads)
     soft = kinds & LENIENT != 0 if lenient else NO_FLAGS.astype(bool)
     if not (drops or cut or empty):
         return Looked(None, NO_RANK, soft, unjudged)
@@ -109,6 +110,20 @@ def rank_in_dataset(detections: Detections, protocol: Protocol) -> NDArray[np.in
     begins = np.concatenate([[0], np.cumsum(np.bincount(label))])
     rank[order] = np.arange(len(label)) - begins[label[order]]
     return rank
+
+
+def _listed(truth: Truth, protocol: Protocol) -> Scope | None:
+    """The annotated pairs; under ``positive`` without those that are known to be absent."""
+    scope = truth.scope
+    if protocol.scope.unlisted != "positive":
+        return scope
+    if scope is None:
+        nothing = np.zeros(0, dtype=np.int32)
+        off = np.zeros(len(truth.images) + 1, dtype=np.int64)
+        return Scope(off, nothing, nothing.astype(np.uint8))
+    kept = scope.kind != ABSENT
+    off = np.concatenate([[0], np.cumsum(kept)])[scope.off]
+    return Scope(off, scope.label[kept], scope.kind[kept])
 
 
 def _rank(
@@ -183,7 +198,7 @@ def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
             "on all images; use -p lvis or -p openimages-challenge for those benchmarks' numbers"
         )
         return [Note("scope-unused", text, len(truth.images))]
-    if truth.scope is None and not judges:
+    if truth.scope is None and protocol.scope.unlisted == "drop":
         text = "images do not list their annotated classes; all classes are evaluated on them"
         return [Note("scope-missing", text, len(truth.images))]
     return []

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
+from detmap.matching.class_thresholds import needed_overlap
 from detmap.protocol import REGIONS, Protocol
 from detmap.protocol.named_columns import MEASURES, named_attributes
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
@@ -205,6 +206,8 @@ def _enough(truth: Truth, protocol: Protocol) -> Floats:
     The formula is min(0.5, w h / ((w + 10)(h + 10))).
     """
     tolerance = protocol.iou.tolerance
+    if protocol.iou.classes:  # `load_toml.check` refuses both together
+        return needed_overlap(truth, protocol)
     if tolerance == 0:
         return np.full(len(truth), np.inf)
     width, height = (

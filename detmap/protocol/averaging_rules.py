@@ -19,9 +19,10 @@ class ScopeRules:
         str,
         Key(
             "detections of a class on an image where the truth neither has an object of it nor "
-            "says that there is none: `judge` them as any other, or `drop` them",
-            choice("judge", "drop"),
-            "drop: lvis/eval.py, _prepare",
+            "says that there is none: `judge` them as any other, or `drop` them; `positive`: drop "
+            "all on an image without an object of the class, whatever the truth says",
+            choice("judge", "drop", "positive"),
+            "drop: lvis/eval.py, _prepare; positive: sam3 coco_eval_offline.py, positive split",
             "judge",
         ),
     ]

@@ -4,9 +4,13 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from detmap.protocol.key_checks import Check, Key, choice
+from detmap.base.grids import Grid
+from detmap.protocol.key_checks import CLASSES, Check, Key, choice, grid, number
 
-RULES = ("matching", "wholebody", "motion")
+RULES = (
+    *("matching", "kitti", "froc_spheres", "froc_boxes", "cgf1", "scoreless", "wholebody"),
+    "motion",
+)
 """How detections are evaluated. Rules other than `matching` are modules of `detmap.benchmarks`."""
 EXTRA: tuple[str, ...] = ("olrp", "crowd_index", "as_given", "first_recalls", "JI")
 """Metrics that are computed beside those of the curves, by `detmap.benchmarks`."""
@@ -23,6 +27,12 @@ def _extra(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(each in EXTRA for each in value):
         raise ValueError
     return tuple(value)
+
+
+def _whole_from_zero(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
+        raise ValueError
+    return value
 
 
 FORMAT = Check(_format, 'the name of a format, as docs/formats.md lists them; "" for any')
@@ -61,5 +71,92 @@ class Evaluation:
             Check(_extra, f"a list of {', '.join(EXTRA) or 'none yet'}"),
             "detmap",
             [],
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class KittiRule:
+    """Keys of the rule `kitti`."""
+
+    height: Annotated[
+        str,
+        Key(
+            "an object is ignored at a level if its height is smaller than (`<`), or at most (`<=`)"
+            ", the lowest height of the level",
+            choice("<", "<="),
+            "copies of evaluate_object_3d_offline.cpp: <: prclibo/kitti_eval; <=: "
+            "asharakeh/kitti_native_evaluation",
+            "<",
+        ),
+    ]
+    neighbors: Annotated[
+        tuple[tuple[str, str], ...],
+        Key(
+            "for a class, the class whose objects are ignored instead of being absent",
+            CLASSES,
+            "evaluate_object_3d_offline.cpp, cleanData",
+            {},
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FrocRule:
+    """Keys of the rules `froc_spheres` and `froc_boxes`."""
+
+    rates: Annotated[
+        Grid,
+        Key(
+            "false positives per image at which the sensitivity is read",
+            grid(0, 1e6, 64, above=True),
+            "LUNA16: 0.125 to 8; MULAN detection_eval.py: 0.5 to 16",
+            [0.125, 0.25, 0.5, 1, 2, 4, 8],
+        ),
+    ]
+    mean_up_to: Annotated[
+        float,
+        Key(
+            "the mean sensitivity, CPM, is that at the rates up to this one",
+            number(0, 1e6),
+            "8: LUNA16; 4: MULAN",
+            8,
+        ),
+    ]
+    lookup: Annotated[
+        str,
+        Key(
+            "how the curve is read between points: `last`: linear, of several points at one rate "
+            "the last, beyond the end the last point; `first`: linear, the first of them, and "
+            "beyond the end extrapolated from the last two points",
+            choice("last", "first"),
+            "last: numpy.interp (LUNA16, MULAN); first: scipy interp1d with "
+            "fill_value=extrapolate (3DCE)",
+            "last",
+        ),
+    ]
+    most_marks: Annotated[
+        int,
+        Key(
+            "of the marks of an image only those with a score above that of the next one after so "
+            "many take part; 0: all",
+            Check(_whole_from_zero, "a whole number from 0"),
+            "100: noduleCADEvaluationLUNA16.py",
+            0,
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CgF1Rule:
+    """Keys of the rule `cgf1`."""
+
+    score: Annotated[
+        float,
+        Key(
+            "detections with at least this score take part",
+            number(0, 1),
+            "0.5: sam3 cgf1_eval.py",
+            0.5,
         ),
     ]

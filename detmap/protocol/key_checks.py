@@ -219,6 +219,26 @@ def _neutral(value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(roles.items()))
 
 
+def _classes(value: Any) -> tuple[tuple[str, str], ...]:
+    if not all(isinstance(x, str) and x for x in _named(value).values()):
+        raise ValueError
+    return tuple(sorted(value.items()))
+
+
+def _class_thresholds(value: Any) -> tuple[tuple[str, float], ...]:
+    numbers = {name: _numbers(x) for name, x in _named(value).items()}
+    if not all(len(x) == 1 and 0 < x[0] <= 1 for x in numbers.values()):
+        raise ValueError
+    return tuple(sorted((name, x[0]) for name, x in numbers.items()))
+
+
+def _named(value: Any) -> Mapping[str, Any]:
+    """A table by class names, which may have any characters."""
+    if not isinstance(value, Mapping) or not all(isinstance(x, str) and x for x in value):
+        raise ValueError
+    return value
+
+
 def _groups(value: Any) -> tuple[Group, ...]:
     groups = []
     for name, classes in _table(value, 1000).items():
@@ -254,6 +274,8 @@ SUBSETS = Check(
     f"1 to {MAX_SUBSETS} named tables of ranges, NAME.ATTRIBUTE = [low, high] with low <= high",
 )
 NEUTRAL = Check(_neutral, f"a table of roles, each one of {', '.join(ROLES)}")
+CLASSES = Check(_classes, "a table of class names, each the name of a class")
+CLASS_THRESHOLDS = Check(_class_thresholds, "a table of class names, each a number in (0, 1]")
 GROUPS = Check(_groups, f'a table of groups, each "{LABELLED}" or a list of class names')
 METRICS = Check(_strings, "a list of metric names such as AP, AP50, AP@subset, AR@max_dets, mAP")
 

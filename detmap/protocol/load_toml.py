@@ -23,7 +23,13 @@ RENAMED = {
     "matching.difficult": "matching.neutral.difficult",
 }
 """Keys of earlier versions, and what took their place."""
-OPEN = ("subsets", "matching.neutral", "groups")  # tables whose keys are names of one's own
+OPEN = (
+    "subsets",
+    "matching.neutral",
+    "groups",
+    "iou.classes",
+    "kitti.neighbors",
+)  # tables whose keys are names of one's own
 BASE = "based_on"
 """The key by which a file names the shipped protocol whose values it changes."""
 MOST_BASES = 8  # of bases that are based on others
@@ -150,6 +156,12 @@ def check(protocol: Protocol) -> None:
             "the first detections of the input are other ones for each limit",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
+    if protocol.iou.classes and protocol.iou.tolerance:
+        raise ProtocolError(
+            "iou.classes",
+            "an object cannot have the threshold of its class and that of iou.tolerance",
+            "set iou.tolerance to 0",
+        )
     box_only = ", ".join(protocol.box_only_keys())
     if protocol.iou.of != "boxes" and box_only:
         raise ProtocolError(
@@ -157,7 +169,8 @@ def check(protocol: Protocol) -> None:
             f"compares {protocol.iou.of}, but {box_only} is for boxes only",
             "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
         )
-    protocol.rows()  # a metric that does not exist is refused before any work is done
+    if protocol.evaluation.rule == "matching":
+        protocol.rows()  # a metric that does not exist is refused before any work is done
 
 
 def _check_node(node: Any, kind: type, prefix: str) -> None:

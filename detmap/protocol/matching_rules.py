@@ -12,6 +12,7 @@ from typing import Annotated
 
 from detmap.base.grids import Grid
 from detmap.protocol.key_checks import (
+    CLASS_THRESHOLDS,
     DECIMALS,
     FLOOR,
     MARGINS,
@@ -248,6 +249,16 @@ class Iou:
             number(0, 1e6),
             "10: ILSVRC2014 eval_detection.m",
             0.0,
+        ),
+    ]
+    classes: Annotated[
+        tuple[tuple[str, float], ...],
+        Key(
+            "the threshold of single classes by name, in place of each of `iou.thresholds`: "
+            "`[iou.classes] Car = 0.7`",
+            CLASS_THRESHOLDS,
+            "Cartucho main.py, --set-class-iou; KITTI evaluate_object_3d_offline.cpp, MIN_OVERLAP",
+            {},
         ),
     ]
 

@@ -21,7 +21,7 @@ from detmap.protocol.averaging_rules import (
     Ranking,
     ScopeRules,
 )
-from detmap.protocol.benchmark_rules import Evaluation, Files
+from detmap.protocol.benchmark_rules import CgF1Rule, Evaluation, Files, FrocRule, KittiRule
 from detmap.protocol.key_checks import (
     GROUPS,
     LABELLED,
@@ -86,7 +86,7 @@ ORDER_ALONE = ("boxes.area", "evaluation.extra")
 """Keys of tools that say nothing about the order of detections."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
-    *("evaluation", "miss_rate"),
+    *("evaluation", "miss_rate", "kitti", "froc", "cgf1"),
 )
 """Tables with keys by which tools differ."""
 
@@ -122,6 +122,9 @@ class Protocol(Immutable):
     miss_rate: MissRate
     files: Files
     evaluation: Evaluation
+    kitti: KittiRule
+    froc: FrocRule
+    cgf1: CgF1Rule
     metrics: Annotated[
         tuple[str, ...], Key("the rows of the result", METRICS, "cocoeval.py, summarize")
     ]
@@ -332,7 +335,18 @@ class Protocol(Immutable):
         )
 
     def rows(self) -> tuple[list[MetricRow], list[str]]:
-        """The rows of the result, and the names of those that are not evaluated."""
+        """The rows of the result, and the names of those that are not evaluated.
+
+        Raises
+        ------
+        ProtocolError : the metrics are those of a benchmark's own rule
+        """
+        if self.evaluation.rule != "matching":
+            raise ProtocolError(
+                f"protocol {self.name}",
+                f"evaluation.rule {self.evaluation.rule} has no matches at IoU thresholds",
+                "use `detmap.evaluate` or `detmap eval`, or a protocol with the rule matching",
+            )
         return metrics.metric_rows(self.metrics, self.axes())
 
 
@@ -351,12 +365,21 @@ def values_of(value: Any) -> Any:
     return value
 
 
+TABLES = (
+    (Matching, "neutral"),
+    (Iou, "classes"),
+    (KittiRule, "neighbors"),
+    (DetectionRules, "margins"),
+)
+"""Keys whose values are tables by name."""
+
+
 def spelled(node: Any, name: str) -> Any:
     """One value of a table as TOML has it."""
     value = getattr(node, name)
     if isinstance(node, Limits) and value == (NO_LIMIT,):
         return []
-    if (isinstance(node, Matching) and name == "neutral") or name == "margins":
+    if (type(node), name) in TABLES:
         return dict(value)
     if isinstance(node, Protocol) and name in ("subsets", "groups"):
         return {each.name: values_of(each) for each in value}

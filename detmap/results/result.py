@@ -207,6 +207,8 @@ class Result:
             *tied,
             *result_notes.left_out(self.protocol),
             *result_notes.stops(self.verdicts),
+            *result_notes.equal_scores(self.verdicts),
+            *result_notes.partial_groups(self.protocol, self.verdicts.categories),
         ]
 
     def curve(

@@ -10,18 +10,21 @@ from detmap.errors import few
 from detmap.matching.matches import Matches
 from detmap.matching.matches_overview import Overview
 from detmap.protocol import Protocol
-from detmap.tables import Note
+from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct
+
+TIE_ORDER = {
+    "image": "image id, then file order",
+    "input": "file order",
+    "matched": "image id, then matching order",
+    "first_seen": "first image of the class in the file, then file order",
+}
+"""``ranking.ties`` in words."""
 
 
 def match_notes(seen: Overview) -> list[Note]:
     """Returns notes on images without objects, limits and tied scores."""
-    order = {
-        "image": "image id, then file order",
-        "input": "file order",
-        "matched": "image id, then matching order",
-        "first_seen": "first image of the class in the file, then file order",
-    }[seen.protocol.ranking.ties]
+    order = TIE_ORDER[seen.protocol.ranking.ties]
     limits = seen.protocol.limits
     scope = {"class": "image and class", "image": "image", "dataset": "class"}[limits.scope]
     which = "highest-scoring" if limits.order == "score" else "first"
@@ -60,6 +63,26 @@ def left_out(protocol: Protocol) -> list[Note]:
     names = protocol.rows()[1]
     text = f"metrics are not reported: their IoU or limit is not evaluated ({few(names)})"
     return [Note("metric-left-out", text, len(names))] if names else []
+
+
+def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
+    """Returns a note on classes of a stock protocol's groups that the truth lacks."""
+    names = [name for group in protocol.groups for name in group.classes]
+    lacking = [name for name in dict.fromkeys(names) if name not in categories.names]
+    text = f"classes of the groups are not in the truth: {few(lacking)}"
+    return [Note("group-partial", text, len(lacking))] if lacking else []
+
+
+def equal_scores(verdicts: Matches | Overview) -> list[Note]:
+    """Returns a note if no score orders the detections."""
+    if isinstance(verdicts, Overview) or len(verdicts) < 2 or np.ptp(verdicts.score) != 0:
+        return []
+    order = TIE_ORDER[verdicts.protocol.ranking.ties]
+    text = (
+        f"detections all have the same score: AP rests on their order ({order}) alone; use "
+        "-p scoreless, which needs no score"
+    )
+    return [Note("score-equal", text, len(verdicts))]
 
 
 def stops(verdicts: Matches | Overview) -> list[Note]:

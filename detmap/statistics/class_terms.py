@@ -78,7 +78,7 @@ INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
     """Gather what the rows of metrics and of the per-class table read."""
     protocol = matches.protocol
-    protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from"))
+    protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from", "iou.classes"))
     strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
     if protocol.ap.integrator not in INTEGRATORS:
         strange.append(f"ap.integrator {protocol.ap.integrator!r}")

@@ -100,6 +100,7 @@ class Evaluator(Locked):
             raise DataError("Evaluator", "needs either classes or truth", fix)
         self.protocol = prepare(protocol, settings)
         self.protocol.require_parts("Evaluator")
+        self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
         self.box_format = box_format
         self.truth = None
         if truth is not None:

@@ -115,7 +115,6 @@ GOOD = "image,class,score,x,y,w,h\na,cat,.5,1,2,3,4\n"
 BAD: dict[str, tuple[str | bytes, str]] = {
     "no class": (GOOD.replace("class", "klass"), "no column class; there are image, klass, score"),
     "no image": (GOOD.replace("image", "i"), "no column image"),
-    "no score": (GOOD.replace("score", "s"), "no column score"),
     "no box": (GOOD.replace(",w,", ",breadth,"), "no columns of a box"),
     "two boxes": (
         "image,class,score,x,y,w,h,xmin,ymin,xmax,ymax\na,cat,1,1,2,3,4,1,2,3,4\n",

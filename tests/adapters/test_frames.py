@@ -144,5 +144,5 @@ def test_a_table_and_arrays(sample: Tables) -> None:
         truth_from_arrays([1])
     with pytest.raises(DataError, match="box_format: 'voc'"):
         truth_from_arrays([1], [1], [[1, 2, 3, 4]], box_format="voc")
-    with pytest.raises(DataError, match="score: missing"):
-        detections_from_arrays(sample[0], ["000001"], [1], [[1, 2, 3, 4]])
+    with pytest.raises(DataError, match="boxes: missing"):
+        detections_from_arrays(sample[0], ["000001"], [1])

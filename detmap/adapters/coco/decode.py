@@ -87,6 +87,10 @@ class _Detection(msgspec.Struct, gc=False):
     score: float
 
 
+class _Unscored(_Detection, gc=False):
+    score: float | None = None  # type: ignore[assignment]
+
+
 class _Results(msgspec.Struct, gc=False):
     annotations: list[_Detection]
 
@@ -134,6 +138,7 @@ class Scored(NamedTuple):
     ----------
     image_ids, category_ids : n each; boxes : (n, 4) float64; score : (n,) float64
     group : "annotations" if the list is a field of an object, else ""
+    scored : False if no record has a score; then all are 1
     """
 
     image_ids: Ids
@@ -141,6 +146,7 @@ class Scored(NamedTuple):
     boxes: NDArray[np.float64]
     score: NDArray[np.float64]
     group: str
+    scored: bool = True
 
 
 Boxes = Literal["required", "optional"]
@@ -208,21 +214,34 @@ def results(path: Path, data: bytes) -> Scored:
             data, type=list[_Detection] | _Results
         )
     except REFUSALS as error:
-        raise record_errors.explain(path, data, record_errors.RESULTS, error) from None
+        unscored = _without_scores(data)
+        if unscored is None:
+            raise record_errors.explain(path, data, record_errors.RESULTS, error) from None
+        file = unscored
     _require_utf8(path, data, record_errors.RESULTS)
     rows = file.annotations if isinstance(file, _Results) else file
+    scored = not rows or rows[0].score is not None
     record_errors.require_once(path, data, record_errors.RESULTS, least({"annotations": rows}))
     del data
     _check_count(path, rows)
     group = "annotations" if isinstance(file, _Results) else ""
     image_ids = coco_ids.read(path, group, "image_id", [row.image_id for row in rows])
     category_ids = coco_ids.read(path, group, "category_id", [row.category_id for row in rows])
-    score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
+    values = (row.score if scored else 1.0 for row in rows)
+    score = np.fromiter(values, dtype=np.float64, count=len(rows))
     boxes = _boxes([row.bbox for row in rows])
-    _raise_first_bad(
-        path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, record_errors.DETECTION
-    )
-    return Scored(image_ids, category_ids, boxes, score, group)
+    fields = {k: v for k, v in record_errors.DETECTION.items() if scored or k != "score"}
+    _raise_first_bad(path, group, ~(_good_boxes(boxes) & np.isfinite(score)), rows, fields)
+    return Scored(image_ids, category_ids, boxes, score, group, scored)
+
+
+def _without_scores(data: bytes) -> list[Any] | None:
+    """Returns the records of a list in which none has a score; None for any other file."""
+    try:
+        rows = msgspec.json.decode(data, type=list[_Unscored])
+    except REFUSALS:
+        return None
+    return rows if rows and all(row.score is None for row in rows) else None
 
 
 def least(lists: Mapping[str, Sequence[Any]], unread: bytes = b"") -> dict[str, int]:

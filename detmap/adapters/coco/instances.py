@@ -176,7 +176,7 @@ def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Polic
         box_format="xywh",
         origin=origin,
         policy=policy,
-        notes=(*text.notes, *notes),
+        notes=(*text.notes, *notes, *(() if rows.scored else join.unscored(len(image), path))),
     )
 
 

@@ -154,7 +154,7 @@ def detections_from_arrays(
         `truth_from_arrays`
     box_format : box convention of a table, if its column names do not define it
     boxes : (D, 4) pixels: x, y, width, height
-    score : (D,) finite numbers
+    score : (D,) finite numbers; None: detections without scores, all 1
     unknown, class_names : as in `read_detections`
 
     Raises
@@ -172,15 +172,14 @@ def detections_from_arrays(
         _refuse_beside_table(where, (category_id, boxes, score))
         sheet = csv_parquet.from_table(image_id, "detection table")
         return column_tables.read_detections(sheet, truth, box_format, told)
-    category_id, boxes, score = _needed(
-        where, box_format, category_id=category_id, boxes=boxes, score=score
-    )
+    category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
         arguments.ids(f"{where}: image_id", image_id),
         arguments.ids(f"{where}: category_id", category_id),
     )
     xywh = _boxes(where, boxes, len(image_ids))
-    scores = arguments.numbers(f"{where}: score", score)
+    given = np.ones(len(xywh)) if score is None else score
+    scores = arguments.numbers(f"{where}: score", given)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
     arguments.refuse_first(
         f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number"
@@ -203,7 +202,7 @@ def detections_from_arrays(
         box_format="xywh",
         origin=origin,
         policy=told,
-        notes=notes,
+        notes=(*notes, *(join.unscored(len(xywh), where) if score is None else ())),
     )
 
 

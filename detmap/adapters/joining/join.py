@@ -14,7 +14,8 @@ Only the `Policy` decides whether unknown images and classes are an error or dro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from detmap.adapters.joining import additions, image_lookup, image_names, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
@@ -100,7 +102,9 @@ def joined(
         )
         notes += added
     known, dropped = judged(truth, image, label, origin, policy)
+    attributes = attributes or {}
     if dropped:
+        attributes = {name: values[known] for name, values in attributes.items()}
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
         attributes = {name: column[known] for name, column in (attributes or {}).items()}
         shapes = None if shapes is None else shapes.take(known)
@@ -129,6 +133,13 @@ def joined(
         attributes=attributes or {},
         shapes=shapes,
     )
+
+
+def unscored(count: int, source: str | Path, columns: Iterable[str] = ()) -> tuple[Note, ...]:
+    """Returns the note on detections without scores; `columns` are those of a table."""
+    text = "detections have no score: each is read as 1.0, so scores order nothing"
+    text += f" (the columns are {few(columns)})" if columns else ""
+    return (Note("score-missing", text, count, shown(source)),) * bool(count)
 
 
 def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:

@@ -110,8 +110,8 @@ def read_detections(
     Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
     boxes, meaning = box_columns.find_meaning(sheet, box_format)
-    score_column = sheet.find(SCORE, "score")
-    score = sheet.numbers(score_column)
+    score_column = sheet.named(SCORE)
+    score = np.ones(len(sheet)) if score_column is None else sheet.numbers(score_column)
     bad = ~np.isfinite(score)
     if bad.any():
         row = int(np.argmax(bad))
@@ -119,6 +119,8 @@ def read_detections(
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth)
     notes = (*notes, *meaning)
+    if score_column is None:
+        notes = (*notes, *join.unscored(len(sheet), sheet.source, sheet.columns))
     if truth.box_format == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
             "columns are read as box corners; if they are first and last pixels, as in "

@@ -143,7 +143,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         origin=join.Origin(shown(path), lines.place, lines.stems(), names),
         policy=policy,
         notes=(*image_notes, *name_notes),
-        attributes={"alpha": np.ascontiguousarray(numbers[:, 2])},
+        attributes={"alpha": np.ascontiguousarray(numbers[:, READ.index("alpha")])},
     )
 
 

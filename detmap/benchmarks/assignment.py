@@ -1,0 +1,66 @@
+"""Assignment of the largest sum between the rows and columns of a matrix.
+
+Source: D. F. Crouse, "On implementing 2D rectangular assignment algorithms", IEEE Transactions on
+Aerospace and Electronic Systems 52 (2016), section II: shortest augmenting paths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def largest_sum(values: Floats) -> Floats:
+    """Returns the assigned values above 0 of a matrix (n, m) of values from 0 on.
+
+    The sum is exact up to rounding. Of several assignments with an equal sum it takes the one that
+    SciPy's linear_sum_assignment takes: the order of rows, columns and ties is the same.
+    """
+    positive = values > 0
+    if (positive.sum(axis=0) <= 1).all() and (positive.sum(axis=1) <= 1).all():
+        return values[positive]  # nothing competes
+    cost = -values if values.shape[0] <= values.shape[1] else -values.T
+    columns = _solve(cost)
+    chosen = -cost[np.arange(len(columns)), columns]
+    return chosen[chosen > 0]
+
+
+def _solve(cost: Floats) -> NDArray[np.int64]:
+    """The column of each row with the smallest sum of costs (n, m), n <= m."""
+    n, m = cost.shape
+    of_rows, of_columns = np.zeros(n), np.zeros(m)  # dual variables
+    row_of = np.full(m, -1)
+    column_of = np.full(n, -1)
+    for start in range(n):
+        path, nearest = np.full(m, -1), np.full(m, np.inf)
+        open_columns = np.arange(m)[::-1].copy()
+        n_open, row, lowest, rows, columns = m, start, 0.0, [], []
+        while True:
+            rows.append(row)
+            left = open_columns[:n_open]
+            reach = lowest + cost[row, left] - of_rows[row] - of_columns[left]
+            better = reach < nearest[left]
+            nearest[left[better]], path[left[better]] = reach[better], row
+            lowest = float(nearest[left].min())
+            best = np.flatnonzero(nearest[left] == lowest)
+            free = best[row_of[left[best]] < 0]
+            at = int(free[-1] if len(free) else best[0])  # a free column ends the path
+            column = int(left[at])
+            columns.append(column)
+            n_open -= 1
+            open_columns[at] = open_columns[n_open]
+            if row_of[column] < 0:
+                break
+            row = int(row_of[column])
+        of_rows[start] += lowest
+        others = np.array(rows[1:], dtype=np.int64)
+        of_rows[others] += lowest - nearest[column_of[others]]
+        of_columns[columns] -= lowest - nearest[columns]
+        row = -1
+        while row != start:
+            row = int(path[column])
+            row_of[column] = row
+            column, column_of[row] = int(column_of[row]), column
+    return column_of

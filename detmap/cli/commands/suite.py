@@ -1,0 +1,109 @@
+"""Evaluate a suite: the data sets that SUITE.toml lists, a table of them, and the figures over them
+(mean, mean of groups, ratio). Exit 1: a figure is below --fail-under.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+from detmap.cli import command_output, options, streams
+from detmap.errors import DetmapError
+from detmap.suites import SuiteResult, evaluate_suite
+from detmap.tables import Note
+
+TABLES = ("data", "figures")
+
+EXAMPLES = (
+    "detmap suite coco-c.toml --percent",
+    "detmap suite rf100-vl.toml --allow-missing --format json -o rf100-vl.json",
+    "detmap suite coco-c.toml --ci --fail-under mPC=16",
+)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    command.add_argument(
+        "suite", metavar="SUITE", type=options.place, help="TOML file of the suite."
+    )
+    command.add_argument(
+        "--allow-missing",
+        action="store_true",
+        help="Leave out data sets whose files are missing, with a note (default: an error).",
+    )
+    command.add_argument(
+        "--ci",
+        nargs="?",
+        const="influence",
+        choices=("influence",),
+        help="Report 95 %% confidence intervals of the figures.",
+    )
+    command.add_argument(
+        "--fail-under",
+        action="append",
+        default=[],
+        metavar="POINTS",
+        help="Exit with 1 if the first figure of the first metric is below POINTS (0 to 100), or "
+        "another figure (mPC=16); repeatable.",
+    )
+    options.add_threads(command)
+    options.add_outputs(command, *TABLES)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate, print, check the gates."""
+    wanted = [_gate(text) for text in arguments.fail_under]
+    options.refuse_to_overwrite(arguments.output, (arguments.suite,))
+    result = evaluate_suite(
+        arguments.suite,
+        allow_missing=arguments.allow_missing,
+        intervals=arguments.ci is not None,
+        threads=arguments.threads,
+        progress=lambda name: streams.progress(f"evaluating {name}"),
+    )
+    failed = [line for name, points in wanted if (line := _failure(result, name, points))]
+    if arguments.format == "json":
+        command_output.write_json(result.to_dict() | {"failed": failed}, arguments)
+    else:
+        command_output.write_tables(result.tables(), arguments)
+    command_output.write_notes(_summed(result.notes))
+    for line in failed:
+        streams.say(f"detmap: FAIL: {line}\n")
+    return int(bool(failed))
+
+
+def _summed(notes: Sequence[Note]) -> list[str]:
+    """One line per kind of note; the JSON output has those of each data set."""
+    kinds: dict[str, list[Note]] = {}
+    for note in notes:
+        kinds.setdefault(note.code, []).append(note)
+    more = "; and in {} more data sets".format
+    return [
+        f"{of_kind[0]}{more(len(of_kind) - 1) if len(of_kind) > 1 else ''}"
+        for of_kind in kinds.values()
+    ]
+
+
+def _gate(text: str) -> tuple[str, float]:
+    """The figure and the points of --fail-under."""
+    name, _, number = text.rpartition("=")
+    try:
+        points = float(number)
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points):
+        raise DetmapError("--fail-under", f"{text!r} has no number", "write 16, or mPC=16")
+    return name, points
+
+
+def _failure(result: SuiteResult, name: str, points: float) -> str:
+    """Why a figure fails, "" if it does not; an undefined figure fails."""
+    figures, metric = result.figures(), result.metrics[0]
+    name = name or next(iter(figures))
+    if name not in figures:
+        raise DetmapError("--fail-under", f"no figure {name!r}", f"choose one of {list(figures)}")
+    value = 100 * figures[name][metric]
+    if value >= points:
+        return ""
+    return f"{name} of {metric} is {value:.2f}, below {points:g}"

@@ -1,0 +1,70 @@
+"""OV-COCO: base and novel classes, and SAM 3's positive split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.tables import ABSENT, Scope
+from tests.benchmarks import goldens
+
+GROUPS = {"base_ap": "AP-base", "novel_ap": "AP-novel", "base_ap50": "AP50-base",
+          "novel_ap50": "AP50-novel", "all ap50": "AP50", "all ap": "AP"}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", goldens.CASES)
+def test_goldens(case: str) -> None:
+    place, known = goldens.folder("ov-coco") / case, goldens.of_case("ov-coco", case)
+    paths = place / "truth.json", place / "dets.json"
+    result = detmap.evaluate(*paths, "ov-coco")
+    for golden, name in GROUPS.items():
+        value = known["mmdet OVCocoMetric"][golden]
+        assert abs(result.metrics[name] - value) <= goldens.WITHIN
+    assert "group-partial" in {note.code for note in result.notes}  # the case has 13 classes
+    for key, unlisted in (("all", "judge"), ("positive split", "positive")):
+        settings = {"scope.unlisted": unlisted}
+        metrics = detmap.evaluate(*paths, "coco-bbox", settings=settings).metrics
+        for name, value in known["SAM 3 99d02f2 coco_eval_offline.py"][key].items():
+            assert abs(metrics[name] - value) <= goldens.WITHIN
+
+
+def tables() -> tuple[detmap.Truth, detmap.Detections]:
+    """Cats on both images, dogs detected on one without a dog; birds nowhere."""
+    box = [0.0, 0.0, 10.0, 10.0]
+    truth = detmap.truth_from_arrays(
+        [1, 2], [1, 1], [box, box], images=[1, 2], categories={1: "cat", 2: "dog", 3: "bird"}
+    )
+    return truth, detmap.detections_from_arrays(
+        truth, [1, 2, 1], [1, 1, 2], [box, box, box], [0.9, 0.8, 0.7]
+    )
+
+
+def test_no_mean_asks_the_classes_of_the_group_alone() -> None:
+    groups = {"cats": ["cat"], "dogs": ["dog", "cat"]}
+    settings = {"mean.undefined": "no_mean", "metrics": ["AP", "AP@group"], "groups": groups}
+    metrics = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
+    assert metrics["AP-cats"] == 1.0
+    assert np.isnan(metrics["AP-dogs"])
+    assert np.isnan(metrics["AP"])
+
+
+def test_own_groups_need_all_their_classes() -> None:
+    settings = {"groups": {"pets": ["cat", "cow"]}, "metrics": ["AP@group"]}
+    with pytest.raises(detmap.ProtocolError, match="unknown class 'cow'"):
+        _ = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
+
+
+def test_the_positive_split_drops_classes_without_an_object_on_the_image() -> None:
+    from dataclasses import replace
+
+    truth, detections = tables()
+    listed = Scope(np.array([0, 1, 1]), np.array([1], np.int32), np.array([ABSENT], np.uint8))
+    for each in (truth, replace(truth, scope=listed)):
+        counts = {
+            unlisted: detmap.evaluate(
+                each, detections, "coco-bbox", settings={"scope.unlisted": unlisted}
+            ).counts()["fp"]
+            for unlisted in ("judge", "positive")
+        }
+        assert counts == {"judge": 1, "positive": 0}
