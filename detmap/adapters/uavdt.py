@@ -42,7 +42,7 @@ def truth_looks(path: Path) -> int:
 
 def detections_look(path: Path) -> int:
     """See `detmap.adapters.registry.Looks`."""
-    return int(path.is_dir() and any(path.glob("*.txt")))
+    return -int(path.is_dir() and any(path.glob("*.txt")))
 
 
 def read_truth(path: Path) -> Truth:

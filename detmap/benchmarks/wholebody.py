@@ -49,7 +49,8 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     for name, points, score in _kinds():
         objects, found, dropped = _part(truth, detections, points, score)
         sigmas = list(protocol.iou.sigmas[points])
-        rules = protocol.override({"evaluation.rule": "matching", "iou.sigmas": sigmas})
+        own = {"evaluation.rule": "matching", "iou.sigmas": sigmas}
+        rules = protocol.override(own)
         result = scores(engine.match(objects, found, rules))
         for row in rules.rows()[0]:
             value = aggregation.mean(result, row, rules, truth.categories)

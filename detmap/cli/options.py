@@ -70,7 +70,9 @@ def add_formats(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{kind}-format",
             choices=FORMATS,
-            help=f"Set the format of {kind.upper()} (default: detected automatically).",
+            metavar="F",
+            help=f"Set the format of {kind.upper()} (default: detected automatically)"
+            + (f": {', '.join(FORMATS)}." if kind == "truth" else "; as --truth-format."),
         )
         command.add_argument(
             f"--{kind}-box-format",

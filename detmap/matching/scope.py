@@ -191,8 +191,8 @@ def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
 
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     """Returns a note if the protocol does not fit how the truth is annotated."""
-    judges = protocol.scope.unlisted == "judge"
-    if truth.scope is not None and judges and (truth.scope.kind == ABSENT).any():
+    judges, scope = protocol.scope.unlisted == "judge", truth.scope
+    if scope is not None and judges and (not len(scope) or (scope.kind == ABSENT).any()):
         text = (
             "images are annotated for some classes only, but this protocol evaluates all classes "
             "on all images; use -p lvis or -p openimages-challenge for those benchmarks' numbers"

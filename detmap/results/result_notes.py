@@ -75,13 +75,11 @@ def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
 
 def equal_scores(verdicts: Matches | Overview) -> list[Note]:
     """Returns a note if no score orders the detections."""
-    if isinstance(verdicts, Overview) or len(verdicts) < 2 or np.ptp(verdicts.score) != 0:
+    if isinstance(verdicts, Overview) or len(verdicts) < 2:
         return []
-    order = TIE_ORDER[verdicts.protocol.ranking.ties]
-    text = (
-        f"detections all have the same score: AP rests on their order ({order}) alone; use "
-        "-p scoreless, which needs no score"
-    )
+    if verdicts.score.min() != verdicts.score.max():
+        return []
+    text = "detections have equal scores, AP depends on order: -p scoreless"
     return [Note("score-equal", text, len(verdicts))]
 
 

@@ -38,9 +38,16 @@ def test_a_sample_has_the_number_of_coco(
     assert detmap.evaluate(table, rows, "coco-bbox").metrics["AP"] == pytest.approx(wanted)
 
 
+BENCHMARKS = (
+    *("dota", "rotated-xml", "coco-wholebody", "open-images", "imagenet-det", "imagenet-vid"),
+    *("visdrone", "uavdt", "scalabel", "odgt", "wider", "bbgt", "luna16", "sa-co"),
+)
+"""Formats of benchmarks, whose files tests/benchmarks/ and the fuzz targets of their own write."""
+
+
 @pytest.mark.parametrize("kind", [row.name for row in registry.FORMATS])
 def test_every_registered_format_has_a_sample(kind: str) -> None:
-    assert kind in KINDS or kind in ("parquet", "rafaelpadilla")
+    assert kind in KINDS or kind in ("parquet", "rafaelpadilla") or kind in BENCHMARKS
 
 
 @pytest.mark.parametrize("kind", SAMPLES)

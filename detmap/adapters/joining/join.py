@@ -104,15 +104,14 @@ def joined(
     known, dropped = judged(truth, image, label, origin, policy)
     attributes = attributes or {}
     if dropped:
-        attributes = {name: values[known] for name, values in attributes.items()}
         image, label, boxes, score = image[known], label[known], boxes[known], score[known]
-        attributes = {name: column[known] for name, column in (attributes or {}).items()}
+        attributes = {name: column[known] for name, column in attributes.items()}
         shapes = None if shapes is None else shapes.take(known)
     notes += dropped
     if truth.regions is not None:
         free, dropped = outside_regions(truth, image, boxes_as(boxes, box_format, "xywh"), origin)
         image, label, boxes, score = image[free], label[free], boxes[free], score[free]
-        attributes = {name: column[free] for name, column in (attributes or {}).items()}
+        attributes = {name: column[free] for name, column in attributes.items()}
         shapes = None if shapes is None else shapes.take(free)
         notes += dropped
     notes += outside(images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
@@ -130,7 +129,7 @@ def joined(
         box_format=box_format,
         source=origin.source,
         notes=notes,
-        attributes=attributes or {},
+        attributes=attributes,
         shapes=shapes,
     )
 
