@@ -199,7 +199,10 @@ def _subsets(value: Any) -> tuple[Subset, ...]:
 def _ranges(value: Any) -> tuple[Range, ...]:
     ranges = []
     for attribute, bounds in _table(value, MAX_SUBSETS).items():
-        if not isinstance(bounds, list) or not all(map(_is_number, bounds)):
+        if not isinstance(bounds, list):
+            raise ValueError
+        bounds = [math.inf if each == "inf" else each for each in bounds]  # JSON has no infinity
+        if not all(map(_is_number, bounds)):
             raise ValueError
         low, high = map(float, bounds)
         if not low <= high or low == math.inf:

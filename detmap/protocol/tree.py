@@ -355,7 +355,7 @@ def values_of(value: Any) -> Any:
     if isinstance(value, Grid):
         return list(value.recipe) if isinstance(value.recipe, tuple) else value.recipe
     if isinstance(value, Subset):
-        return {r.attribute: [r.low, r.high] for r in value.ranges}
+        return {r.attribute: [r.low, "inf" if r.high == math.inf else r.high] for r in value.ranges}
     if isinstance(value, Group):
         return list(value.classes) or LABELLED
     if is_dataclass(value):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import math
 import pickle
 from dataclasses import fields, replace
 from pathlib import Path
@@ -519,3 +521,11 @@ def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
 def test_a_word_that_begins_a_protocol_is_taken_up_in_the_hint() -> None:
     with pytest.raises(detmap.ProtocolError, match=r"did you mean coco-bbox\?"):
         detmap.load_protocol("coco")
+
+
+def test_an_open_range_is_legal_in_json() -> None:
+    rules = COCO.override({"subsets.tall.height": [50, math.inf]})
+    text = json.dumps(rules.to_dict(), allow_nan=False)
+    assert '"tall": {"height": [50.0, "inf"]}' in text
+    assert protocol.from_dict(json.loads(text), "test").subsets == rules.subsets
+    assert COCO.override({"subsets.tall.height": "[50, inf]"}).subsets == rules.subsets
