@@ -223,9 +223,10 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
 def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:
     """The dotted keys whose values are others, and what they are now."""
     before, now = dict(_flat(stock.to_dict())), dict(_flat(changed.to_dict()))
+    filled = {key.rpartition(".")[0] for key in now}  # tables that were empty before
     return tuple(
         (key, canonical(now.get(key)))
-        for key in (*now, *(before.keys() - now.keys()))
+        for key in (*now, *(before.keys() - now.keys() - filled))
         if now.get(key) != before.get(key)
     )
 
