@@ -138,7 +138,10 @@ def read_detections(
     if policy.unknown == "error":
         policy = replace(policy, unknown=cast(Any, protocol_unknown))
     path = registry.checked_path(path)
-    with readable(path), recognition.explained(path, "detections", format or preferred_format):
+    with (
+        readable(path),
+        recognition.explained(path, "detections", format or preferred_format or None),
+    ):
         if format is None and not preferred_format and path.is_dir():
             from detmap.adapters.voc import result_files
 

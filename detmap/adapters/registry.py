@@ -395,8 +395,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "wider",
         "a folder",
-        _lazy("people/wider.truth_looks"),
-        _lazy("people/wider.detections_look"),
+        _folder_or(_nothing, "people/wider.truth_looks"),
+        _folder_or(_nothing, "people/wider.detections_look"),
         _lazy("people/wider.read_truth"),
         _lazy("people/wider.read_detections"),
         what="WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt",
@@ -404,8 +404,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "bbgt",
         "a folder",
-        _lazy("people/bbgt.truth_looks"),
-        _lazy("people/bbgt.detections_look"),
+        _folder_or(_nothing, "people/bbgt.truth_looks"),
+        _folder_or(_nothing, "people/bbgt.detections_look"),
         _lazy("people/bbgt.read_truth"),
         _lazy("people/bbgt.read_detections"),
         what="Caltech: text of bbGt.m (version 3), and x y w h score, a file an image",
@@ -413,8 +413,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "luna16",
         "a file",
-        _lazy("tabular/luna16.truth_looks"),
-        _lazy("tabular/luna16.detections_look"),
+        _file_like(".csv", "tabular/luna16.truth_looks"),
+        _file_like(".csv", "tabular/luna16.detections_look"),
         _lazy("tabular/luna16.read_truth"),
         _lazy("tabular/luna16.read_detections"),
         what="LUNA16: annotations.csv and results.csv, spheres",

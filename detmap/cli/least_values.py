@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from typing import Any
 
 from detmap.cli import streams
 from detmap.errors import DetmapError, few
+
+LOWER_IS_BETTER = re.compile(r"^(MR|oLRP|LRP)", re.IGNORECASE)
+"""Log-average miss rates and localization-recall-precision errors."""
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -47,6 +51,9 @@ def judge(result: Any, least: dict[str, float]) -> bool:
     """
     passed = True
     for name, wanted in least.items():
+        if LOWER_IS_BETTER.search(name):
+            fix = "compare with a baseline, or judge the value of --format json"
+            raise DetmapError("--fail-under", f"{name}: lower values are better", fix)
         value = _value(result, name)
         below = not value >= wanted  # an undefined metric fails
         passed &= not below

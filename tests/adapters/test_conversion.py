@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import detmap
 from detmap.adapters import conversion
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
+from tests.support import builders as make
 from tests.support.running import run
 from tests.support.tier import drawn
 
@@ -108,3 +110,13 @@ def test_a_bad_source_is_exit_code_2(tmp_path: Path) -> None:
     outcome = run("convert", tmp_path / "none", tmp_path / "x.json", "--to", "coco")
     assert outcome.code == 2
     assert "no such file or folder" in outcome.err
+
+
+@pytest.mark.parametrize("target", ["Annotations/000001.xml", "README.md"])
+def test_a_file_of_the_folder_that_is_read_is_not_overwritten(tmp_path: Path, target: str) -> None:
+    folder = shutil.copytree(make.SHAPES, tmp_path / "shapes")
+    before = (folder / target).read_bytes()
+    outcome = run("convert", folder, folder / target, "--to", "coco")
+    assert outcome.code == 2
+    assert "which is read" in outcome.err or "would be overwritten" in outcome.err
+    assert (folder / target).read_bytes() == before

@@ -65,3 +65,10 @@ def test_the_doctor_needs_inputs() -> None:
     outcome = run("doctor")
     assert outcome.code == 2
     assert "TRUTH and DETECTIONS are missing" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["MR", "MR-small", "oLRP"])
+def test_metrics_of_which_lower_values_are_better_are_refused(name: str) -> None:
+    outcome = run("eval", *INPUTS, "--fail-under", f"{name}=.4")
+    assert outcome.code == 2
+    assert f"{name}: lower values are better" in outcome.err

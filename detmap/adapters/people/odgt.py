@@ -37,7 +37,8 @@ def looks(path: Path) -> int:
     if path.suffix.lower() == ".odgt":
         return 2
     with open_files.opened(path) as file:
-        return 2 * file.read(0, len(MARK) + 1).replace(b" ", b"").startswith(MARK)
+        begin = file.read(0, len(MARK) + 8).replace(b" ", b"")
+    return 2 * begin.startswith(MARK + b':"')
 
 
 def read_truth(path: Path) -> Truth:

@@ -5,11 +5,12 @@ what the target cannot hold.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from detmap.adapters import conversion, read_truth
 from detmap.cli import command_output, evaluation_inputs, options, streams
-from detmap.errors import counted
+from detmap.errors import DetmapError, counted
 from detmap.tables import Detections
 
 EXAMPLES = (
@@ -44,10 +45,22 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_unknown(command)
 
 
+def _refuse_inside(output: Path | None, folders: Iterable[str | Path | None]) -> None:
+    """Raises `DetmapError` for an existing file of a folder that is read."""
+    if output is None or not Path(output).exists():
+        return
+    place = Path(output).resolve()
+    for folder in (Path(each).resolve() for each in folders if each is not None):
+        if folder.is_dir() and place != folder and place.is_relative_to(folder):
+            what = f"is part of {folder}, which is read"
+            raise DetmapError(str(output), what, "choose a path outside of it")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Read, write, say what was written and what was lost."""
     inputs = (arguments.source, arguments.truth, arguments.class_names, arguments.image_sizes)
     options.refuse_to_overwrite(arguments.output, inputs)
+    _refuse_inside(arguments.output, (arguments.source, arguments.truth))
     truth = read_truth(
         arguments.truth or arguments.source,
         split=arguments.split,
