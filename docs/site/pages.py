@@ -21,16 +21,17 @@ def on_files(files: Files, config: Any) -> Files:
         path = f"api/{name.rpartition('.')[2]}.md"
         files.append(File.generated(config, path, content=write_api(name)))
     files.append(File.generated(config, "index.md", content=read_readme()))
-    linked = {
-        link for page in files.documentation_pages() for link in LINK.findall(page.content_string)
-    }
+    pages = [page for page in files.documentation_pages() if "/" not in page.src_uri]
+    linked = {link for page in pages for link in LINK.findall(page.content_string)}
     for link in sorted(linked - {"README.md"}):
         files.append(File.generated(config, f"files/{link}", abs_src_path=str(ROOT / link)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Points links to repository files outside docs/ to their copies on the site."""
+    if "/" in page.file.src_uri and page.file.src_uri.startswith("benchmarks/"):
+        return markdown  # ../ is docs/ there
     return LINK.sub(r"](files/\1)", markdown.replace("](../README.md)", "](index.md)"))
 
 
