@@ -162,7 +162,7 @@ def difference(expected: Outcome, found: Outcome) -> str | None:
         COUNTS["errors"] += 1
         return None
     assert isinstance(found.value, COCOeval)
-    COUNTS["native" if found.value._judged else "delegated"] += 1
+    COUNTS["native" if found.value._evaluated is not None else "delegated"] += 1
     try:
         assert_same(expected.value, found.value)
     except AssertionError as error:

@@ -130,6 +130,6 @@ def fault(names: list[str], values: Any, bounds: Any, where: str) -> str | None:
         if not np.isnan(one.mean) and not low - EPSILON <= one.mean <= high + EPSILON:
             return f"{said}, mean {one.mean}"
         COUNTS["bounds"] += 1
-        COUNTS["attained"] += bool(one.attained)
-        COUNTS["wide"] += ends > EPSILON
+        COUNTS["attained"] += int(bool(one.attained))
+        COUNTS["wide"] += int(ends > EPSILON)
     return None
