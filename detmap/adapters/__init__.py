@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, recognition, registry, text_fields
+from detmap.adapters import box_conventions, registry, text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
@@ -62,7 +62,7 @@ def read_truth(
             isinstance(word, str) for word in words
         ):
             raise DataError(name, f"{words!r:.60}", "give a tuple of names")
-    with readable(path), recognition.explained(path, "truth", format):
+    with readable(path), explained(path, "truth", format):
         row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
         told = registry.told(
             row.name,
@@ -87,7 +87,7 @@ def read_truth_for(
     that format. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    with readable(path), recognition.explained(path, "truth", format):
+    with readable(path), explained(path, "truth", format):
         row = registry.choose(
             registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
         )
@@ -138,10 +138,7 @@ def read_detections(
     if policy.unknown == "error":
         policy = replace(policy, unknown=cast(Any, protocol_unknown))
     path = registry.checked_path(path)
-    with (
-        readable(path),
-        recognition.explained(path, "detections", format or preferred_format or None),
-    ):
+    with readable(path), explained(path, "detections", format or preferred_format or None):
         if format is None and not preferred_format and path.is_dir():
             from detmap.adapters.voc import result_files
 
@@ -192,3 +189,24 @@ def readable(path: Path) -> Iterator[None]:
             f"cannot be read: {error.strerror}",
             "check the path and its permissions",
         ) from None
+
+
+@contextmanager
+def explained(path: Path, kind: str, wanted: str | None) -> Iterator[None]:
+    """Replaces the error of a reader that was not meant for a path by what the path is.
+
+    Parameters
+    ----------
+    path : that is read
+    kind : "truth" or "detections"
+    wanted : the format that the user chose; then the error of its reader stays
+    """
+    try:
+        yield
+    except DataError as error:
+        from detmap.adapters import recognition  # only an error needs it
+
+        better = None if wanted is not None else recognition.better_error(path, kind, error)
+        if better is None:
+            raise
+        raise better from None

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,26 +153,7 @@ MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
 # --- errors ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def explained(path: Path, kind: str, wanted: str | None) -> Iterator[None]:
-    """Replaces the error of a reader that was not meant for a path by what the path is.
-
-    Parameters
-    ----------
-    path : that is read
-    kind : "truth" or "detections"
-    wanted : the format that the user chose; then the error of its reader stays
-    """
-    try:
-        yield
-    except DataError as error:
-        better = None if wanted is not None else _better(path, kind, error)
-        if better is None:
-            raise
-        raise better from None
-
-
-def _better(path: Path, kind: str, error: DataError) -> DataError | None:
+def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
     """Returns the error that names what a path is; None if its reader knows more."""
     try:
         read = readings(path)

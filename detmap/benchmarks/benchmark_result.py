@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from detmap.base.reprs import outline
 from detmap.errors import DetmapError
 from detmap.output import formats
-from detmap.output.cell_text import or_none
 from detmap.output.table import Table
 from detmap.protocol import Protocol
+from detmap.results.json_content import json_content
 from detmap.results.result_tables import class_table, count_lines
-from detmap.results.signature import environment, signature
+from detmap.results.signature import signature
 from detmap.tables import Detections, Note, Truth, fixes
 from detmap.tables.catalog import summed
 from detmap.tables.digests import data_digest, image_digests
@@ -133,21 +133,7 @@ class BenchmarkResult:
 
     def to_dict(self, iou: float | None = None) -> dict[str, Any]:
         """Returns the content of the JSON output: plain values, undefined ones as None."""
-        return {
-            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
-            "per_class": [
-                {key: or_none(value) for key, value in row.items()} for row in self.classes(iou)
-            ],
-            "counts": self.counts(),
-            "protocol": {**self.protocol.to_dict(), "changes": dict(self.protocol.changes)},
-            "signature": self.signature,
-            **({"fixes": list(self.fixes)} if self.fixes else {}),
-            "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
-                for note in self.notes
-            ],
-            "environment": environment(),
-        }
+        return json_content(self, iou)
 
     def tables(
         self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False

@@ -22,12 +22,12 @@ from detmap.curves.scores import Scores
 from detmap.errors import DataError, DetmapError, ProtocolError
 from detmap.matching.matches import Matches, Overview
 from detmap.output import formats
-from detmap.output.cell_text import or_none
 from detmap.output.table import Table
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
 from detmap.results import result_notes, result_tables
-from detmap.results.signature import environment, signature
+from detmap.results.json_content import json_content
+from detmap.results.signature import signature
 from detmap.tables import Note, fixes
 from detmap.tables.catalog import summed
 from detmap.tables.digests import digest_of
@@ -367,21 +367,7 @@ class Result:
 
     def to_dict(self, iou: float | None = None) -> dict[str, Any]:
         """Returns the content of the JSON output: plain values, undefined ones as None."""
-        return {
-            "metrics": {name: or_none(value) for name, value in self.metrics.items()},
-            "per_class": [
-                {key: or_none(value) for key, value in row.items()} for row in self.classes(iou)
-            ],
-            "counts": self.counts(iou),
-            "protocol": {**self.protocol.to_dict(), "changes": dict(self.protocol.changes)},
-            "signature": self.signature,
-            **({"fixes": list(self.fixes)} if self.fixes else {}),
-            "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
-                for note in self.notes
-            ],
-            "environment": environment(),
-        }
+        return json_content(self, iou)
 
     def tables(
         self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False

@@ -93,7 +93,7 @@ class Boxes:
         across, down = np.array(self.sizes, dtype=np.float64).reshape(-1, 2).T.tolist()
         sizes = export_tables.sides(self.files, across, down, self.source)
         if sizes_file is not None:
-            sizes = image_sizes.from_csv(sizes_file, [(name,) for name in self.files])
+            sizes = image_sizes.from_path(sizes_file, [(name,) for name in self.files])
         elif np.isnan(sizes).any():
             found = pictures(folders, set(map(image_names.stem, self.files)))
             files = [found.get(image_names.stem(name)) for name in self.files]

@@ -87,9 +87,6 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
-from_csv = from_path  # the name that readers use
-
-
 def _given(
     path: Path,
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64], Callable[[int], str]]:

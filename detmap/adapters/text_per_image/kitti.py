@@ -231,7 +231,7 @@ def _images(
         listed = list(pictures)
     names = list(dict.fromkeys([*stems, *listed]))
     if sizes_file is not None:
-        sizes = image_sizes.from_csv(sizes_file, [(name,) for name in names])
+        sizes = image_sizes.from_path(sizes_file, [(name,) for name in names])
     else:
         sizes = image_sizes.from_pictures([pictures.get(name) for name in names])
     images, place = image_names.table(where, names, sizes)
