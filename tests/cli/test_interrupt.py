@@ -75,7 +75,8 @@ def check(outcome: tuple[int, bytes, bytes, float], output: Path) -> bool:
         return False
     assert code == 130
     assert err.endswith(b"detmap: interrupted\n")
-    assert out == b""
+    # In the moment between the last line and the exit, everything is written.
+    assert out == b"" or (out.endswith(b"\n") and output.exists())
     return True
 
 
