@@ -6,7 +6,9 @@ is said: numba compiles then.
 from __future__ import annotations
 
 import os
+import platform
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,8 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         self.app.display_info(f"linked the kernels' machine code for {name}: {file}")
         if version != "editable":
             build_data["force_include"][str(place / file)] = f"detmap/kernels/{file}"
+            if not asked and tag.startswith("manylinux") and platform.libc_ver()[0] != "glibc":
+                tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data |= {"tag": f"py3-none-{tag}", "pure_python": False}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -1,9 +1,9 @@
-"""The compiled loops. The only folder that imports numba, and the machine code that numba made.
+"""Compiled loops. Only this package imports numba.
 
-A kernel is only the loop: it takes checked arrays, writes preallocated output, and knows no
-file, thread or error. It allocates nothing and raises nothing. Its machine code comes from the
-library beside this file (`native`), without numba, whose import would cost more time and memory
-than most evaluations; without a library numba compiles it (`jit`).
+A kernel is only a loop: it takes checked arrays, writes preallocated output, and uses no files,
+threads or exceptions. It allocates nothing. Its machine code comes from the library beside this
+file (`native`), without numba: importing numba takes more time and memory than most evaluations.
+Without a library numba compiles it (`jit`).
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ from detmap.kernels.native import RESULTS, Key
 P = ParamSpec("P")
 R = TypeVar("R")
 
-PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-"""Kernels run as plain Python: slow, but a debugger and a coverage tool can look inside."""
+PLAIN_PYTHON = (
+    os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    and os.environ.get("DETMAP_KERNELS") != "native"
+)
+"""Run kernels as plain Python: slow, but debuggers and coverage tools work."""
 
 INNER_RESULTS = ("Any", "bool", "np.", "tuple[")
-"""How the annotation begins of a kernel that only other kernels call."""
+"""The start of the return annotation of kernels that only other kernels call."""
 
 
 class Kernel(Generic[P, R]):
-    """A loop, compiled for each combination of types of its arguments that is met.
+    """A loop, compiled for each combination of argument types.
 
-    From Python its arguments are C-contiguous arrays, named tuples of them, and numbers, all by
-    position; inside another kernel it is called like any function.
+    Python calls it with C-contiguous arrays, named tuples of arrays, and numbers, all positional.
+    Other kernels call it like any function.
 
     Raises
     ------
-    TypeError : the function does not say what it returns
+    TypeError : the function has no return annotation
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -54,11 +57,11 @@ class Kernel(Generic[P, R]):
         self.entries: dict[Key, Callable[..., Any] | None] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the loop; the GIL is released meanwhile.
+        """Run the loop without the GIL.
 
         Raises
         ------
-        TypeError : an argument is given by name, is of another kind, or there are too few or many
+        TypeError : keyword argument, unsupported type, or wrong number of arguments
         ValueError : an array is not C-contiguous
         """
         if kwargs:
@@ -66,7 +69,8 @@ class Kernel(Generic[P, R]):
                 f"kernel {self.__name__} takes no arguments by name: {', '.join(kwargs)}"
             )
         if PLAIN_PYTHON:
-            return cast(R, self.function(*args))
+            with np.errstate(all="ignore"):  # as compiled: integers wrap, 0/0 is NaN
+                return cast(R, self.function(*args))
         shape: list[object] = []
         flat: list[int | float] = []
         for arg in args:
@@ -80,13 +84,13 @@ class Kernel(Generic[P, R]):
         return cast(R, entry(*flat))
 
     def calls(self) -> dict[str, Kernel[Any, Any]]:
-        """The kernels that it calls, by the names that it has for them."""
+        """The kernels that it calls, by name."""
         scope = self.function.__globals__
         named = {name: scope.get(name) for name in self.function.__code__.co_names}
         return {name: value for name, value in named.items() if isinstance(value, Kernel)}
 
     def _find(self, args: tuple[object, ...], key: Key) -> Callable[..., Any] | None:
-        """The C function for arguments of these types; None where numba runs the loop."""
+        """The C function for arguments of these types; None if numba runs the loop."""
         if len(args) != self.function.__code__.co_argcount:
             raise TypeError(
                 f"kernel {self.__name__} takes {self.function.__code__.co_argcount} arguments,"
@@ -103,7 +107,9 @@ class Kernel(Generic[P, R]):
         return native.entry(self.__module__, self.__name__, self.result, key)
 
     def _flatten(self, arg: object, shape: list[object], flat: list[int | float]) -> None:
-        """Append what decides the machine code to `shape`, and what is passed to it to `flat`."""
+        """Append the types that determine the machine code to `shape`, and the passed values to
+        `flat`.
+        """
         if isinstance(arg, np.ndarray):
             if not arg.flags.c_contiguous:
                 raise ValueError(
@@ -136,15 +142,15 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 
 
 def _plain(arg: object) -> object:
-    """An argument with the types that the C function has: every whole number is an int64."""
+    """An argument with the types of the C function: every integer is an int64."""
     if isinstance(arg, tuple):
         return cast(Any, type(arg))(*map(_plain, arg))
     return int(arg) if isinstance(arg, (int, np.integer, np.bool_)) else arg
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
-    """Where an array's numbers lie; by the buffer protocol where that is allowed, which takes a
-    fifth of the time.
+    """The address of an array's data; by the buffer protocol if possible, which takes a fifth of
+    the time.
     """
     if array.flags.writeable and array.size:
         return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))

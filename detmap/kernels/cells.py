@@ -1,5 +1,5 @@
-"""Detections of some classes laid out for matching: ranked, cut to the limit, and met with the
-objects of their cell, the image and class that they are of.
+"""Prepares the detections of some classes for matching: ranks them, cuts them to the limit, and
+finds the objects of their cell (image and class).
 """
 
 from __future__ import annotations
@@ -16,34 +16,35 @@ Words = NDArray[np.unsignedinteger[Any]]
 
 
 class DetectionColumns(NamedTuple):
-    """The detections: orders of their rows, and the columns that rows point into.
+    """The detections: orders of their rows, and the columns of these rows.
 
-    `outside` and `dropped` are words, bit a for subset a. Where a detection is outside and takes
-    nothing, it is IGNORED and not false; where it is dropped, it takes nothing.
+    `outside` and `dropped` are words, bit a for subset a. An unmatched detection outside the subset
+    is IGNORED instead of a false positive; a dropped one never matches.
     """
 
-    rows: NDArray[np.int32]  # (D,) by class, then by image, then as they came
-    ties: NDArray[np.int32]  # (D,) by class, then in the order that equal scores have
+    rows: NDArray[np.int32]  # (D,) by class, then by image, then in input order
+    ties: NDArray[np.int32]  # (D,) by class, then in the order of ties
     off: NDArray[np.int64]  # (K + 1,) where each class begins in both
     image: NDArray[np.int32]  # (D,)
     score_bits: NDArray[np.uint64]  # (D,)
     outside: Words  # (D,)
     dropped: NDArray[np.uint64]  # (D,), or (0,) where nothing is
-    rank: NDArray[np.int32]  # (D,) what the limit counts, or (0,) where it counts in each cell
+    rank: NDArray[np.int32]  # (D,) rank for the limit, or (0,) if the limit is per cell
 
 
 class ObjectColumns(NamedTuple):
-    """The ground truth in the order of its cells: by class, then by image, then as it came.
+    """The ground truth by cell: by class, then by image, then in input order.
 
-    `find` and `absorb` are words, bit a for subset a: whether the object is one to find there, and
-    whether it absorbs: it takes any number of detections, by the overlap over their own area.
+    `find` and `absorb` are words, bit a for subset a: whether the object is counted, and whether it
+    is an ignored region, which can match any number of detections by the overlap over their own
+    area.
     """
 
     off: NDArray[np.int64]  # (K + 1,) where each class begins
     row: NDArray[np.int32]  # (G,) of the truth
     image: NDArray[np.int32]  # (G,)
     find: NDArray[np.uint64]  # (G,)
-    absorb: NDArray[np.uint64]  # (G,) all ones where it absorbs in every subset
+    absorb: NDArray[np.uint64]  # (G,) all ones if it is an ignored region in every subset
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold, inf for none
 
 
@@ -54,7 +55,7 @@ class Verdicts(NamedTuple):
 
     off: NDArray[np.int64]  # (K + 1,)
     image: NDArray[np.int32]  # (D',)
-    rank: NDArray[np.int32]  # (D',) how many of the same cell, or of what the limit counts, precede
+    rank: NDArray[np.int32]  # (D',) number of preceding rows in the cell, or for the limit
     position: NDArray[np.int32]  # (D',) the row of the detections
     score_bits: NDArray[np.uint64]  # (D',)
     tp: Words  # (D', A), zero before
@@ -71,7 +72,7 @@ class Cells(NamedTuple):
 class Ranking(NamedTuple):
     """Scratch arrays of `lay_out`, for I images and m detections of a class.
 
-    The columns of a class are gathered once, in the order of ties: few enough for a cache.
+    The columns of a class are copied once, in the order of ties: few enough for a cache.
     """
 
     seen: NDArray[np.int32]  # (I,) detections of the image so far; zero between classes
@@ -85,7 +86,7 @@ class Ranking(NamedTuple):
 
 
 def ranking(n_images: int, n_detections: int, outside: Words) -> Ranking:
-    """Scratch arrays for classes of up to so many detections, of which `outside` is a column."""
+    """Scratch arrays for classes with up to n detections and the column `outside`."""
     return Ranking(
         seen=np.zeros(n_images, np.int32),
         place=np.empty(n_images, np.int32),
@@ -109,12 +110,12 @@ def lay_out(
     cells: Cells,
     scratch: Ranking,
 ) -> int:
-    """Rank the detections of some classes, write the verdict of those that meet no object, and
-    list the cells of the others; how many cells there are.
+    """Rank the detections of some classes, write the results of those in cells without objects, and
+    list the other cells. Returns the number of cells.
 
     Source: COCOeval.evaluateImg and accumulate: detections of an image and class by descending
-    score, `limit` of them; a class's detections of all images by descending score, in a stable
-    order. A detection that takes nothing is IGNORED where it is outside the subset.
+    score, at most `limit`; a class's detections of all images by descending score, in a stable
+    order. An unmatched detection outside the subset is IGNORED.
     """
     full = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
     n_cells, base = 0, 0
@@ -151,7 +152,7 @@ def lay_out(
             outside = np.uint64(scratch.outside[j])
             for a in range(verdicts.ignored.shape[1]):
                 is_outside = (outside >> np.uint64(a)) & np.uint64(1)
-                verdicts.ignored[at, a] = full * is_outside  # no branch: areas come at random
+                verdicts.ignored[at, a] = full * is_outside  # no branch: areas are random
             at += 1
         # Runs of detections and of objects are both in the order of the images.
         first = objects.off[k]
@@ -176,14 +177,14 @@ def lay_out(
 
 @kernel
 def mark_outside(value: NDArray[np.float64], ranges: NDArray[np.float64], words: Words) -> None:
-    """Set bit a of each word whose value is not in the a-th range, both ends included.
+    """Set bit a of each word whose value is outside the a-th range, both ends included.
 
     value (n,); ranges (A, 2); words (n,). Source: COCOeval.evaluateImg, ``a < aRng[0] or a >
-    aRng[1]``; a NaN is outside nothing.
+    aRng[1]``; NaN is never outside.
     """
     for a in range(ranges.shape[0]):
         low, high, bit = ranges[a, 0], ranges[a, 1], np.uint64(1) << np.uint64(a)
-        for i in range(value.size):  # without a branch, so that the compiler takes several at once
+        for i in range(value.size):  # without a branch, so that the compiler can vectorize
             words[i] |= bit if (value[i] < low) | (value[i] > high) else np.uint64(0)
 
 
@@ -195,7 +196,7 @@ def count_within(
     limit: int,
     kept: NDArray[np.int64],
 ) -> None:
-    """Rows of each class that are left when the rows of each image are cut to `limit`.
+    """The number of rows per class after cutting each image to `limit` rows.
 
     image (N,), the image of each row; rows (n,), grouped by class, then by image; off (K + 1,);
     out: kept (K,). Source: COCOeval.evaluateImg, the detections up to maxDet.

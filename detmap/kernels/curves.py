@@ -1,8 +1,7 @@
-"""Ranked verdicts of detection classes to precision-recall curves, kept at their true positives
-only, and to AP.
+"""Precision-recall curves of ranked match results, stored at true positives only, and their AP.
 
-Recall rises only at a true positive, and between two of them precision only falls; so the
-curve's envelope, and every integral over recall, is decided at the true positives.
+Recall rises only at a true positive, and precision only falls between two of them. So the true
+positives determine the envelope and every integral over recall.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from detmap.kernels.ranked import recall_precision
 
 
 class Ranked(NamedTuple):
-    """Verdicts by class, best score first: off (K + 1,), tp and ignored (D, A) words, rank (D,)
-    in image and class.
+    """Match results by class, by descending score: off (K + 1,), tp and ignored (D, A) words, rank
+    (D,) in image and class.
     """
 
     off: NDArray[np.int64]
@@ -29,10 +28,10 @@ class Ranked(NamedTuple):
 
 
 class TruePositives(NamedTuple):
-    """The curves of one class, of up to P true positives: at least as many as objects to find.
+    """The curves of one class, of up to P true positives: at least the number of counted objects.
 
-    false_before (A, T, P), false positives ranked before each true positive; row (A, T, P), its
-    row among those of the class; n_tp, n_fp (A, T); n_always_fp (A,) is scratch space.
+    false_before (A, T, P), number of false positives before each true positive; row (A, T, P), its
+    row in the class; n_tp, n_fp (A, T); n_always_fp (A,) is scratch space.
     """
 
     false_before: NDArray[np.int32]
@@ -43,7 +42,7 @@ class TruePositives(NamedTuple):
 
 
 class Integrator(NamedTuple):
-    """How AP is taken: the code of the rule, its recall points (R,), epsilon in the denominator
+    """The AP interpolation: index of the rule, its recall points (R,), epsilon in the denominator
     of precision.
     """
 
@@ -53,8 +52,8 @@ class Integrator(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is kept: place (K,) of a class among the J that have an object, else -1; of these terms
-    (J, A, T, R), whose mean is AP, and n_within (J, M, A, T); of all n_tp, n_fp (K, A, T).
+    """The output: place (K,), the index of a class among the J with an object, else -1; for these
+    terms (J, A, T, R), whose mean is AP, and n_within (J, M, A, T); for all n_tp, n_fp (K, A, T).
     """
 
     place: NDArray[np.int64]
@@ -78,17 +77,17 @@ def empty_true_positives(n_areas: int, n_thresholds: int, most: int) -> TruePosi
 
 @kernel
 def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
-    """Where the true positives of each of a class's curves stand in the ranked list; rows of
-    rank `limit` or more are out.
+    """Find the true positives of each of a class's curves in the ranked list; rows of rank `limit`
+    or more are left out.
 
-    Source: COCOeval.accumulate, cumsum of dtm and of its complement, without what is ignored.
+    Source: COCOeval.accumulate, cumsum of dtm and of its complement, without ignored detections.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
     full = ~zero >> np.uint64(64 - n_thresholds)
     curves.n_tp[:] = 0
     curves.n_fp[:] = 0
-    curves.n_always_fp[:] = 0  # rows that are false at every threshold
+    curves.n_always_fp[:] = 0  # rows that are false positives at every threshold
     for r in range(ranked.off[k], ranked.off[k + 1]):
         if ranked.rank[r] >= limit:
             continue

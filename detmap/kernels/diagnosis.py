@@ -1,4 +1,4 @@
-"""One pass over the images: what each detection overlaps, and what kind of error it is."""
+"""Error analysis in one pass over the images: overlaps and error kind of each detection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from detmap.kernels.overlap import edges_of, shared_area
 
 Floats = NDArray[np.float64]
 TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
-"""Kinds of detections: right; in place but of another class; of the class but badly placed; both;
-the object was taken already; nothing there; beyond the limit."""
+"""Kinds of detections: correct; wrong class (right location); poor localization; both; duplicate;
+background; beyond the limit.
+"""
 
 
 class Boxes(NamedTuple):
@@ -23,19 +24,19 @@ class Boxes(NamedTuple):
     order: NDArray[np.int32]  # (n,) rows of the table
     label: NDArray[np.int32]  # (n,) by row of the table, as all that follow
     boxes: Floats  # (n, 4)
-    counts: NDArray[np.bool_]  # (n,) within the limit; an object to find
+    counts: NDArray[np.bool_]  # (n,) detection within the limit, or counted object
 
 
 class Seen(NamedTuple):
-    """What the pass finds, by row of the tables."""
+    """The results, by row of the tables."""
 
-    same: Floats  # (D,) best overlap with an object to find of its class; 0.0 where there is none
+    same: Floats  # (D,) best overlap with a counted object of its class; 0.0 for none
     same_object: NDArray[np.int32]  # (D,) that object, the first of equals; -1
     other: Floats  # (D,) the same with an object of another class
     other_object: NDArray[np.int32]  # (D,)
     twin: NDArray[np.float32]  # (D,) best overlap with a better detection of its class
-    kind: NDArray[np.uint8]  # (D,) one of the kinds; TP where it was when the pass began
-    near: NDArray[np.float32]  # (G,) best overlap with another object to find, of any class
+    kind: NDArray[np.uint8]  # (D,) one of the kinds; TP if it was TP at the start
+    near: NDArray[np.float32]  # (G,) best overlap with another counted object of any class
     reach: NDArray[np.float32]  # (G,) best overlap of a detection of its class
 
 
@@ -133,9 +134,9 @@ def diagnose_images(
 
 @kernel
 def lay_objects(image: int, objects: Boxes, pixel: float, scratch: Edges) -> int:
-    """Lay out the objects to find of an image; how many there are.
+    """Write the counted objects of an image. Returns their number.
 
-    Source: none; the rule is that of `edges_of`.
+    Source: none; the box convention is that of `edges_of`.
     """
     n = 0
     for at in range(objects.off[image], objects.off[image + 1]):
@@ -153,9 +154,9 @@ def lay_objects(image: int, objects: Boxes, pixel: float, scratch: Edges) -> int
 def crowding(
     n: int, objects: Boxes, pixel: float, epsilon: float, seen: Seen, scratch: Edges
 ) -> None:
-    """The best overlap of each of the n objects that were laid out with another one.
+    """The best overlap of each of the n objects with another one.
 
-    Source: none; what crowding is measured by.
+    Source: none; the measure of crowding.
     """
     for g in range(n):
         box = edges_of(objects.boxes, scratch.row[g], pixel)
@@ -175,7 +176,7 @@ def over_union(
     pixel: float,
     epsilon: float,
 ) -> float:
-    """Intersection over union of a box and the g-th of (n, 5) edges; 0.0 where they share nothing.
+    """IoU of a box and the g-th of (n, 5) edges; 0.0 without intersection.
 
     Source: bbIou in pycocotools' maskApi.c, as `detmap.kernels.pairs.pair_boxes`.
     """

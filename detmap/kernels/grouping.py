@@ -1,4 +1,4 @@
-"""Stable orders: rows grouped by a small key, rows ranked by score."""
+"""Stable sorts: rows grouped by a small key, rows ranked by score."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def group(
     grouped: NDArray[np.int32],
     off: NDArray[np.int64],
 ) -> None:
-    """Rows in order of their key, by counting; rows of equal key keep their order.
+    """Sort rows by key, by counting; rows with equal keys keep their order.
 
-    key (n,) int32 of each row in [0, n_keys); rows (m,) int32, the order to start from;
-    out: grouped (m,) int32 rows; off (n_keys + 1,) int64 where each key's rows begin.
+    key (n,) int32 of each row in [0, n_keys); rows (m,) int32, the initial order; out: grouped (m,)
+    int32 rows; off (n_keys + 1,) int64, start of each key's rows.
+
     Source: none; a counting sort.
     """
     off[:] = 0
@@ -40,7 +41,7 @@ def group(
         k = key[rows[i]]
         grouped[off[k]] = rows[i]
         off[k] += 1
-    for k in range(off.size - 1, 0, -1):  # each key's end is where the next one begins
+    for k in range(off.size - 1, 0, -1):  # each key's end is the start of the next one
         off[k] = off[k - 1]
     off[0] = 0
 
@@ -49,13 +50,14 @@ def group(
 def look_up(
     wanted: NDArray[np.int64], low: int, table: NDArray[np.int32], place: NDArray[np.int32]
 ) -> None:
-    """What a table says of whole numbers; -1 of those that are not in it.
+    """Look up integers in a table; -1 for those outside it.
 
     wanted (n,) int64; table (m,) int32, of the numbers from `low` on; out: place (n,) int32.
-    Source: none; a look into a table.
+
+    Source: none; a table lookup.
     """
     for i in range(wanted.size):
-        at = np.uint64(wanted[i] - low)  # of a number below, far above
+        at = np.uint64(wanted[i] - low)  # a number below `low` wraps to a large one
         place[i] = table[at] if at < np.uint64(table.size) else -1
 
 
@@ -63,9 +65,7 @@ SHORT = 64  # rows
 
 
 class Sorter(NamedTuple):
-    """Scratch arrays to sort up to n rows in: keys and their next order, rows in their next
-    order, counts of digits.
-    """
+    """Scratch arrays to sort up to n rows: keys and rows with their next order, digit counts."""
 
     keys: NDArray[np.uint64]
     next_keys: NDArray[np.uint64]
@@ -87,9 +87,9 @@ def sorter(n: int) -> Sorter:
 def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: Sorter) -> None:
     """Sort `order` in place by descending score; rows of equal score keep their order.
 
-    bits (N,) uint64, the scores' bit patterns, none of them NaN; order (n,) int32, rows, in the
-    order that ties shall have; scratch: `sorter` of n or more. As stable as the merge sort of the
-    references, and linear. Source: COCOeval.accumulate, ``argsort(-dtScores, kind='mergesort')``.
+    bits (N,) uint64, bit patterns of the scores, without NaN; order (n,) int32, rows in the order
+    of ties; scratch: `sorter` of at least n. As stable as the merge sort of the references, in
+    linear time. Source: COCOeval.accumulate, ``argsort(-dtScores, kind='mergesort')``.
     """
     n = order.size
     sign = np.uint64(1) << np.uint64(63)
@@ -101,7 +101,7 @@ def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: S
     if n <= SHORT:
         insert(0, n, order, scratch.keys)
         return
-    # Most scores differ in their upper half; what is left are short runs, or few long ones.
+    # Most scores differ in their upper half; short runs, or a few long ones, remain.
     sort_half(4, 0, n, order, scratch)
     begin = 0
     while begin < n:
@@ -120,7 +120,7 @@ def rank_by_score(bits: NDArray[np.uint64], order: NDArray[np.int32], scratch: S
 
 @kernel
 def insert(begin: int, end: int, order: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
-    """Sort a few rows by their keys, both in place. Source: none; a stable insertion sort."""
+    """Sort a few rows by their keys, in place. Source: none; a stable insertion sort."""
     for i in range(begin + 1, end):
         key, row, place = keys[i], order[i], i
         while place > begin and keys[place - 1] > key:
@@ -131,9 +131,9 @@ def insert(begin: int, end: int, order: NDArray[np.int32], keys: NDArray[np.uint
 
 @kernel
 def sort_half(first: int, begin: int, end: int, order: NDArray[np.int32], scratch: Sorter) -> None:
-    """Sort rows by four bytes of their keys, from the `first` lowest on, both in place.
+    """Sort rows by four bytes of their keys, starting at the `first` lowest byte, in place.
 
-    Source: none; a stable radix sort, least digit first.
+    Source: none; a stable radix sort, least significant digit first.
     """
     n = end - begin
     keys, other_keys = scratch.keys[begin:end], scratch.next_keys[begin:end]

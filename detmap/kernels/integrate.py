@@ -1,7 +1,7 @@
-"""The AP integrators: tiny functions of (recall, precision).
+"""The AP interpolations: small functions of (recall, precision).
 
-A curve is given by its points in ranked order: recall (n,) float64 never falling, precision (n,)
-float64, which some rules overwrite by its envelope. No points: AP 0.
+A curve consists of points in ranked order: recall (n,) float64, non-decreasing, and precision (n,)
+float64, which some rules overwrite with the envelope. Without points AP is 0.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def envelop(precision: Any) -> None:
 
 @kernel
 def eleven_point(recall: Any, precision: Any, points: Any) -> float:
-    """Sum over the points of a divided highest precision at that recall or more. Source:
-    VOCevaldet.m, VOC 2007.
+    """Sum over the points of the highest precision at this or higher recall, divided by the number
+    of points. Source: VOCevaldet.m, VOC 2007.
     """
     ap = 0.0
     for p in range(points.size):
@@ -43,8 +43,8 @@ def eleven_point(recall: Any, precision: Any, points: Any) -> float:
 
 @kernel
 def all_points(recall: Any, precision: Any) -> float:
-    """Area under the precision envelope, a rectangle wherever recall changes. Source: VOCap.m,
-    VOC 2010 to 2012.
+    """Area under the precision envelope: one rectangle per change of recall. Source: VOCap.m, VOC
+    2010 to 2012.
     """
     envelop(precision)
     return step(recall, precision)
@@ -52,10 +52,9 @@ def all_points(recall: Any, precision: Any) -> float:
 
 @kernel
 def grid_envelope(recall: Any, precision: Any, points: Any, samples: Any) -> None:
-    """The precision envelope read at each recall point; their mean is AP. Source:
-    COCOeval.accumulate.
+    """The precision envelope at each recall point; AP is the mean. Source: COCOeval.accumulate.
 
-    points (R,) ascending; out: samples (R,). A point that recall never reaches reads 0.
+    points (R,) ascending; out: samples (R,), 0 where recall does not reach the point.
     """
     envelop(precision)
     i = 0
@@ -79,10 +78,10 @@ def step(recall: Any, precision: Any) -> float:
 
 @kernel
 def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -> None:
-    """The numbers whose mean is the AP: the samples of `grid_envelope`, for the other rules the
-    AP itself in terms[0].
+    """The terms whose mean is the AP: the samples of `grid_envelope`; for other rules the AP in
+    terms[0].
 
-    Source: none; the choice of a rule by its number.
+    Source: none; selects a rule by its index.
     """
     if code == ELEVEN_POINT:
         terms[0] = eleven_point(recall, precision, points)
@@ -100,7 +99,7 @@ def integrate(code: Any, recall: Any, precision: Any, points: Any, terms: Any) -
 def integrate_lists(
     code: Any, recall: Any, precision: Any, off: Any, points: Any, terms: Any
 ) -> None:
-    """`integrate` of C curves stored one after the other; off (C + 1,) int64; out: terms (C, R).
+    """`integrate` for C concatenated curves; off (C + 1,) int64; out: terms (C, R).
 
     Source: none; a loop over curves.
     """

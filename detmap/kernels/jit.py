@@ -1,4 +1,4 @@
-"""Kernels compiled by numba, where the library has none for them. The same bits, a slower start."""
+"""Kernels compiled by numba if the library lacks them: the same bits, a slower start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ division by zero is an inf, not a branch."""
 
 @cache
 def compiled(kernel: Kernel[Any, Any], **options: Any) -> Any:
-    """The numba function of a kernel; what it calls are numba functions too."""
+    """The numba function of a kernel; the functions that it calls are numba functions too."""
     import numba
 
     inner = {name: compiled(each, **options) for name, each in kernel.calls().items()}
@@ -32,10 +32,9 @@ def compiled(kernel: Kernel[Any, Any], **options: Any) -> Any:
 
 @cache
 def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
-    """The same, kept in numba's cache where there is a place for it.
+    """The numba function with numba's file cache, if a folder is writable.
 
-    Numba compares only the file of the kernel itself; the digest stands for those of the kernels
-    that it calls.
+    Numba only checks the file of the kernel itself; the digest covers the kernels that it calls.
     """
     from numba.core.caching import FunctionCache
 

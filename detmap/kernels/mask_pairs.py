@@ -1,4 +1,4 @@
-"""Masks into pairs: which detections and objects of a cell share enough pixels for a match."""
+"""Pairs of masks: detections and objects of a cell with sufficient overlap."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pair_masks(
                     most = np.int64(wide * high)
                 cut = (
                     detections.hollow[d] and truth.hollow[g]
-                )  # then runs may end before the pixels do
+                )  # then runs can end before the pixels do
                 shared, either = np.int64(-1), np.int64(0)  # not yet known
                 # Over the union where it does not absorb in every subset, over the detection's own
                 # pixels where it does in some.
@@ -104,8 +104,8 @@ def pair_masks(
 def shared_sides(
     a: NDArray[np.float64], i: int, b: NDArray[np.float64], j: int
 ) -> tuple[float, float]:
-    """Width and height of what box i of `a` and box j of `b` share; not above 0 where they do not
-    meet. Source: bbIou of pycocotools' maskApi.c.
+    """Width and height of the intersection of box i of `a` and box j of `b`; not above 0 without
+    intersection. Source: bbIou of pycocotools' maskApi.c.
     """
     wide = min(a[i, 0] + a[i, 2], b[j, 0] + b[j, 2]) - max(a[i, 0], b[j, 0])
     high = min(a[i, 1] + a[i, 3], b[j, 1] + b[j, 3]) - max(a[i, 1], b[j, 1])

@@ -1,7 +1,6 @@
-"""From pairs to verdicts: the two rules by which a detection takes an object.
+"""Matching: match results from the overlaps of detections and objects, by two rules.
 
-`best_free` is the rule of COCO, `best_any` that of VOC; nothing else differs between the two
-families. Both know overlaps, not what they were made of.
+`best_free` is the rule of COCO, `best_any` that of VOC. Both use overlaps, of any kind of shape.
 """
 
 from __future__ import annotations
@@ -17,33 +16,35 @@ from detmap.kernels.pairs import Pairs
 
 
 class Judging(NamedTuple):
-    """What the rules read beside the pairs.
+    """The input of the rules beside the pairs.
 
     Words of subsets have bit a for subset a, words of thresholds bit t for threshold t. Objects
-    are in the order of `ObjectColumns`.
+    have the order of `ObjectColumns`.
     """
 
     thresholds: NDArray[np.float64]  # (T,) ascending
-    first_of_equals: int  # 1 where of equal overlaps the first object is the better one, else 0
-    find: NDArray[np.uint64]  # (G,) subsets in which the object is one to find
-    absorb: NDArray[np.uint64]  # (G,) subsets in which it absorbs, all ones where in every one
+    first_of_equals: int  # 1 if the first object wins among equal overlaps, else 0
+    find: NDArray[np.uint64]  # (G,) subsets in which the object is counted
+    absorb: NDArray[
+        np.uint64
+    ]  # (G,) subsets in which it is an ignored region; all ones if in every subset
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
-    dropped: NDArray[np.uint64]  # (D,) subsets in which a detection takes nothing, or (0,)
-    taken: Words  # (G, A) thresholds at which an object is taken
-    cell: NDArray[np.int64]  # (G, 2) where the objects of its cell begin and end, or (0, 2)
+    dropped: NDArray[np.uint64]  # (D,) subsets in which a detection never matches, or (0,)
+    taken: Words  # (G, A) thresholds at which an object is matched
+    cell: NDArray[np.int64]  # (G, 2) start and end of the objects of its cell, or (0, 2)
 
 
 class Takings(NamedTuple):
-    """Who took what, a row a detection and object; (0,) where nobody asks."""
+    """The assignments, one row per detection and object; (0,) if not requested."""
 
     detection: NDArray[np.int32]  # (n,) rows of the verdicts
     object: NDArray[np.int32]  # (n,) places in the objects' order
     overlap: NDArray[np.float64]  # (n,)
-    words: Words  # (n, A) thresholds at which it was taken
+    words: Words  # (n, A) thresholds at which they are matched
 
 
 def empty_takings(n: int, n_subsets: int, word: Any) -> Takings:
-    """Space for n rows: as many as there are pairs is enough."""
+    """Arrays for n rows; the number of pairs is sufficient."""
     return Takings(
         np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, n_subsets), word)
     )
@@ -52,9 +53,9 @@ def empty_takings(n: int, n_subsets: int, word: Any) -> Takings:
 class Walk(NamedTuple):
     """Scratch arrays of the rules, for A subsets and n pairs of a detection."""
 
-    still_open: NDArray[np.uint64]  # (A,) thresholds at which the detection has taken nothing
-    hit: NDArray[np.uint64]  # (A,) thresholds at which it took an object to find
-    slot: NDArray[np.int64]  # (n,) where each candidate's row of `Takings` is, -1 for none
+    still_open: NDArray[np.uint64]  # (A,) thresholds at which the detection is unmatched
+    hit: NDArray[np.uint64]  # (A,) thresholds at which it matched a counted object
+    slot: NDArray[np.int64]  # (n,) row of each candidate in `Takings`, -1 for none
 
 
 def walk(n_subsets: int, n_pairs: int) -> Walk:
@@ -68,19 +69,18 @@ def walk(n_subsets: int, n_pairs: int) -> Walk:
 def best_free(
     n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, takings: Takings, scratch: Walk
 ) -> int:
-    """Judge n detections with their pairs: each takes, at each threshold, the best object that is
-    still free; how many rows of `takings` were written.
+    """Match n detections, given their pairs: each matches, at each threshold, the best unmatched
+    object. Returns the number of rows in `takings`.
 
-    Source: COCOeval.evaluateImg in pycocotools' cocoeval.py. Of the free objects whose overlap
-    reaches the threshold a detection takes the one with the largest, of equal overlaps the later
-    object; one that is not to find only where no other will do, or, with `Judging.cell`, where
-    none of the cell's objects to find is free (globox evaluation.py, evaluate_boxes). An absorbing
-    object is never used up. A detection that took nothing keeps the verdict of one that meets no
-    object.
+    Source: COCOeval.evaluateImg in pycocotools' cocoeval.py. Among the unmatched objects whose
+    overlap reaches the threshold, a detection matches the one with the largest overlap, the later
+    one of equal overlaps. It matches an ignored object only if it reaches no counted one, or, with
+    `Judging.cell`, if all counted objects of the cell are matched (globox evaluation.py,
+    evaluate_boxes). An ignored region (`absorb`) can match any number of detections. An unmatched
+    detection keeps the result of one without pairs.
 
-    Candidates are visited best first, and only as far as something is left to take; all subsets
-    and thresholds in one walk, a bit each: a candidate gives the detection those of its bits that
-    are still open.
+    Candidates are visited in descending order, as long as a result is open. One pass handles all
+    subsets and thresholds, with one bit each: a candidate decides those bits that are still open.
     """
     zero, one = np.uint64(0), np.uint64(1)
     n_subsets = verdicts.tp.shape[1]
@@ -91,8 +91,8 @@ def best_free(
         at = pairs.detection[i]
         row = verdicts.position[at]
         begin = pairs.off[i]
-        # What is used up in every subset, at every threshold that the overlap reaches, is no
-        # candidate: among many equal boxes nearly nothing is left to visit.
+        # Objects matched in every subset at every threshold they reach are no candidates.
+        # With many equal boxes, this leaves nearly nothing to visit.
         end, to_find, neutral, own_threshold = begin, zero, zero, False
         for j in range(begin, pairs.off[i + 1]):
             g = pairs.object[j]
@@ -113,7 +113,7 @@ def best_free(
         for a in range(n_subsets):
             scratch.still_open[a], scratch.hit[a] = full, zero
         n_sorted = 0
-        # First the objects to find, then the others.
+        # First the counted objects, then the others.
         for turn in range(2):
             wanted = live & (to_find if turn == 0 else neutral)
             wished = union_of(scratch.still_open, wanted)
@@ -177,14 +177,14 @@ def best_free(
 def best_any(
     n: int, pairs: Pairs, judging: Judging, verdicts: Verdicts, takings: Takings, scratch: Walk
 ) -> int:
-    """Judge n detections with their pairs: each by the best object of all, taken or not; how many
-    rows of `takings` were written.
+    """Match n detections, given their pairs: each by the best of all objects, matched or not.
+    Returns the number of rows in `takings`.
 
-    Source: VOCevaldet.m of the VOC devkit. A detection looks only at the object with the largest
-    overlap, of equal overlaps the first (or, where the protocol says so, the last). Where that
-    overlap reaches the threshold: IGNORED if the object is not one to find (it is never used up),
-    TP if it is free, FP if it is taken. A detection that took nothing is IGNORED where it is
-    outside the subset.
+    Source: VOCevaldet.m of the VOC devkit. A detection uses only the object with the largest
+    overlap, the first of equal overlaps (or the last, by protocol). If this overlap reaches the
+    threshold, the result is IGNORED if the object is ignored (it can match any number of
+    detections), TP if it is unmatched, FP if it is matched. An unmatched detection outside the
+    subset is IGNORED.
     """
     zero, one = np.uint64(0), np.uint64(1)
     n_subsets = verdicts.tp.shape[1]
@@ -194,7 +194,7 @@ def best_any(
         at = pairs.detection[i]
         row = verdicts.position[at]
         begin, end = pairs.off[i], pairs.off[i + 1]
-        # Only an object that absorbs in some subsets makes the best one another in each.
+        # Only ignored regions of some subsets make the best object differ between subsets.
         mixed = False
         for j in range(begin, end):
             absorb = judging.absorb[pairs.object[j]]
@@ -243,10 +243,11 @@ def best_any(
 
 @kernel
 def reached(overlap: float, thresholds: NDArray[np.float64], enough: float) -> np.uint64:
-    """The thresholds (T,), ascending, that an overlap reaches, a bit each: all, where it is enough.
+    """The thresholds (T,), ascending, that an overlap reaches, one bit each; all if it is at least
+    `enough`.
 
-    Source: min(t, 1-1e-10) in COCOeval.evaluateImg, where a threshold has a cap; here the object
-    has one.
+    Source: min(t, 1-1e-10) in COCOeval.evaluateImg, where the bound applies to the threshold; here
+    it applies to the object.
     """
     n = thresholds.size
     t = n if overlap >= enough else 0
@@ -257,7 +258,7 @@ def reached(overlap: float, thresholds: NDArray[np.float64], enough: float) -> n
 
 @kernel
 def is_used_up(g: int, reach: np.uint64, taken: Words) -> bool:
-    """Whether an object is taken in every subset at every threshold of `reach`.
+    """Whether an object is matched in every subset at every threshold of `reach`.
 
     Source: COCOeval.evaluateImg, ``gtm[tind,gind]>0``, over all thresholds and area ranges.
     """
@@ -269,9 +270,9 @@ def is_used_up(g: int, reach: np.uint64, taken: Words) -> bool:
 
 @kernel
 def union_of(words: NDArray[np.uint64], subsets: np.uint64) -> np.uint64:
-    """The thresholds in the words (A,) of any of these subsets.
+    """The union of the thresholds of these subsets.
 
-    Source: none; a step of the walk.
+    Source: none; a step of the matching.
     """
     union = np.uint64(0)
     for a in range(words.size):
@@ -282,9 +283,9 @@ def union_of(words: NDArray[np.uint64], subsets: np.uint64) -> np.uint64:
 
 @kernel
 def open_row(slot: int, at: int, g: int, overlap: float, takings: Takings) -> None:
-    """Begin the row of a detection and an object.
+    """Start the row of a detection and an object.
 
-    Source: dtMatches of COCOeval.evaluateImg says the same, an id for each threshold.
+    Source: dtMatches of COCOeval.evaluateImg, which has one id per threshold.
     """
     takings.detection[slot], takings.object[slot], takings.overlap[slot] = at, g, overlap
     for a in range(takings.words.shape[1]):
@@ -296,9 +297,9 @@ def open_row(slot: int, at: int, g: int, overlap: float, takings: Takings) -> No
 
 @kernel
 def is_better(i: int, j: int, pairs: Pairs, first_of_equals: int) -> bool:
-    """Whether the i-th pair comes before the j-th: by overlap, then by the object's place.
+    """Whether the i-th pair precedes the j-th: by overlap, then by position of the object.
 
-    Source: COCOeval.evaluateImg, ``ious[dind,gind] < iou``: of equal overlaps the later object.
+    Source: COCOeval.evaluateImg, ``ious[dind,gind] < iou``: the later object of equal overlaps.
     """
     if pairs.overlap[i] != pairs.overlap[j]:
         return bool(pairs.overlap[i] > pairs.overlap[j])
@@ -328,7 +329,7 @@ def make_heap(begin: int, size: int, pairs: Pairs, first_of_equals: int) -> None
 
 @kernel
 def sift_down(begin: int, node: int, size: int, pairs: Pairs, first_of_equals: int) -> None:
-    """Let a pair sink to its place in the heap. Source: none; a step of the heap."""
+    """Move a pair down to its place in the heap. Source: none; a step of the heap."""
     while 2 * node + 1 < size:
         child = 2 * node + 1
         if child + 1 < size and is_better(begin + child + 1, begin + child, pairs, first_of_equals):

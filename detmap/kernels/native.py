@@ -1,20 +1,20 @@
-"""The machine code of the kernels: one library beside this file, opened by the system's linker.
+"""The machine code of the kernels: a shared library beside this file, opened with ctypes.
 
-`tools/build_native.py` makes it. After the library proper come a line that says what it was made
-from, and the digest of everything before. Both are compared once; then the library is trusted as
-the code beside it is. One that does not fit is passed over with a line, and numba compiles.
+`tools/build_native.py` builds it. Two lines follow the library: a description of its sources, and
+the digest of all bytes before it. They are checked once; afterwards the library is trusted like the
+code beside it. A library that does not fit is skipped with a message, and numba compiles the
+kernels.
 
 Environment
 -----------
-DETMAP_KERNELS : ``native`` makes it an error where the library lacks a kernel; ``numba`` passes
-    the library over
+DETMAP_KERNELS : ``native`` raises an error if the library lacks a kernel; ``numba`` does not use
+    the library
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -25,7 +25,6 @@ from typing import Any
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
-LOG = logging.getLogger("detmap")
 FOLDER = Path(__file__).parent
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"_native{SUFFIX}"
@@ -37,15 +36,15 @@ LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
 RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
 
 Key = tuple[Any, ...]
-"""What decides the machine code: types of numbers and sides of arrays, types of tuples."""
+"""The types that determine the machine code: types and layout of arrays, types of tuples."""
 
 
 def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] | None:
-    """The C function of a kernel for arguments of these types; None where numba has to run it.
+    """The C function of a kernel for arguments of these types; None if numba must run it.
 
     Raises
     ------
-    DetmapError : DETMAP_KERNELS asks for what does not exist
+    DetmapError : DETMAP_KERNELS is ``native`` and there is no such function
     """
     mode = os.environ.get("DETMAP_KERNELS", "")
     if mode not in MODES:
@@ -69,33 +68,41 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
 @cache
 def library() -> tuple[ctypes.CDLL | None, str]:
     """The library, or None and the reason; a file that cannot be opened is reported."""
+    if not LIBRARY.is_file():
+        return None, f"there is no {LIBRARY.name} (no linker at installation, or another platform)"
     try:
-        stale = fault(LIBRARY.read_bytes())
-        return (None, stale) if stale else (ctypes.CDLL(str(LIBRARY)), "")
-    except FileNotFoundError:
-        return None, f"there is no {LIBRARY.name} for this platform"
+        if stale := fault(LIBRARY.read_bytes()):
+            return None, stale
+        try:
+            return ctypes.CDLL(str(LIBRARY)), ""
+        except OSError as error:  # the system calls a file for another processor missing
+            raise OSError(f"the system cannot load it ({error})") from None
     except OSError as error:
-        LOG.warning("detmap: %s is passed over: %s", LIBRARY, error)
+        _warn("detmap: %s is not used: %s", LIBRARY, error)
         return None, str(error)
+
+
+def _warn(text: str, *words: object) -> None:
+    import logging  # takes 3 ms, and a run that fits warns of nothing
+
+    logging.getLogger("detmap").warning(text, *words)
 
 
 @cache
 def tell() -> None:
-    """Tell the user once that numba compiles; shown on stderr unless the program configures
-    logging otherwise.
-    """
+    """Report once that numba compiles; on stderr unless the program configures logging."""
     reason = library()[1] or "DETMAP_KERNELS, or a kernel that the library lacks"
-    LOG.warning("detmap: %s: %s; %s", COMPILING, reason, HINT)
+    _warn("detmap: %s: %s; %s", COMPILING, reason, HINT)
 
 
 def seal(code: bytes, compilers: str) -> bytes:
-    """A library with what `fault` reads."""
+    """The bytes of a library with the description and digest that `fault` checks."""
     body = code + f"\n{description()}; {compilers}".encode()
     return body + b"\n" + hashlib.sha256(body).hexdigest().encode()
 
 
 def fault(data: bytes) -> str:
-    """Why a file is the library of other sources; empty where it is that of these.
+    """Why a file does not fit these sources; "" if it fits.
 
     Raises
     ------
@@ -111,13 +118,13 @@ def fault(data: bytes) -> str:
 
 
 def description() -> str:
-    """What a library must say that it was made from."""
+    """The expected description of a library."""
     return f"detmap {__version__}, kernels {digest()}"
 
 
 @cache
 def digest() -> str:
-    """Of the sources of all kernels, whatever their line ends."""
+    """The digest of the sources of all kernels, independent of line endings."""
     found = hashlib.sha256()
     for path in sorted(FOLDER.rglob("*.py")):
         if path.name not in MACHINERY:

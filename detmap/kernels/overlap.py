@@ -1,4 +1,4 @@
-"""Box geometry: edges and area of a box under each extent, and the overlap of two boxes."""
+"""Box geometry: edges and area of a box by box convention, and the overlap of two boxes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ def edges_of(boxes: Floats, row: int, pixel: float) -> tuple[float, float, float
 def shared_area(
     box: tuple[float, float, float, float, float], edges: Floats, g: int, pixel: float
 ) -> float:
-    """The area that a box, as `edges_of` gives it, has in common with the g-th of (n, 5) edges;
-    -1.0 where they have none, not even one too small for a number.
+    """The area of the intersection of a box, as from `edges_of`, and the g-th of (n, 5) edges; -1.0
+    for none, not even one too small for a number.
 
-    Source: bbIou of pycocotools' maskApi.c, and
-    VOCevaldet.m, whose order of operations is the same.
+    Source: bbIou of pycocotools' maskApi.c, and VOCevaldet.m, with the same order of operations.
     """
     width = min(box[2], edges[g, 2]) - max(box[0], edges[g, 0]) + pixel
     if width <= 0:
@@ -46,10 +45,11 @@ def shared_area(
 
 @kernel
 def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height: Floats) -> int:
-    """Boxes x, y, width, height that share no area with their image.
+    """The number of boxes x, y, width, height without intersection with their image.
 
-    image (n,) int32; boxes (n, 4) float64; width, height (I,) float64, NaN where unknown.
-    Source: none; what a note counts.
+    image (n,) int32; boxes (n, 4) float64; width, height (I,) float64, NaN if unknown.
+
+    Source: none; the count of a note.
     """
     count = 0
     for i in range(image.size):
@@ -62,11 +62,11 @@ def count_outside(image: NDArray[np.int32], boxes: Floats, width: Floats, height
 
 @kernel
 def copy_boxes(boxes: Floats, most: float, out: Floats) -> int:
-    """Copy boxes x, y, width, height; the first one with a negative side, or a number that is NaN
-    or beyond `most`, -1 if there is none.
+    """Copy boxes x, y, width, height. Returns the first with a negative side, NaN, or a number
+    above `most`; -1 if there is none.
 
-    boxes, out (n, 4) float64; most float. Source: none; what a reader refuses. The loop that
-    copies does not branch, so that the processor takes several numbers at once.
+    boxes, out (n, 4) float64; most float. Source: none; a check of readers. The loop does not
+    branch, so that the compiler can vectorize.
     """
     n_bad = 0
     for i in range(boxes.shape[0]):

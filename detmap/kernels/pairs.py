@@ -1,7 +1,7 @@
-"""Boxes into pairs: which detections and objects of a cell overlap enough for a match.
+"""Pairs of boxes: detections and objects of a cell with sufficient overlap.
 
-A producer knows geometry and no rule; the rules (`detmap.kernels.match`) know pairs and no
-geometry. Pairs come a buffer at a time, so their number is never a matter of memory.
+This module has the geometry and no matching rules; the rules (`detmap.kernels.match`) have no
+geometry. Pairs are produced in blocks of a fixed buffer, so their number does not affect memory.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CELL, MEMBER, BROKEN = 0, 1, 2  # places in the cursor of `pair_boxes`
 
 
 class Pairs(NamedTuple):
-    """Pairs of n detections, each one's together and in any order.
+    """Pairs of n detections; those of one detection are consecutive, in any order.
 
-    An object that absorbs in some subsets only has two overlaps: over the union, and over the
-    detection's own area. `absorbing` says which one it is.
+    An object that is an ignored region in some subsets only has two overlaps: IoU, and over the
+    detection's own area. `absorbing` marks the second.
     """
 
     detection: NDArray[np.int32]  # (n,) rows of the verdicts
@@ -54,8 +54,8 @@ class Boxes(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The rules of overlaps: `pixel` of `edges_of`; what is added to the area that an overlap is
-    divided by; the lowest threshold; and from how many objects of a cell on they are sorted.
+    """Parameters of overlaps: `pixel` of `edges_of`; the constant added to the divisor; the lowest
+    threshold; and the number of objects from which a cell is sorted.
     """
 
     pixel: float
@@ -71,7 +71,7 @@ class Edges(NamedTuple):
 
     object: NDArray[np.int32]  # (n,) places among the cell's objects
     edges: Floats  # (n, 5)
-    needed: Floats  # (n,) the least overlap that is a match
+    needed: Floats  # (n,) the lowest overlap that is a match
     absorb: NDArray[np.uint64]  # (n,)
     right_from: Floats  # (n,) the rightmost edge from there on
     left: Floats  # (n,) left edges by object, and the same as bit patterns
@@ -105,15 +105,15 @@ def pair_boxes(
     pairs: Pairs,
     scratch: Edges,
 ) -> int:
-    """Pairs of the cells from the cursor on, until all are
-    done or the buffer is full; of how many detections.
+    """Produce pairs of the cells from the cursor on, until all are done or the buffer is full.
+    Returns the number of detections.
 
-    cursor (3,): the next cell, n_cells at the end; its next member, 0 where the cell is not laid
-    out; and, where an overlap is 0/0, that member's row of the verdicts, else -1. The buffer has
-    space for two pairs an object of the largest cell.
+    cursor (3,): the next cell, n_cells at the end; its next member, 0 if the cell is not prepared;
+    and, if an overlap is 0/0, that member's row, else -1. The buffer has space for two pairs per
+    object of the largest cell.
 
-    Source: bbIou of pycocotools' maskApi.c: over the union, and over the detection's own area
-    where the object is a crowd. A union of 0 under a shared area above 0 gives infinity.
+    Source: bbIou of pycocotools' maskApi.c: over the union, or over the detection's own area if the
+    object is a crowd. An intersection above 0 with a union of 0 gives infinity.
     """
     n, at = 0, np.int64(0)
     pairs.off[0] = 0
@@ -184,8 +184,8 @@ def lay_edges(
     geometry: Geometry,
     scratch: Edges,
 ) -> None:
-    """Lay out the objects of a cell, in a crowded one sorted by their left edge, so that a
-    detection meets only those beside it.
+    """Prepare the objects of a cell; many objects are sorted by left edge, so that a detection is
+    compared only with its neighbors.
 
     Source: the edges are those of bbIou (maskApi.c) and VOCevaldet.m, see `edges_of`.
     """
@@ -209,7 +209,7 @@ def lay_edges(
 
 @kernel
 def skip_right(n_objects: int, right: float, edges: Floats) -> int:
-    """The first of (n, 5) edges, by descending left edge, that begins left of `right`.
+    """The first of (n, 5) edges, by descending left edge, that starts left of `right`.
 
     Source: none; bisection over the edges that `lay_edges` sorted.
     """

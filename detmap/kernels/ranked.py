@@ -1,8 +1,7 @@
-"""Ranked verdicts to recall and precision: the one place where rows are counted in order of score
-and divided.
+"""Recall and precision of ranked lists: the only place that counts rows in score order and divides.
 
-Lists are stored one after the other: off (L + 1,) int64 is where each begins, so that one loop
-serves a class, a whole matrix, or a thousand short queries.
+Lists are concatenated: off (L + 1,) int64 has the start of each. So one loop serves a class, a
+whole matrix, or a thousand short queries.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from detmap.kernels.grouping import rank_by_score
 
 @kernel
 def recall_precision(tp: float, fp: float, n_objects: float, epsilon: float) -> Any:
-    """Recall and precision where `tp` of `n_objects` and `fp` false rows rank so far.
+    """Recall and precision for `tp` true and `fp` false positives and `n_objects` objects.
 
-    epsilon is added to the denominator of precision. Without objects recall is NaN; before any
-    row precision is 0. Source: COCOeval.accumulate, ``tp / (fp+tp+np.spacing(1))``; VOCevaldet.m
-    has no epsilon.
+    epsilon is added to the denominator of precision. Without objects recall is NaN; before the
+    first row precision is 0. Source: COCOeval.accumulate, ``tp / (fp+tp+np.spacing(1))``;
+    VOCevaldet.m has no epsilon.
     """
     ranked = fp + tp + epsilon
     recall = tp / n_objects if n_objects > 0 else np.nan
@@ -31,9 +30,9 @@ def recall_precision(tp: float, fp: float, n_objects: float, epsilon: float) -> 
 
 @kernel
 def rank_lists(bits: Any, off: Any, order: Any, sorter: Any) -> None:
-    """Sort the rows of each list by descending score, ties in the order they have.
+    """Sort the rows of each list by descending score; ties keep their order.
 
-    bits (n,) uint64, the scores' bit patterns; in and out: order (n,) int32 rows; sorter: a
+    bits (n,) uint64, bit patterns of the scores; in and out: order (n,) int32 rows; sorter: a
     `Sorter` of the longest list. Source: the sort of `rank_by_score`, list by list.
     """
     for i in range(off.size - 1):
@@ -54,11 +53,11 @@ def count_lists(
 ) -> None:
     """True and false positives at or above each threshold of ranked lists.
 
-    score (n,) float64, falling in each list; positive (n,) bool; weight (n,) float64, or (0,)
-    where every row weighs 1; together: rows of equal score enter at once, else every row is a
-    threshold of its own; out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, where
-    the thresholds of each list begin. Of n places point_off[L] are filled. Source:
-    sklearn.metrics, _binary_clf_curve (together); VOCevalcls.m (row by row).
+    score (n,) float64, descending in each list; positive (n,) bool; weight (n,) float64, or (0,)
+    for weights of 1; together: rows of equal score share a threshold, else every row is a
+    threshold; out: tp, fp, threshold (n,) float64; point_off (L + 1,) int64, start of each list's
+    thresholds. point_off[L] of n places are filled. Source: sklearn.metrics, _binary_clf_curve
+    (together); VOCevalcls.m (row by row).
     """
     at = 0
     for i in range(off.size - 1):
@@ -93,13 +92,12 @@ def curves_of_lists(
 
 @kernel
 def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
-    """Area under the ROC curve of each list: trapezoids
-    between thresholds, so equal scores count half.
+    """Area under the ROC curve of each list: trapezoids between thresholds, so ties count half.
 
     tp, fp (P,) and off (L + 1,) as from `count_lists`; out: area (L,) float64, NaN without
-    positives or negatives. Doubled areas are summed before the one division: whole weights give
-    the number of won pairs exactly. Source: sklearn.metrics.roc_auc_score; twin in
-    tests/reference/ranking.py.
+    positives or negatives. Doubled areas are summed before a single division: integer weights give
+    the exact number of concordant pairs. Source: sklearn.metrics.roc_auc_score; reference
+    implementation in tests/reference/ranking.py.
     """
     for i in range(off.size - 1):
         doubled, n_tp, n_fp = 0.0, 0.0, 0.0
@@ -111,12 +109,12 @@ def roc_areas(tp: Any, fp: Any, off: Any, area: Any) -> None:
 
 @kernel
 def top_of_lists(positive: Any, order: Any, off: Any, k: int, n_hits: Any, precisions: Any) -> None:
-    """Positives among the first k rows of each ranked
-    list, and the precision at each of them, summed.
+    """Number of positives among the first k rows of each ranked list, and the sum of the precision
+    at each.
 
     positive (n,) bool; order (n,) int32 and off (L + 1,) as from `rank_lists`; out: n_hits,
-    precisions (L,) float64. Source: average precision at k of retrieval, twin in
-    tests/reference/ranking.py.
+    precisions (L,) float64. Source: average precision at k of retrieval; reference implementation
+    in tests/reference/ranking.py.
     """
     for i in range(off.size - 1):
         hits, total = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Masks as run lengths: read from COCO's text, measured, and compared."""
+"""Run-length masks: decodes COCO's text, computes areas and boxes, and compares masks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UINT = 0xFFFFFFFF  # maskApi.c has sides of boxes in 32 bits, without a sign
 
 
 class Runs(NamedTuple):
-    """The run lengths of n masks: pixels column by column, outside and inside by turns."""
+    """The run lengths of n masks: pixels column by column, alternately outside and inside."""
 
     size: NDArray[np.int64]  # (n, 2) height and width
     off: NDArray[np.int64]  # (n + 1,) where each mask's runs begin
@@ -29,11 +29,11 @@ class Runs(NamedTuple):
 
 @kernel
 def count_runs(text: NDArray[np.uint8], off: NDArray[np.int64], run_off: NDArray[np.int64]) -> None:
-    """How many numbers precede each of n texts.
+    """The cumulative count of numbers in n texts.
 
-    text: all of them, one after the other; off (n + 1,); out: run_off (n + 1,).
+    text: concatenated; off (n + 1,); out: run_off (n + 1,).
 
-    Source: rleFrString of pycocotools' maskApi.c: the last character of a number says so.
+    Source: rleFrString of pycocotools' maskApi.c: a bit marks the last character of a number.
     """
     run_off[0] = 0
     for i in range(off.size - 1):
@@ -52,12 +52,12 @@ def read_runs(
     run_off: NDArray[np.int64],
     counts: NDArray[np.uint32],
 ) -> int:
-    """Read n texts of run lengths; the first whose runs
-    do not fill the pixels of its mask, -1 for none.
+    """Decode n texts of run lengths. Returns the first whose runs do not fill its mask, -1 for
+    none.
 
     text, off, run_off: see `count_runs`; pixels (n,); out: counts. Source: rleFrString of
-    pycocotools' maskApi.c, which follows a text without looking where it ends: a number is
-    written in base 32, from the fourth on as the difference to the one two before.
+    pycocotools' maskApi.c, which does not check the end of the text: numbers are in base 32, from
+    the fourth on as the difference to the one two before.
     """
     for i in range(pixels.size):
         at, end = off[i], off[i + 1]
@@ -99,9 +99,9 @@ def gather_runs(
     new_off: NDArray[np.int64],
     gathered: NDArray[np.uint32],
 ) -> None:
-    """Copy the run lengths of some masks, by row, to where `new_off` says.
+    """Copy the run lengths of some masks, by row, to `new_off`.
 
-    Source: none; copying alone.
+    Source: none; a copy.
     """
     for k in range(rows.size):
         begin, shift = new_off[k], off[rows[k]] - new_off[k]
@@ -111,11 +111,11 @@ def gather_runs(
 
 @kernel
 def measure_runs(masks: Runs) -> None:
-    """The boxes and pixels of masks, and which are hollow, from their sizes and runs.
+    """Compute boxes and areas of masks, and which have an empty run, from sizes and runs.
 
-    Source: rleToBbox and rleArea of pycocotools' maskApi.c. A mask of one run, which is outside,
-    has a box of zeros; another without pixels has one that begins behind the last column and row
-    and whose sides are what is left of a negative number in 32 bits.
+    Source: rleToBbox and rleArea of pycocotools' maskApi.c. A mask with a single run, which is
+    outside, has a box of zeros. Other masks without pixels have a box that starts after the last
+    column and row, with sides from a negative number in 32 bits.
     """
     for i in range(masks.pixels.size):
         height, width = masks.size[i, 0], masks.size[i, 1]
@@ -152,9 +152,9 @@ def measure_runs(masks: Runs) -> None:
 
 @kernel
 def fold_runs(masks: Runs, digest: NDArray[np.uint64]) -> None:
-    """A fingerprint of each of n masks, its size and its runs.
+    """The digest of each of n masks: size and runs.
 
-    Out: digest (n,). Two runs are a word. Source: none; a fingerprint of ours, as `fold_rows`.
+    Out: digest (n,). Two runs form a word. Source: none; our own digest, as `fold_rows`.
     """
     for i in range(digest.size):
         size = np.uint64(masks.size[i, 0]) << np.uint64(32) | np.uint64(masks.size[i, 1])
@@ -171,11 +171,11 @@ def fold_runs(masks: Runs, digest: NDArray[np.uint64]) -> None:
 
 @kernel
 def meet_runs(a: Runs, i: int, b: Runs, j: int) -> tuple[np.int64, np.int64]:
-    """How many pixels mask i of `a` and mask j of `b`, of
-    the same size, share, and how many are in either.
+    """Pixels in the intersection and in the union of mask i of `a` and mask j of `b`, of the same
+    size.
 
-    Source: rleIou of pycocotools' maskApi.c. Where runs of no pixels begin in both at once, it ends
-    there, and so does this.
+    Source: rleIou of pycocotools' maskApi.c. It stops where empty runs start in both masks at once,
+    and so does this function.
     """
     at_a, at_b = a.off[i], b.off[j]
     end_a, end_b = a.off[i + 1] - 1, b.off[j + 1] - 1

@@ -1,4 +1,4 @@
-"""Detections by image: their place in it, and whether their class is judged there."""
+"""Detections by image: their rank in it, and whether their class is evaluated there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ranking(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the truth knows of pairs of image and class."""
+    """The annotation of pairs of image and class in the ground truth."""
 
     rows: NDArray[np.int32]  # (G',) objects by image
     off: NDArray[np.int64]  # (I + 1,)
@@ -44,13 +44,14 @@ def rank_in_images(
     scratch: Ranking,
     rank: NDArray[np.int32],
 ) -> None:
-    """The place of each detection of some images, from 0: in the image or in its class there, by
-    score or as given.
+    """The rank of each detection of some images, from 0: in the image or in its class there, by
+    score or in input order.
 
-    Source: lvis/results.py, limit_dets_per_image: the highest scores of an image over all
-    classes, by a stable sort; VisDrone calcAccuracy.m: the first rows of an image.
+    Source: lvis/results.py, limit_dets_per_image: the highest scores of an image over all classes,
+    by a stable sort; VisDrone calcAccuracy.m: the first rows of an image.
 
-    images (n,); rows (D,) by image, as given; off (I + 1,); score_bits, label (D,); out: rank (D,).
+    images (n,); rows (D,) by image, in input order; off (I + 1,); score_bits, label (D,); out: rank
+    (D,).
     """
     for i in range(images.size):
         begin = off[images[i]]
@@ -80,12 +81,12 @@ def judge_pairs(
     stamps: NDArray[np.int32],
     kinds: NDArray[np.uint8],
 ) -> None:
-    """Whether the class of each detection of some images
-    is judged there, or not listed, or judged leniently.
+    """Whether the class of each detection of some images is evaluated there, not listed, or not
+    exhaustive.
 
-    Source: lvis/eval.py, _prepare and evaluate_img: a class is listed on an image that has an
-    object of it or names it among those known to be absent; where it is among those that are not
-    annotated exhaustively, a detection that takes nothing is ignored.
+    Source: lvis/eval.py, _prepare and evaluate_img: an image lists a class if it has an object of
+    it, or names it as absent; if it names the class as not exhaustively annotated, unmatched
+    detections are ignored.
 
     images (n,); rows (D,) by image; off (I + 1,); label (D,); stamps (2, K) -1; out: kinds (D,).
     """

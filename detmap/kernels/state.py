@@ -1,4 +1,4 @@
-"""Whether rows of matches are what matching makes."""
+"""Validates the rows of matches: only rows that matching can produce are accepted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from detmap.kernels import kernel
 
 NO_GAPS, UPWARDS, ANY_ORDER = range(3)
-"""How the ranks of an image and class go on: with the limit of a class every row counts; with that
-of an image, or where rows are left out, some are missing; by input they stand as they came."""
+"""The ranks of an image and class: with a limit per class, all consecutive; with a limit per image,
+or with excluded rows, ascending with gaps; by input, in any order.
+"""
 
 
 @kernel
@@ -28,14 +29,14 @@ def find_bad_verdict(
     seen: Any,
     hits: Any,
 ) -> int:
-    """The first row of matches that matching cannot have made; -1 if there is none.
+    """The first row of matches that matching cannot have produced; -1 if there is none.
 
     off (K + 1,) int64, checked; image, rank (D,) int32; score (D,) float64; tp, ignored (D, A)
-    words; beyond (1,) word, the bits that stand for no threshold; ranks is `NO_GAPS`, `UPWARDS` or
+    words; beyond (1,) word, the bits without a threshold; ranks is `NO_GAPS`, `UPWARDS` or
     `ANY_ORDER`; limit, that of the protocol; n_objects (K, A) int64; seen (I,) int32, zeros before
     and after; hits (A, T) int64, scratch. Source: `detmap.matching.matches.Matches`, its layout:
-    scores descend within a class, a rank counts the rows before it that the limit counts, no
-    verdict is both true and ignored, no object is found twice.
+    scores descend within a class, a rank is the number of preceding rows for the limit, no result
+    is both true and ignored, no object is matched twice.
     """
     n_subsets, n_thresholds = hits.shape
     for k in range(off.size - 1):
@@ -92,10 +93,10 @@ def is_class_fine(
     seen: Any,
     hits: Any,
 ) -> bool:
-    """Whether no row of a class can be bad, without a look at which; false where that is not sure.
+    """Whether all rows of a class are certainly valid; False if not sure.
 
-    As `find_bad_verdict`, of the rows of the class; n_objects (A,); hits (T,), scratch. Source:
-    none; next to nothing in the loops branches, so that the processor takes several rows at once.
+    As `find_bad_verdict`, for the rows of the class; n_objects (A,); hits (T,), scratch. Source:
+    none; the loops have almost no branches, so that the compiler can vectorize.
     """
     strange = 0  # what is wrong in some row
     for i in range(image.size):
@@ -115,7 +116,7 @@ def is_class_fine(
             strange_bits |= (hit & free) | ((hit | free) & np.uint64(beyond))
             n_hits += hit != 0
         if n_hits <= n_objects[a]:
-            continue  # however the bits lie, there are not more of them than objects
+            continue  # whichever bits are set, there are at most as many as objects
         hits[:] = 0
         for i in range(image.size):
             hit = np.uint64(tp[i, a])

@@ -88,8 +88,11 @@ def test_a_library_of_other_sources_is_told_from_this(
 @pytest.mark.parametrize(
     "content, words",
     [
-        (b"", "is passed over: it is damaged"),
-        (native.seal(b"code of another architecture", "numba 1"), "is passed over: "),
+        (b"", "is not used: it is damaged"),
+        (
+            native.seal(b"code of another architecture", "numba 1"),
+            "is not used: the system cannot load it",
+        ),
     ],
 )
 def test_a_library_that_does_not_fit_is_passed_over_with_a_line(
@@ -101,6 +104,23 @@ def test_a_library_that_does_not_fit_is_passed_over_with_a_line(
             assert native.entry("detmap.kernels.match", "f", "int", ("i",)) is None
     (record,) = caplog.records
     assert words in record.getMessage()
+
+
+def test_a_pipe_in_place_of_the_library_is_not_read(library: Path) -> None:
+    library.unlink(missing_ok=True)
+    os.mkfifo(library)
+    assert native.entry("detmap.kernels.match", "f", "int", ("i",)) is None
+    assert "no linker at installation" in native.library()[1]
+
+
+def test_the_native_library_wins_over_plain_python() -> None:
+    code = "import sys; from detmap import kernels; print(kernels.PLAIN_PYTHON)"
+    for mode, plain in (("native", "False"), ("numba", "True")):
+        given = os.environ | {"NUMBA_DISABLE_JIT": "1", "DETMAP_KERNELS": mode}
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=given
+        )
+        assert ran.stdout.strip() == plain
 
 
 def test_who_waits_for_numba_is_told_once_why_and_what_to_do(
@@ -356,7 +376,7 @@ def surface(site: Path, kernels: str) -> Any:
 
 
 @can_build
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_from_the_wheel_compiles_nothing_and_has_the_bits_of_numba(site: Path) -> None:
     carried = surface(site, "native")
     assert not carried["numba"]
@@ -370,7 +390,7 @@ def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> N
         build_native.linker("linux-x86_64")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
     with tarfile.open(made("sdist", tmp_path)) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
@@ -379,7 +399,7 @@ def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
 
 
 @can_build
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(
     not (shutil.which("qemu-aarch64-static") and shutil.which("aarch64-linux-gnu-gcc")),
     reason="needs qemu-user-static and gcc-aarch64-linux-gnu",

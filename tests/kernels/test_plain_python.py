@@ -12,12 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NO_KERNELS = ("__init__", "native", "jit")
 
-pytestmark = pytest.mark.slow
-
 
 def run(*command: str, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", *command],
+        [sys.executable, *command],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
@@ -34,6 +32,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     data = f"--data-file={tmp_path_factory.mktemp('coverage') / 'data'}"
     off = {"NUMBA_DISABLE_JIT": "1"}
     printed = run(
+        "-m",
         "coverage",
         "run",
         data,
@@ -43,13 +42,21 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "tests.kernels.exercise",
         **off,
     )
-    return printed, run("coverage", "report", data, "--show-missing")
+    return printed, run("-m", "coverage", "report", data, "--show-missing")
 
 
+@pytest.mark.slow
+def test_some_kernels_have_the_same_bits_as_compiled() -> None:
+    code = "from tests.kernels.exercise import *; print(corners(), cells(), refusals())"
+    assert run("-W", "error", "-c", code) == run("-W", "error", "-c", code, NUMBA_DISABLE_JIT="1")
+
+
+@pytest.mark.long
 def test_the_same_bits_as_compiled(plain: tuple[str, str]) -> None:
-    assert run("tests.kernels.exercise") == plain[0]
+    assert run("-m", "tests.kernels.exercise") == plain[0]
 
 
+@pytest.mark.long
 def test_every_line_is_run(plain: tuple[str, str]) -> None:
     total = next(line for line in plain[1].splitlines() if line.startswith("TOTAL"))
     assert total.split()[-1] == "100%", plain[1]

@@ -1,8 +1,8 @@
-"""The influence function of AP and of recall: how much each image moves them.
+"""The influence functions of AP and recall: the effect of each image.
 
 AP is (1/N) times the sum, over the true positives, of the highest precision P at their rank or
-later. An image has part in it by its true positives, by all its rows ranked before the places of
-those highest precisions, and by its share of the N objects to find.
+later. An image contributes by its true positives, by all its rows ranked before the positions of
+these highest precisions, and by its share of the N counted objects.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from detmap.kernels.integrate import STEP
 
 
 class Slopes(NamedTuple):
-    """What a row adds to the influence of its image, (A, T, P + 1) each: gain, a true positive i;
-    fall, a false one that ranks before true positive i and after i - 1. Beyond the last it is 0.
+    """The contribution of a row to the influence of its image, (A, T, P + 1) each: gain, of true
+    positive i; fall, of a false positive between true positives i - 1 and i. After the last it is
+    0.
 
-    at (A, T), the next true positive; mean (A, T), the average of the highest precisions.
+    at (A, T), the next true positive; mean (A, T), the mean of the highest precisions.
     """
 
     gain: NDArray[np.float64]
@@ -42,11 +43,13 @@ def empty_slopes(n_areas: int, n_thresholds: int, most: int) -> Slopes:
 def find_slopes(
     false_before: Any, n_tp: int, n_objects: float, rule: Any, gain: Any, fall: Any
 ) -> float:
-    """Gains and falls of one curve, over the N objects to find; its AP.
+    """Gains and falls of one curve over the N counted objects. Returns its AP.
 
     false_before (P,); out: gain, fall (P + 1,). The highest precision at a rank or later is read at
-    the earliest rank that has it. By the rule `step` each true positive is read at its own rank.
-    Source: the derivative of AP by the weight of an image; twin in tests/reference/weighted.py.
+    the earliest rank that has it. The rule `step` reads each true positive at its own rank.
+
+    Source: the derivative of AP by the weight of an image; reference implementation in
+    tests/reference/weighted.py.
     """
     gain[n_tp], fall[n_tp] = 0.0, 0.0
     total, a, b = 0.0, 0.0, 0.0
@@ -177,7 +180,7 @@ def influence_of_class(
 def share_objects(
     image: Any, counts: Any, values: Any, n_objects: Any, area: Any, influence: Any
 ) -> None:
-    """Take each image's share of a reading off: what it would have at the average.
+    """Subtract each image's share of a reading: what it would have at the average.
 
     image (n,) int32 and counts (n, A) float64 of the class's objects; values (S,) of the class;
     n_objects (A,); area (S,); in and out: influence (S, I). Source: the derivative of 1/N.
@@ -191,7 +194,7 @@ def share_objects(
 
 @kernel
 def sum_of_squares(values: Any) -> float:
-    """One after the other, so that the bits are the same on every machine. Source: none; a sum."""
+    """A sequential sum, so that the bits are the same on every machine. Source: none; a sum."""
     total = 0.0
     for i in range(values.size):
         total += values[i] * values[i]

@@ -1,4 +1,4 @@
-"""The least localisation-recall-precision error of each class in replicates, L of them abreast."""
+"""The lowest localization-recall-precision error (oLRP) of each class in L parallel replicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from detmap.kernels import kernel
 
 
 class Rows(NamedTuple):
-    """Detections by class, best score first.
+    """Detections by class, by descending score.
 
     off (K + 1,) int64; image (n,) int32; right (n,) bool; error (n,) float64, 1 - overlap of a true
     positive; last (n,) bool, whether the next row has another score.
@@ -33,14 +33,15 @@ def least_errors(
     sums: NDArray[np.float64],
     least: NDArray[np.float64],
 ) -> None:
-    """The least error over the scores, and its parts there; of equal ones at the lowest score.
+    """The lowest error over all score thresholds and its parts; among equal ones that of the lowest
+    score.
 
-    n_objects (K, L), weight of the objects to find; span, 1 less the overlap that is a match;
-    weights (I, L); sums (3, L) is scratch space; out: least (K, 4, L): the error, and of
-    localisation, of false positives and of misses, NaN where undefined.
+    n_objects (K, L), weight of the counted objects; span, 1 minus the IoU threshold; weights (I,
+    L); sums (3, L) is scratch space; out: least (K, 4, L): the error, and its parts for
+    localization, false positives and misses, NaN if undefined.
 
-    Source: Oksuz et al., TPAMI 2021, equation 3; LRP-Error, cocoeval.py, with every score that
-    occurs as a threshold; the rows of an image weigh as it does.
+    Source: Oksuz et al., TPAMI 2021, equation 3; LRP-Error, cocoeval.py, with every occurring score
+    as a threshold; rows have the weight of their image.
     """
     n_lanes = weights.shape[1]
     for k in range(rows.off.size - 1):

@@ -1,9 +1,9 @@
-"""Replicates of all cells of a class at once: L of them abreast, a lane each, in two passes over
-the ranked rows.
+"""Replicates of all cells of a class: L replicates in parallel lanes, in two passes over the ranked
+rows.
 
-Forward the weights are added up; backward they are taken off again, row by row, while the envelope
-grows from the tail: nothing is stored at a true positive. Each lane is a sum of its own, always in
-the same order.
+The forward pass adds the weights; the backward pass subtracts them row by row, while the envelope
+grows from the end. So nothing is stored per true positive. Each lane has its own sum in the same
+order.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Grid(NamedTuple):
 
 
 class Readings(NamedTuple):
-    """S numbers that are read of each class: area (S,) int64, words (S,) uint64 with a bit a
-    threshold that is averaged, limit (S,) int64, -1 for AP and the detection limit of a recall.
+    """S readings of each class: area (S,) int64; words (S,) uint64, one bit per averaged threshold;
+    limit (S,) int64, -1 for AP, else the detection limit of a recall.
     """
 
     area: NDArray[np.int64]
@@ -81,12 +81,12 @@ def draw_words(seed: Any, tag: Any, first: Any, words: Any) -> None:
 
 @kernel
 def draw_lanes(seed: Any, first: Any, of_image: Any, drawn: Any, weights: Any) -> None:
-    """How often each image is in each of the replicates from `first` on.
+    """The count of each image in each of the replicates from `first` on.
 
     seed, first (1,) uint64; of_image (I,) int32, the unit of each image; drawn (U, L) float64 is
-    scratch space; out: weights (I, L) float64. U units are drawn with replacement.
+    scratch space; out: weights (I, L) float64. U units are sampled with replacement.
 
-    Source: Efron 1979, the bootstrap; the draw is the upper half of a word times U, over 2^32
+    Source: Efron 1979, the bootstrap; a sampled unit is the upper half of a word times U, over 2^32
     (Lemire 2019).
     """
     n_units = np.uint64(drawn.shape[0])
@@ -290,7 +290,7 @@ def integrate_lanes(
         for t in range(n_thresholds):
             for lane in range(LANES):
                 size = float(grid.n_points) if grid.n_points > 0 else n_objects[a, lane]
-                if size > 0.0:  # 0/0 has a sign of its processor's own
+                if size > 0.0:  # the sign of 0/0 depends on the processor
                     state.total[a, t, lane] /= size
 
 
@@ -360,5 +360,7 @@ def replicate_classes(
                     for lane in range(LANES):
                         values[k, s, lane] += state.total[a, t, lane]
             for lane in range(LANES):
-                none = n_objects[k, a, lane] <= 0.0 or n == 0.0  # 0/0 has a sign of its processor's
+                none = (
+                    n_objects[k, a, lane] <= 0.0 or n == 0.0
+                )  # the sign of 0/0 depends on the processor
                 values[k, s, lane] = np.nan if none else values[k, s, lane] / n

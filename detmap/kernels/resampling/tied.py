@@ -1,8 +1,8 @@
-"""Curves over the orders that equal scores leave open.
+"""Curves over all orders of tied scores.
 
-In each group of equal scores the true positives come first, or the false ones do: at every true
-positive the fewest, or the most, false ones rank before it, whatever the cell; so every integral
-is extremal. Under a random order the un-interpolated AP has a closed form.
+Within each group of tied scores the true positives come first, or the false positives: then the
+fewest, or the most, false positives precede every true positive, so every integral is at its bound.
+For a random order the step AP has a closed form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from detmap.kernels.integrate import integrate
 
 @kernel
 def end_of_group(r: Any, end: Any, score: Any) -> Any:
-    """The first row behind r, before `end`, with another score than r. Source: none; a search."""
+    """The first row after r, before `end`, with another score than r. Source: none; a search."""
     last = r + 1
     while last < end and score[last] == score[r]:
         last += 1
@@ -27,7 +27,7 @@ def end_of_group(r: Any, end: Any, score: Any) -> Any:
 
 @kernel
 def has_hits(first: Any, last: Any, tp: Any) -> bool:
-    """Whether one of some rows is a true positive anywhere. Source: none; a search."""
+    """Whether one of these rows is a true positive at any threshold. Source: none; a search."""
     for r in range(first, last):
         for a in range(tp.shape[1]):
             if tp[r, a] != np.uint64(0):
@@ -37,8 +37,8 @@ def has_hits(first: Any, last: Any, tp: Any) -> bool:
 
 @kernel
 def is_open(k: Any, ranked: Any, score: Any) -> bool:
-    """Whether the order of equal scores can change a curve of a class: one of them is a true
-    positive where another has another verdict. Source: none; a search.
+    """Whether the order of tied scores can change a curve of a class: one of them is a true
+    positive where another has another result. Source: none; a search.
     """
     first, end = ranked.off[k], ranked.off[k + 1]
     while first < end:
@@ -97,7 +97,9 @@ def find_in_extreme_orders(k: Any, ranked: Any, score: Any, best: Any, worst: An
                                 worst.n_tp[a, t] += 1
                         elif false_ones and not ignored & bit:
                             best.n_fp[a, t] += 1
-        if not alone:  # in the worst order all false ones of the group are before its true ones
+        if (
+            not alone
+        ):  # in the worst order all false positives of the group precede its true positives
             for a in range(n_areas):
                 for t in range(n_thresholds):
                     n_false = best.n_always_fp[a] + best.n_fp[a, t]
@@ -147,10 +149,12 @@ def score_extreme_orders(
 def expect_step(
     classes: Any, ranked: Any, score: Any, n_objects: Any, rule: Any, place: Any, terms: Any
 ) -> None:
-    """Expected un-interpolated AP when the order of equal scores is random.
+    """Expected step AP for a random order of tied scores.
 
-    A group of g rows with p true ones, after c true and f false ones, adds the sum over its places
-    q of (p / g) * (c + 1 + (q - 1)(p - 1) / (g - 1)) / (c + f + q). Out: terms (J, A, T, 1).
+    A group of g rows with p true positives, after c true and f false positives, adds the sum over
+    its positions q of (p / g) * (c + 1 + (q - 1)(p - 1) / (g - 1)) / (c + f + q). Out: terms (J, A,
+    T, 1).
+
     Source: McSherry and Najork, ECIR 2008.
     """
     for i in range(classes.size):

@@ -1,10 +1,9 @@
-"""Weighted curves: each image counts as often as its weight says, whole or not, and no verdict
-changes.
+"""Weighted curves: each image has a weight, integer or not; match results do not change.
 
-A row of weight w is w equal rows in its place, an object of weight w is w objects. A file that
-repeats an image ranks whole copies of it instead: where scores of a class are equal inside an
-image, its order of equal scores is another one (docs/statistics.md). Inside a run of w true
-positives precision rises, so a rule that reads the envelope needs its end only.
+A row of weight w counts as w equal rows in its place, an object of weight w as w objects. A file
+with repeated images ranks whole copies instead: ties of one class inside an image have another
+order there (docs/statistics.md). In a run of w true positives precision rises, so a rule with an
+envelope needs only the end of the run.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class WeightedPositives(NamedTuple):
 
 
 class WeightedSummary(NamedTuple):
-    """As `curves.Summary`, with weights in place of counts."""
+    """Like `curves.Summary`, with weights instead of counts."""
 
     place: NDArray[np.int64]
     terms: NDArray[np.float64]
@@ -60,11 +59,11 @@ def empty_weighted(n_areas: int, n_thresholds: int, most: int) -> WeightedPositi
 
 @kernel
 def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, curves: Any) -> None:
-    """`find_true_positives` where the rows of an image weigh as it does.
+    """`find_true_positives` for rows with the weight of their image.
 
-    image (D,) int32; weight (I,) float64. Rows without weight are not there. Source:
-    COCOeval.accumulate on a file in which every image is repeated as often as it weighs; twin in
-    tests/reference/weighted.py.
+    image (D,) int32; weight (I,) float64. Rows with weight 0 are left out. Source:
+    COCOeval.accumulate on a file that repeats every image by its weight; reference implementation
+    in tests/reference/weighted.py.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
@@ -153,7 +152,7 @@ def rise(tp: float, fp: float, w: float) -> float:
 def weighted_step(
     true_at: Any, false_before: Any, n_rows: Any, n_objects: float, epsilon: float
 ) -> float:
-    """AP by `step`: the precisions at all true positives, over what there is to find.
+    """AP by `step`: the sum of the precisions at all true positives, over the number of objects.
 
     Source: the definition of average precision, run by run (`rise`).
     """
@@ -178,10 +177,10 @@ def score_weighted_classes(
     precision: Any,
     summary: Any,
 ) -> None:
-    """`score_classes` with a weight an image.
+    """`score_classes` with one weight per image.
 
-    n_objects (K, A) float64, weight of what there is to find; recall, precision (P,) are scratch
-    space. Source: as `score_classes`, on a file in which images are repeated.
+    n_objects (K, A) float64, weight of the counted objects; recall, precision (P,) are scratch
+    space. Source: as `score_classes`, on a file with repeated images.
     """
     for c in range(classes.size):
         k = classes[c]

@@ -1,4 +1,4 @@
-"""The bytes that the scanners look for, by name."""
+"""Names of the bytes that the scanners use."""
 
 TAB, LF, CR, SPACE = b"\t\n\r "
 QUOTE, AMPERSAND, PLUS, COMMA, MINUS, POINT, SLASH, COLON = b'"&+,-./:'

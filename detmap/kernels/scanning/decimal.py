@@ -1,8 +1,8 @@
-"""Decimal text to the nearest double, exactly as ``float()`` reads it.
+"""Decimal text to the nearest double, exactly like ``float()``.
 
-Source: D. Lemire, "Number parsing at a gigabyte per second" (2021), and N. Mushtak and D.
-Lemire, "Fast number parsing without fallback" (2023): the product of the digits with a 128-bit
-power of five decides the double.
+Source: D. Lemire, "Number parsing at a gigabyte per second" (2021), and N. Mushtak and D. Lemire,
+"Fast number parsing without fallback" (2023): the product of the digits and a 128-bit power of five
+determines the double.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from detmap.kernels import kernel
 
-LEAST_EXPONENT, GREATEST_EXPONENT = -100, 60  # decimal exponents outside are left to others
+LEAST_EXPONENT, GREATEST_EXPONENT = (
+    -100,
+    60,
+)  # other decimal exponents fall back to the full decoder
 
 
 def _powers_of_five() -> NDArray[np.uint64]:
-    """(n, 2) uint64: 5**q for every exponent, normalised to 128 bits: truncated, or rounded up
-    where q is negative.
+    """(n, 2) uint64: 5**q for every exponent, normalized to 128 bits; truncated, or rounded up for
+    negative q.
     """
     rows = []
     for q in range(LEAST_EXPONENT, GREATEST_EXPONENT + 1):
@@ -36,7 +39,7 @@ def _powers_of_five() -> NDArray[np.uint64]:
 POWERS_OF_FIVE = _powers_of_five()
 LEAST_POWER = -400
 POWERS_OF_TWO = np.ldexp(1.0, np.arange(LEAST_POWER, 230))
-POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double holds exactly
+POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double represents exactly
 
 
 @kernel
@@ -55,9 +58,9 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @kernel
 def nearest_double(digits: np.uint64, exponent: int) -> float:
-    """The double nearest to digits * 10**exponent, ties to even; -1.0 where this table cannot tell.
+    """The double nearest to digits * 10**exponent, ties to even; -1.0 if this table cannot decide.
 
-    digits uint64, all of the number's digits; exponent int64.
+    digits uint64, all digits of the number; exponent int64.
 
     Source: Lemire 2021 and Mushtak and Lemire 2023, as above.
     """
@@ -65,7 +68,7 @@ def nearest_double(digits: np.uint64, exponent: int) -> float:
         return 0.0
     if (
         digits <= np.uint64(1 << 53) and -22 <= exponent <= 22
-    ):  # both factors are exact, so one operation rounds right
+    ):  # both factors are exact, so one operation rounds correctly
         if exponent < 0:
             return float(float(digits) / POWERS_OF_TEN[-exponent])
         return float(float(digits) * POWERS_OF_TEN[exponent])

@@ -1,9 +1,9 @@
-"""A strict scanner of JSON: flat records of boxes, straight into columns.
+"""A strict JSON scanner: reads flat records of boxes into columns.
 
-It accepts less than JSON is: printable ASCII without escapes, ids as integers, numbers of
-at most 19 digits. Whatever else occurs, or is wrong, ends the scan with a negative position, and
-the caller hands the file to the decoder that knows every legal file and every error. No byte
-outside ``text`` is read: every look-up is behind a comparison with its size.
+It parses a subset of JSON: printable ASCII without escapes, ids as integers, numbers of at most 19
+digits. On anything else it returns a negative position, and the caller falls back to the full
+decoder, which supports all legal files and reports all errors. It reads no byte outside ``text``:
+every access follows a comparison with its size.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
     1 << bit for bit in range(9)
 )
 ROWS, LAST, MORE = range(3)
-"""What `state` of `scan_records` says."""
-KEPT = 255  # the bits that `seen` has room for
-"""Bits of the keys of a record; CROWD is set beside ISCROWD where the flag is 1."""
+"""Indices of `state` in `scan_records`."""
+KEPT = 255  # the number of bits in `seen`
+"""Bits of the keys of a record; CROWD is set with ISCROWD if the flag is 1."""
 
 
 @kernel
 def read_number(text: Bytes, at: int) -> tuple[float, int]:
-    """A number at `at`: the nearest double and the position after it.
+    """Parse a number at `at`: the nearest double, and the position after it.
 
     Source: RFC 8259, section 6; the double as in `detmap.kernels.scanning.decimal`.
     """
@@ -80,14 +80,14 @@ def read_number(text: Bytes, at: int) -> tuple[float, int]:
         if at == first:
             return 0.0, HAND_BACK
         exponent = first - at
-    if at > begin + 19:  # perhaps too many for 64 bits: zeros in front do not count
+    if at > begin + 19:  # perhaps too many for 64 bits; leading zeros do not count
         while text[begin] == ZERO or text[begin] == POINT:
             begin += 1
             if begin == at:
                 break
         if at - begin > (
             20 if begin < at + exponent < at else 19
-        ):  # nineteen digits, and the point where it is among them
+        ):  # nineteen digits, and a decimal point among them
             return 0.0, HAND_BACK
     if at < text.size and (text[at] == UPPER_E or text[at] == LOWER_E):
         whole = False
@@ -113,7 +113,7 @@ def read_number(text: Bytes, at: int) -> tuple[float, int]:
 
 @kernel
 def read_integer(text: Bytes, at: int) -> tuple[int, int]:
-    """An integer of at most 18 digits at `at`, and the position after it.
+    """Parse an integer of at most 18 digits at `at`: the value, and the position after it.
 
     Source: RFC 8259, section 6.
     """
@@ -146,16 +146,18 @@ def is_integer(text: Bytes, at: int, end: int) -> bool:
 
 @kernel
 def is_whole(value: float) -> bool:
-    """Whether a number has no fraction. Any processor can tell: `np.floor` needs a function of the
-    C library on the oldest. Source: none; a test of one number.
+    """Whether a number has no fraction, without `np.floor`, which needs a C library function on old
+    processors.
+
+    Source: none; a test of one number.
     """
     return abs(value) >= 4503599627370496.0 or value == float(np.int64(value))
 
 
 @kernel
 def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
-    """A list of four numbers at `at`, the last two not negative, into `box` (4,); returns the
-    position after it. state[MORE] counts the integers.
+    """Parse a list of four numbers at `at`, the last two not negative, into `box` (4,). Returns the
+    position after it; state[MORE] counts the integers.
 
     Source: COCO data format, ``bbox``.
     """
@@ -184,13 +186,13 @@ WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD,
 WORD_IGNORE = np.frombuffer(b'ignore"', np.uint8)
 
 
-LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # with which the keys begin
+LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # the first characters of the keys
 
 
 @kernel
 def read_key(text: Bytes, at: int) -> tuple[int, int]:
-    """The bit of the key whose first character is at `at`, 0 for one that boxes do not need; and
-    the position after it.
+    """The bit of the key whose first character is at `at`, 0 for a key that is not needed; and the
+    position after it.
 
     Source: COCO data format, object detection and results.
     """
@@ -217,9 +219,9 @@ def read_key(text: Bytes, at: int) -> tuple[int, int]:
 
 @kernel
 def find_record(text: Bytes, at: int) -> int:
-    """The first ``{`` behind a ``},`` from `at` on: probably a record begins there.
+    """The first ``{`` after a ``},`` from `at` on: probably the start of a record.
 
-    Source: none; it guesses, and `scan_records` verifies.
+    Source: none; a guess that `scan_records` verifies.
     """
     while at < text.size:
         if text[at] == CLOSE_OBJECT:
@@ -246,15 +248,15 @@ def scan_records(
     seen: Bytes,
     state: Ints,
 ) -> int:
-    """Records of a list, from the one that begins at `at` to the one that begins at `stop`, or to
-    the list's end.
+    """Parse the records of a list, from the one at `at` to the one at `stop`, or to the end of the
+    list.
 
-    text (n,) uint8; wanted: bits of the keys to read, others are passed over; out: image,
-    category (N,) int64; number (N,) int64, the record's own id; boxes (N, 4) float64; value (N,)
-    float64, score or area; seen (N,) uint8, bits of the keys that were there; state (3,) int64:
-    rows written, 1 if the list has ended, how often the text says more than the columns: further
-    keys, and integers where the columns have float64. Returns the position reached (`stop`, or
-    behind the closing bracket), or a negative one where the other lane shall read it.
+    text (n,) uint8; wanted: bits of the keys to read, others are skipped; out: image, category (N,)
+    int64; number (N,) int64, the record's id; boxes (N, 4) float64; value (N,) float64, score or
+    area; seen (N,) uint8, bits of the keys found; state (3,) int64: rows written, 1 if the list has
+    ended, and how often the text has more information than the columns: further keys, and integers
+    in float64 columns. Returns the position reached (`stop`, or after the closing bracket), or a
+    negative one to fall back to the full decoder.
 
     Source: RFC 8259, section 5; COCO data format, object detection and results.
     """

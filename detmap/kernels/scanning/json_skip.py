@@ -1,7 +1,7 @@
-"""Passing over values of JSON that boxes do not need, while checking that they are JSON.
+"""Skips and validates JSON values that are not needed.
 
-As in `detmap.kernels.scanning.json_scan`, less is accepted than is legal; HAND_BACK in place of a
-position hands the file to the decoder that knows all of it.
+As in `detmap.kernels.scanning.json_scan`, it accepts a subset of JSON; HAND_BACK in place of a
+position falls back to the full decoder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from detmap.kernels.scanning.ascii import (
 Bytes = NDArray[np.uint8]
 
 HAND_BACK = -1
-MAX_DEPTH = 64  # of nested lists and objects in values that are passed over
+MAX_DEPTH = 64  # of nested lists and objects in skipped values
 
 
 @kernel
@@ -54,7 +54,8 @@ def skip_space(text: Bytes, at: int) -> int:
 
 @kernel
 def skip_string(text: Bytes, at: int) -> int:
-    """The position after a string whose first character is at `at`, behind the quotation mark.
+    """The position after a string whose first character is at `at`, and after its closing quotation
+    mark.
 
     Source: RFC 8259, section 7, without escapes.
     """
@@ -113,7 +114,7 @@ WORD_TRUE, WORD_FALSE, WORD_NULL = (
 
 @kernel
 def equals(text: Bytes, at: int, word: Bytes) -> bool:
-    """Whether the text at `at` is the word, of which `at` is known to leave room.
+    """Whether the text at `at` is the word; there must be room for it.
 
     Source: none; it compares bytes.
     """
@@ -125,7 +126,7 @@ def equals(text: Bytes, at: int, word: Bytes) -> bool:
 
 @kernel
 def begins(text: Bytes, at: int, word: Bytes) -> bool:
-    """Whether the text goes on with the word.
+    """Whether the text continues with the word.
 
     Source: none; it compares bytes.
     """
@@ -162,11 +163,11 @@ def skip_key(text: Bytes, at: int) -> int:
 
 @kernel
 def skip_value(text: Bytes, at: int) -> int:
-    """The position after any value that begins at `at`.
+    """The position after the value at `at`.
 
     Source: RFC 8259, section 3.
     """
-    objects = np.uint64(0)  # which of the open brackets are braces, innermost last
+    objects = np.uint64(0)  # which open brackets are braces, innermost last
     depth = 0
     while at < text.size:
         c = text[at]
@@ -181,7 +182,7 @@ def skip_value(text: Bytes, at: int) -> int:
                 return HAND_BACK
             if text[at] != (
                 CLOSE_OBJECT if objects & np.uint64(1) else CLOSE_LIST
-            ):  # not empty: on to the first element
+            ):  # not empty: go to the first element
                 if objects & np.uint64(1):
                     if text[at] != QUOTE:
                         return HAND_BACK
@@ -197,7 +198,7 @@ def skip_value(text: Bytes, at: int) -> int:
             at = skip_word(text, at)
         if at < 0:
             return HAND_BACK
-        # a value has ended, or an empty list is about to: close what closes, or go on after a comma
+        # after a value or in an empty list: close brackets, or continue after a comma
         while True:
             if depth == 0:
                 return at

@@ -1,7 +1,7 @@
-"""Strict scanners of VOC files: annotation XML, and lines of detections.
+"""Strict scanners of VOC files: annotation XML, and detection text.
 
-As with `detmap.kernels.scanning.json_scan`, they accept less than is legal; a negative result hands
-the files to the other lane.
+As in `detmap.kernels.scanning.json_scan`, they parse a subset of the format; a negative result
+falls back to the full reader.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ HAS_SIZE, HAS_WIDTH, HAS_HEIGHT = 1, 2, 4
 
 
 class Stems(NamedTuple):
-    """Image stems one after the other, text (n,) uint8 and off (I + 1,) int64; table (a power of
-    two,) int32 for a hash.
+    """Concatenated image stems, text (n,) uint8 and off (I + 1,) int64; table (a power of two,)
+    int32 of hashes.
     """
 
     text: NDArray[np.uint8]
@@ -56,7 +56,7 @@ class Stems(NamedTuple):
 
 @kernel
 def hash_name(text: Bytes, begin: int, end: int) -> np.uint64:
-    """FNV-1a of some bytes.
+    """FNV-1a hash of some bytes.
 
     Source: FNV-1a, Fowler, Noll and Vo.
     """
@@ -68,7 +68,7 @@ def hash_name(text: Bytes, begin: int, end: int) -> np.uint64:
 
 @kernel
 def fill_table(stems: Stems) -> None:
-    """Enter every stem into the hash table, which is at least twice as large.
+    """Insert every stem into the hash table, which is at least twice as large.
 
     Source: Knuth, TAOCP 3, section 6.4, linear probing.
     """
@@ -83,7 +83,7 @@ def fill_table(stems: Stems) -> None:
 
 @kernel
 def find_stem(text: Bytes, begin: int, end: int, stems: Stems) -> int:
-    """The number of the stem that is spelled by text[begin:end]; -1 where none is.
+    """The index of the stem equal to text[begin:end]; -1 if unknown.
 
     Source: Knuth, TAOCP 3, section 6.4, linear probing.
     """
@@ -102,11 +102,10 @@ def find_stem(text: Bytes, begin: int, end: int, stems: Stems) -> int:
 def scan_lines(
     text: Bytes, stems: Stems, image: NDArray[np.int32], score: Floats, boxes: Floats
 ) -> int:
-    """Lines ``image score x1 y1 x2 y2``.
+    """Parse lines ``image score x1 y1 x2 y2``.
 
-    text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the
-    number of rows, or a negative number where the other lane shall read the text, or it names an
-    unknown image.
+    text (n,) uint8; out: image (m,) int32, score (m,) and boxes (m, 4) float64. Returns the number
+    of rows, or a negative number to fall back to the full reader, or if an image is unknown.
 
     Source: VOC devkit, section 8, detection results.
     """
@@ -171,7 +170,7 @@ ANNOTATION, SIZE, OBJECT, WIDTH, HEIGHT, NAME, DIFFICULT, BNDBOX, XMIN, YMIN, XM
 
 @kernel
 def name_tag(text: Bytes, begin: int, end: int) -> int:
-    """Which of WORDS a tag is; -1 for one that boxes do not need.
+    """The index of a tag in WORDS; -1 for a tag that is not needed.
 
     Source: VOC devkit, annotation format.
     """
@@ -183,8 +182,8 @@ def name_tag(text: Bytes, begin: int, end: int) -> int:
 
 
 class Pages(NamedTuple):
-    """What annotation files hold: size (P, 2) of each page, NaN where missing; of n objects their
-    page and more.
+    """The content of annotation files: size (P, 2) of each page, NaN if missing; for n objects
+    their page, name, box and flag.
 
     page (n,); name (n, 2), a range of the text; box (n, 4); difficult (n,), -1 for a missing flag.
     """
@@ -205,7 +204,7 @@ class OpenTags(NamedTuple):
 
 @kernel
 def strip(text: Bytes, begin: int, end: int) -> tuple[int, int]:
-    """The range without white space at its ends.
+    """The range without surrounding white space.
 
     Source: XML 1.0, section 2.3.
     """
@@ -218,11 +217,11 @@ def strip(text: Bytes, begin: int, end: int) -> tuple[int, int]:
 
 @kernel
 def scan_pages(text: Bytes, off: Ints, pages: Pages, open_tags: OpenTags) -> int:
-    """Annotation files, one after the other in text (n,) uint8, each from off[p] to off[p + 1].
+    """Parse annotation files, concatenated in text (n,) uint8, file p from off[p] to off[p + 1].
 
-    Returns the number of objects, or a negative number where the other lane shall read them: an
-    attribute, an entity, a comment, a character that is not printable ASCII, a field twice or
-    missing, or anything that is wrong.
+    Returns the number of objects, or a negative number to fall back to the full reader: for an
+    attribute, an entity, a comment, a character that is not printable ASCII, a duplicate or missing
+    field, or any error.
 
     Source: XML 1.0, sections 2 and 3; VOC devkit, annotation format.
     """
@@ -312,7 +311,7 @@ def scan_pages(text: Bytes, off: Ints, pages: Pages, open_tags: OpenTags) -> int
                 if not leaf or seen & HAS_NAME or first == last:
                     return HAND_BACK
                 for i in range(first, last):
-                    if text[i] < SPACE:  # XML reads a line's end in its own way
+                    if text[i] < SPACE:  # XML normalizes line endings
                         return HAND_BACK
                 seen |= HAS_NAME
                 pages.name[n_objects, 0], pages.name[n_objects, 1] = first, last
