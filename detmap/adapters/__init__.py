@@ -20,7 +20,7 @@ from detmap.errors import DataError
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
 from detmap.protocol.named_columns import named_columns, named_flags
-from detmap.tables import Detections, Truth
+from detmap.tables import Detections, Note, Truth
 
 FORMATS = tuple(row.name for row in registry.FORMATS)
 BOX_FORMATS = box_conventions.FORMATS
@@ -63,7 +63,11 @@ def read_truth(
         ):
             raise DataError(name, f"{words!r:.60}", "give a tuple of names")
     with readable(path), explained(path, "truth", format):
-        row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, format)
+        row, rivals = registry.choose_noted(
+            registry.FORMATS, path, lambda row: row.truth_looks, format
+        )
+        sizes = None if image_sizes is None else registry.checked_path(image_sizes)
+        own_sizes = "image_sizes" in row.options
         told = registry.told(
             row.name,
             row.options,
@@ -71,11 +75,16 @@ def read_truth(
             split=split,
             shapes=None if shapes == "boxes" else shapes,
             box_format=box_format,
-            image_sizes=None if image_sizes is None else registry.checked_path(image_sizes),
+            image_sizes=sizes if own_sizes else None,
             roles=tuple(roles) or None,
             attributes=tuple(attributes) or None,
         )
-        return row.read_truth(path, **told)
+        truth = _noted(row.read_truth(path, **told), rivals)
+        if sizes is None or own_sizes:
+            return truth
+        from detmap.adapters.joining.image_sizes import completed  # it imports the reader of CSV
+
+        return completed(truth, sizes)
 
 
 def read_truth_for(
@@ -87,16 +96,21 @@ def read_truth_for(
     that format. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    with readable(path), explained(path, "truth", format):
-        row = registry.choose(
-            registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
-        )
     names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
     names["roles"] += named_flags(protocol)
-    options |= {name: names[name] for name in names if name in row.options}
     of = protocol.iou.of
     shapes = "boxes" if kind_of(of).reader is None else of
-    return read_truth(path, format=row.name, shapes=shapes, **options)
+    preferred = protocol.files.truth
+    with readable(path), explained(path, "truth", format or preferred or None):
+        row, rivals = registry.choose_noted(
+            registry.FORMATS, path, lambda row: row.truth_looks, format, preferred
+        )
+        options |= {name: names[name] for name in names if name in row.options}
+        return _noted(read_truth(path, format=row.name, shapes=shapes, **options), rivals)
+
+
+def _noted(truth: Truth, notes: tuple[Note, ...]) -> Truth:
+    return replace(truth, notes=(*truth.notes, *notes)) if notes else truth
 
 
 def read_detections(

@@ -38,6 +38,12 @@ CORNERS = ("xyxy", "voc", "voc from 0", "normalized xyxy")
 VOC_XML = ("voc", "voc from 0", "xyxy")
 
 
+MOST_PIXELS = 1e9
+"""Largest coordinate in readers that convert sides to corners: the pixel that is added to a side
+must not be lost by rounding.
+"""
+
+
 def require(box_format: str | None, choices: Sequence[str] = FORMATS) -> str:
     """Checks the name of a box format."""
     if box_format not in choices:
@@ -91,6 +97,15 @@ def table_boxes(
         boxes[:, 2:] += boxes[:, :2]
         return boxes, "voc"
     return boxes, "xywh"
+
+
+def require_pixels(values: NDArray[np.float64], place: Callable[[int], str]) -> None:
+    """Raises `DataError` for the first box with a coordinate beyond `MOST_PIXELS`."""
+    bad = (np.abs(values) > MOST_PIXELS).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        what = f"box {' '.join(f'{each:g}' for each in values[row].tolist())} is too large"
+        raise DataError(place(row), what, f"coordinates are pixels, at most {MOST_PIXELS:g}")
 
 
 def sizes_of(

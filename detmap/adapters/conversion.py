@@ -16,14 +16,17 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coco import decode
+from detmap.adapters.joining import image_names
 from detmap.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
 from detmap.adapters.voc import xml_boxes
 from detmap.base import atomic_files
@@ -33,12 +36,18 @@ from detmap.tables import Detections, Note, Truth, boxes_as
 Table = Truth | Detections
 Files = dict[str, str]
 """Path in the folder, and content."""
+ShapeKeys = Mapping[str, Sequence[Any]]
 
 SPLIT = "test"
+SHAPES_UNREAD = ("shape-and-box", "bbox-missing")
+"""Codes of notes on detections whose shapes are not read."""
+_ID_TEXT = "image ids are not kept: join detections by the file names of the images"
 _UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.")
 
 
-def write(table: Table, path: Path, target: str) -> tuple[Note, ...]:
+def write(
+    table: Table, path: Path, target: str, shapes: ShapeKeys = MappingProxyType({})
+) -> tuple[Note, ...]:
     """Writes a table, and returns notes on what the format does not hold.
 
     Parameters
@@ -46,15 +55,26 @@ def write(table: Table, path: Path, target: str) -> tuple[Note, ...]:
     table : ground truth, or detections
     path : a file for coco and csv, a new folder for voc and yolo
     target : one of `TARGETS`
+    shapes : keys of masks and keypoints, with a value of each object; COCO holds them
 
     Raises `DataError` if the format cannot hold the table, or the folder is there already.
     """
-    files = TARGETS[target](table)
+    _refuse_reversed(table, target)
+    files = _coco(table, shapes) if target == "coco" else TARGETS[target](table)
     if target in FOLDERS:
         _write_folder(path, files)
     else:
         atomic_files.write_text(path, files[""])
-    return tuple(_losses(table, target))
+    left_out = {} if target == "coco" else shapes
+    return tuple(_losses(table, target, left_out))
+
+
+def _refuse_reversed(table: Table, target: str) -> None:
+    """Refuses boxes of negative width or height, which other readers than that of VOC refuse."""
+    count = int((_xywh(table)[:, 2:] < 0).any(axis=1).sum())
+    if count and target != "voc":
+        what = f"{counted(count, 'box')} of negative width or height, which {target} cannot hold"
+        raise DataError(table.source, what, "fix the boxes, or write voc")
 
 
 def _write_folder(path: Path, files: Files) -> None:
@@ -90,27 +110,42 @@ def _umask() -> int:
 # --- what formats lose ----------------------------------------------------------------------------
 
 
-def _losses(table: Table, target: str) -> Iterator[Note]:
+def _losses(table: Table, target: str, shapes: ShapeKeys) -> Iterator[Note]:
     def note(code: str, text: str, rows: Any) -> Iterator[Note]:
         if count := int(np.sum(rows)):
             yield Note(code, text, count, table.source)
 
-    if table.shapes is not None:
-        yield from note("lost-shapes", "masks or keypoints are left out", len(table))
+    shaped = np.zeros(len(table), dtype=bool)
+    for values in shapes.values():
+        shaped |= np.array(list(map(bool, values)), dtype=bool)
+    unread = sum(each.count for each in table.notes if each.code in SHAPES_UNREAD)
+    n_shapes = len(table) if table.shapes is not None else max(int(shaped.sum()), unread)
+    yield from note("lost-shapes", "masks or keypoints are left out", n_shapes)
+    if target != "coco" and _image_names(table) != list(table.images.stems):
+        text = "images are named by their ids, since file stems are missing or repeated"
+        yield from note("lost-image-names", text, len(table.images))
     if isinstance(table, Detections):
         return
+    yield from note("lost-image-ids", _ID_TEXT, _has_new_ids(table, target))
+    folders = [re.search(r"[/\\]", file) is not None for file in table.images.files]
+    if target != "coco" and not any("/" in name for name in _image_names(table)):
+        text = "images are in folders, and their names are written without them"
+        yield from note("lost-folders", text, folders)
     crowd, difficult, ignore = table.crowd, table.difficult, table.role("ignore")
     if target == "yolo":
         flagged = crowd | difficult | ignore
         text = "objects are crowds, difficult or ignored: YOLO labels have no flag, all count"
         yield from note("lost-flags", text, flagged)
+        ids = table.categories.ids
+        text = "class ids change: YOLO counts classes from 0; join detections by class name"
+        yield from note("lost-class-ids", text, ids != np.arange(len(ids)))
     if target == "voc":
         yield from note("lost-crowd", "crowds are written as difficult objects", crowd)
         yield from note("lost-ignore", "objects marked ignore lose the mark", ignore)
-        if _is_continuous(table):
+        if _voc_boxes(table)[1] == "xyxy":
             text = (
                 "boxes have fractions of pixels: all are written as continuous pixels from 0, as "
-                "CVAT does (--truth-box-format xyxy); VOC itself counts whole pixels from 1"
+                "CVAT does, and the files declare it; VOC itself counts whole pixels from 1"
             )
             yield from note("boxes-continuous", text, len(table))
     if target == "coco":
@@ -126,11 +161,25 @@ def _losses(table: Table, target: str) -> Iterator[Note]:
         yield from note("lost-class", "classes without objects are left out", unused)
 
 
-def _is_continuous(table: Table) -> bool:
-    """Checks for so many fractions that VOC XML of them is read as continuous pixels."""
-    boxes = boxes_as(table.boxes, table.box_format, "xywh")
-    odd = (boxes != np.floor(boxes)).any(axis=1)
-    return bool(len(boxes)) and bool(odd.mean() > xml_boxes.CERTAIN)
+def _voc_boxes(table: Truth) -> tuple[NDArray[np.float64], str]:
+    """Returns corners as VOC XML has them, and their box format: VOC's for its own boxes and for
+    whole pixels, else continuous.
+    """
+    boxes = table.boxes
+    if table.box_format == "voc" or (boxes == np.floor(boxes)).all():
+        return boxes_as(boxes, table.box_format, "voc"), "voc"
+    return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]), "xyxy"
+
+
+def _has_new_ids(truth: Truth, target: str) -> NDArray[np.bool_]:
+    """Returns (I,) bool, images whose id is another one in what is written."""
+    ids = truth.images.ids
+    if target == "coco":
+        return np.full(len(ids), ids.dtype.kind != "i")
+    names = _image_names(truth)
+    numbers = image_names.plain_numbers(names)
+    kept = np.array(names if numbers is None else numbers).astype(str)
+    return np.asarray(ids.astype(str) != kept, dtype=bool)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -144,9 +193,9 @@ def _image_names(table: Table) -> list[str]:
     return list(map(str, images.ids.tolist()))
 
 
-def _safe(names: Iterable[str], what: str, target: str, also: str = "") -> None:
+def _safe(names: Iterable[str], what: str, target: str, also: Sequence[str] = ()) -> None:
     """Refuses names that cannot be names of files."""
-    bad = [name for name in names if _UNSAFE.search(name) or any(c in name for c in also)]
+    bad = [name for name in names if _UNSAFE.search(name) or any(part in name for part in also)]
     if bad:
         text = f"{counted(len(bad), what)} with names that {target} files cannot have: {few(bad)}"
         raise DataError("convert", text, "rename them, or write coco or csv")
@@ -161,7 +210,7 @@ def _class_names(table: Table, target: str) -> tuple[str, ...]:
     return names
 
 
-def _by_image(table: Table, line: Callable[[int], str]) -> list[list[str]]:
+def _rows_per_image(table: Table, line: Callable[[int], str]) -> list[list[str]]:
     rows: list[list[str]] = [[] for _ in range(len(table.images))]
     for i, image in enumerate(table.image.tolist()):
         rows[image].append(line(i))
@@ -179,7 +228,7 @@ def _xywh(table: Table) -> NDArray[np.float64]:
 # --- targets --------------------------------------------------------------------------------------
 
 
-def _coco(table: Table) -> Files:
+def _coco(table: Table, shapes: ShapeKeys = MappingProxyType({})) -> Files:
     images, boxes = table.images, _xywh(table).tolist()
     whole = images.ids.dtype.kind == "i"
     ids: list[Any] = images.ids.tolist()
@@ -193,7 +242,12 @@ def _coco(table: Table) -> Files:
         ]
         return {"": json.dumps(rows)}
     ids = ids if whole else list(range(1, len(ids) + 1))
-    names = images.files or tuple(f"{name}.jpg" for name in _image_names(table))
+    names = [
+        file if file and decode.file_stem(file) == stem else f"{file or name}.jpg"
+        for file, stem, name in zip(
+            images.files or [""] * len(ids), images.stems, _image_names(table), strict=True
+        )
+    ]
     flags = {"iscrowd": table.crowd | table.difficult, "ignore": table.role("ignore")}
     sizes = zip(images.width.tolist(), images.height.tolist(), strict=True)
     records = [
@@ -210,6 +264,7 @@ def _coco(table: Table) -> Files:
             **{
                 name: int(flag[row]) for name, flag in flags.items() if flag.any() or name[0] == "i"
             },
+            **{key: of[row] for key, of in shapes.items() if of[row] is not None},
         }
         for row, (image, label) in enumerate(
             zip(table.image.tolist(), table.label.tolist(), strict=True)
@@ -256,7 +311,7 @@ def _csv(table: Table) -> Files:
 
 def _voc(table: Table) -> Files:
     names, classes = _image_names(table), _class_names(table, "VOC")
-    _safe(names, "image", "VOC", '"' if isinstance(table, Truth) else " \t")
+    _safe(names, "image", "VOC", ('"',) if isinstance(table, Truth) else ("\t", "  "))
     _safe(classes, "class", "VOC")
     if isinstance(table, Detections):
         boxes = boxes_as(table.boxes, table.box_format, "voc").tolist()
@@ -269,10 +324,9 @@ def _voc(table: Table) -> Files:
             f"comp4_det_{SPLIT}_{name}.txt": "".join(rows)
             for name, rows in zip(classes, lines, strict=True)
         }
-    numbers = boxes_as(table.boxes, table.box_format, "voc")
-    if _is_continuous(table):
-        numbers = _xywh(table).copy()
-        numbers[:, 2:] += numbers[:, :2]
+    numbers, box_format = _voc_boxes(table)
+    declared = next(text for text, kind in xml_boxes.DECLARED.items() if kind == box_format)
+    source = f"<source><annotation>{declared}</annotation></source>"
     flags = table.crowd | table.difficult
 
     def item(row: int) -> str:
@@ -284,11 +338,11 @@ def _voc(table: Table) -> Files:
 
     files: Files = {}
     sizes = zip(table.images.width.tolist(), table.images.height.tolist(), strict=True)
-    for name, objects, (w, h) in zip(names, _by_image(table, item), sizes, strict=True):
+    for name, objects, (w, h) in zip(names, _rows_per_image(table, item), sizes, strict=True):
         size = (
             f"<size><width>{w:g}</width><height>{h:g}</height></size>" if w == w and h == h else ""
         )
-        head = f"  <filename>{escape(name)}.jpg</filename>{size}\n"
+        head = f"  <filename>{escape(name)}.jpg</filename>{source}{size}\n"
         page = f"<annotation>\n{head}{''.join(objects)}</annotation>\n"
         files[f"Annotations/{name}.xml"] = page
     lists = "ImageSets/Main"
@@ -303,8 +357,9 @@ def _yolo(table: Table) -> Files:
     names, classes = _image_names(table), table.categories.names
     _safe(names, "image", "YOLO")
     sides = np.column_stack([table.images.width, table.images.height])
-    if np.isnan(sides[table.image]).any():
-        fix = "read it with --image-sizes, or write coco, csv or voc"
+    used = sides[table.image] if isinstance(table, Detections) else sides
+    if np.isnan(used).any():
+        fix = "give them: --image-sizes PATH (in Python image_sizes=), or write coco, csv or voc"
         raise DataError(table.source, "images of unknown size, and YOLO has fractions", fix)
     boxes = _xywh(table)
     boxes = np.hstack([boxes[:, :2] + boxes[:, 2:] / 2, boxes[:, 2:]])
@@ -320,7 +375,7 @@ def _yolo(table: Table) -> Files:
         end = () if score is None else (score[row],)
         return _words(table.label[row], *boxes[row].tolist(), *end) + "\n"
 
-    rows = zip(names, _by_image(table, line), strict=True)
+    rows = zip(names, _rows_per_image(table, line), strict=True)
     if score is not None:
         files = {f"{name}.txt": "".join(lines) for name, lines in rows}
         return files | {"classes.txt": "".join(f"{name}\n" for name in classes)}

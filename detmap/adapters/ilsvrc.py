@@ -36,6 +36,7 @@ from detmap.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, 
 from detmap.tables.grouping import positions
 
 DET_LIST, VID_LIST, MOTION = "val.txt", "VID_val_frames.txt", "motion_iou.mat"
+SYNSETS = ("synsets.txt", "map_det.txt")
 BLACKLISTS = ("blacklist.txt", "ILSVRC2014_det_validation_blacklist.txt")
 COLUMNS = ("image", "class", "score", "x1", "y1", "x2", "y2")
 VID_CLASSES = (
@@ -49,17 +50,17 @@ VID_CLASSES = (
 
 
 def det_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return int(path.is_dir() and _found(path, DET_LIST) is not None)
+    """See `detmap.adapters.formats.Looks`."""
+    return int(path.is_dir() and _found(path, DET_LIST, *SYNSETS) is not None)
 
 
 def vid_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return int(path.is_dir() and _found(path, VID_LIST) is not None)
+    """See `detmap.adapters.formats.Looks`."""
+    return int(path.is_dir() and _found(path, VID_LIST, MOTION) is not None)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return int(not path.is_dir() and path.suffix.lower() == ".txt")
 
 
@@ -68,7 +69,7 @@ def read_det(path: Path) -> Truth:
 
     Raises `DataError` for missing files and invalid lines.
     """
-    names = _synsets(_needed(path, "synsets.txt", "map_det.txt"))
+    names = _synsets(_needed(path, *SYNSETS))
     truth = _read(path, _listed(_needed(path, DET_LIST)), names)
     blacklist = _found(path, *BLACKLISTS)
     if blacklist is None:
@@ -125,11 +126,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     Raises `DataError` for invalid lines, unknown images and classes.
     """
     lines = label_files.read([path])
-    bad = np.flatnonzero(lines.count != len(COLUMNS))
-    if len(bad):
-        row = int(bad[0])
-        what = f"{lines.count[row]} words: {text_fields.short(lines.text(row))}"
-        raise DataError(lines.place(row), what, f"a line is: {' '.join(COLUMNS)}")
+    label_files.require_columns(lines, (len(COLUMNS),), " ".join(COLUMNS))
     values = lines.numbers(COLUMNS)
     image, label = (_whole(lines, values, place) for place in (0, 1))
     classes = positions(truth.categories.ids, label)

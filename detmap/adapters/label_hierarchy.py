@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import open_files
+from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -43,6 +43,7 @@ def read_hierarchy(path: Path) -> Hierarchy:
         tree = open_files.parse_json(data, shown(path))
     except ValueError as error:
         raise DataError(shown(path), f"not JSON: {error}", "write or copy the file again") from None
+    unique_keys.require(data, shown(path))
     above: dict[str, set[str]] = {}
     n_nodes = 0
 

@@ -176,7 +176,8 @@ def _value(array: tuple[int, tuple[int, ...], _Bytes], depth: int) -> Value:
     if kind == CHAR:
         return _text(sides, size, data)
     if kind not in NUMERIC:
-        raise data.error(f"an array of class {kind}: only numbers, texts and cells are read")
+        called = "a complex array" if kind < 0 else f"an array of class {kind}"
+        raise data.error(f"{called}: only numbers, texts and cells are read")
     numbers = data.numbers()
     if len(numbers) != size:
         raise data.error(f"{len(numbers)} numbers in an array of shape {sides}")

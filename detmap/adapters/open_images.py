@@ -37,13 +37,13 @@ BESIDE = {
 
 SIDES = ("XMin", "YMin", "XMax", "YMax")
 HEADER = re.compile(rb"\xef?\xbb?\xbf?ImageID,.*LabelName.*XMin", re.IGNORECASE)
-ITEM = re.compile(r"item\s*\{([^{}]*)\}")
+ITEM = re.compile(r"item\s*:?\s*\{([^{}]*)\}\s*,?")
 FIELD = re.compile(r"(\w+)\s*:\s*(?:\"([^\"]*)\"|'([^']*)'|(-?[0-9]+))")
 LOOKED_AT = 2000  # derived objects that are looked up among the written ones
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".csv":
         return 0
     with open_files.opened(path) as file:
@@ -74,7 +74,17 @@ def read_truth(path: Path) -> Truth:
     boxes = boxes[source]
     missing = {each for each in hierarchy.above if each not in set(categories.names)}
     text = f"classes of {hierarchy_file.name} are not in the label map: {few(sorted(missing))}"
-    notes = (Note("class-unlisted", text, len(missing), shown(path)),) if missing else ()
+    notes: tuple[Note, ...] = ()
+    if missing:
+        notes = (Note("class-unlisted", text, len(missing), shown(path)),)
+    verified = _classes(listed, categories, some=True)  # lists of labels have many more classes
+    strange = np.flatnonzero(verified < 0)
+    if len(strange):
+        named_in = listed.names(listed.find(("labelname",), "LabelName"))
+        named = few(dict.fromkeys(named_in[i] for i in strange[:LOOKED_AT].tolist()))
+        text = f"verified labels are of classes that are not in the label map: {named}"
+        notes = (*notes, Note("label-unlisted", text, len(strange), listed.source))
+    shape = (len(names), len(categories))
     unknown = np.full(len(names), np.nan)
     return Truth(
         Images(names, tuple(names.tolist()), unknown, unknown.copy()),
@@ -88,7 +98,7 @@ def read_truth(path: Path) -> Truth:
         family="coco",
         source=shown(path),
         notes=notes,
-        scope=_scope(listed, image[len(sheet) :], categories, (above, below), len(names)),
+        scope=_scope(listed, image[len(sheet) :], verified, (above, below), shape),
     )
 
 
@@ -105,21 +115,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         row = int(np.argmin(np.isfinite(score)))
         where = f"{sheet.place(row)}, column {column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
-    named, image = sheet.codes(sheet.find(("imageid",), "ImageID"))
-    classes, label = sheet.codes(sheet.find(("labelname",), "LabelName"))
+    images = sheet.names(sheet.find(("imageid",), "ImageID"))
+    classes = sheet.names(sheet.find(("labelname",), "LabelName"))
     return join.joined(
         truth,
-        join.places(truth.images.ids, named)[image],
-        join.classes_by_id(truth, classes, shown(path), policy)[label],
+        join.places(truth.images.ids, images),
+        join.classes_by_id(truth, classes, shown(path), policy),
         _boxes(sheet),
         score,
         box_format="voc",
-        origin=join.Origin(
-            shown(path),
-            sheet.place,
-            np.array([*named, None], dtype=object)[image],
-            np.array([*classes, None], dtype=object)[label],
-        ),
+        origin=join.Origin(shown(path), sheet.place, images, classes),
         policy=policy,
     )
 
@@ -133,7 +138,9 @@ def _beside(path: Path, what: str) -> Path:
     if len(found) != 1:
         there = f"several are beside it: {few(each.name for each in found)}" if found else "missing"
         raise DataError(
-            shown(path), f"the {what} ({name}) of Open Images: {there}", f"put one {name} beside it"
+            shown(path),
+            f"the {what} ({name}) of Open Images: {there}",
+            f"put one {name} or {pattern} beside it",
         )
     return found[0]
 
@@ -165,24 +172,23 @@ _ITEM_FIX = 'a class is: item { name: "/m/01g317" id: 1 display_name: "Person" }
 
 def _images(sheet: Sheet, listed: Sheet) -> tuple[NDArray[np.str_], NDArray[np.int32]]:
     """Returns the ids of the images, and the image of each row of boxes, then of labels."""
-    coded = [each.codes(each.find(("imageid",), "ImageID")) for each in (sheet, listed)]
-    known = sorted({name for names, _ in coded for name in names})
+    both = [each.names(each.find(("imageid",), "ImageID")) for each in (sheet, listed)]
+    known = sorted({name for rows in both for name in rows.names})
     if not known:
         raise DataError(sheet.source, "holds no row", "write one row per object")
     place = {name: i for i, name in enumerate(known)}
-    image = [np.array([place[name] for name in names], np.int32)[code] for names, code in coded]
+    image = [rows.positions(place) for rows in both]
     return column_checks.id_array(f"{sheet.source}: ImageID", known), np.concatenate(image)
 
 
 def _classes(sheet: Sheet, categories: Categories, *, some: bool = False) -> NDArray[np.int32]:
     """Returns the class of each row; -1 for classes not in the label map, if `some` are allowed."""
     column = sheet.find(("labelname",), "LabelName")
-    names, code = sheet.codes(column)
-    place = {name: i for i, name in enumerate(categories.names)}
-    label = np.array([place.get(name, -1) for name in names], dtype=np.int32)[code]
+    rows = sheet.names(column)
+    label = rows.positions({name: i for i, name in enumerate(categories.names)})
     if not some and (label < 0).any():
         row = int(np.argmax(label < 0))
-        what = f"no class {names[code[row]]!r} in the label map"
+        what = f"no class {rows[row]!r} in the label map"
         raise DataError(f"{sheet.place(row)}, column {column}", what, "complete the label map")
     return label
 
@@ -204,12 +210,13 @@ def _boxes(sheet: Sheet) -> NDArray[np.float64]:
 def _scope(
     listed: Sheet,
     image: NDArray[np.int32],
-    categories: Categories,
+    label: NDArray[np.int32],
     relatives: tuple[Any, Any],
-    n_images: int,
+    shape: tuple[int, int],
 ) -> Scope:
-    """Returns the verified pairs, those of the hierarchy included."""
-    label = _classes(listed, categories, some=True)  # lists of labels have many more classes
+    """Returns the verified pairs, those of the hierarchy included; `shape` is the number of images
+    and of classes.
+    """
     column = listed.find(("confidence",), "Confidence")
     present = listed.numbers(column)
     bad = ~np.isin(present, (0, 1))
@@ -217,7 +224,7 @@ def _scope(
         row = int(np.argmax(bad))
         where = f"{listed.place(row)}, column {column}"
         raise DataError(where, f"{present[row]:g}", "1 for present, 0 for absent")
-    n_classes, pairs, own = len(categories), [], []
+    (n_images, n_classes), pairs, own = shape, [], []
     for value, each in zip((1, 0), relatives, strict=True):
         rows = np.flatnonzero((present == value) & (label >= 0))
         source, classes, derived = label_hierarchy.expand(label[rows], each)

@@ -1,11 +1,13 @@
 """Names what a path or a Python object is, and what to do with it if no reader takes it.
 
-The rows of `detmap.adapters.registry` come first: what they read is named by them. The tables here
+The rows of `detmap.adapters.formats` come first: what they read is named by them. The tables here
 have the exports that detmap does not read, by their first bytes, their keys, their columns and the
 shape of their folder. Keys of nested values are joined by dots: a list stands for its first item,
 ``*`` for any key.
 
 Source: the documentation or the writer of each tool (docs/formats.md).
+
+More than 400 lines: half of them are tables.
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ from detmap.errors import DataError, few
 
 HEAD = 1 << 16  # bytes of a file that are looked at
 WHOLE = 1 << 26  # bytes of a JSON file that is decoded for its keys
-FILES_LOOKED_AT, FILES_LISTED = 3, 2000
-SURE = 2  # of `registry.Looks`: the path shows a mark of the format
+FILES_LOOKED_AT, TEXTS_LOOKED_AT, FILES_LISTED = 3, 40, 2000
 
 
 class Seen(NamedTuple):
@@ -68,6 +69,7 @@ TORCH = Seen(
     "give coco_instances_results.json, which detectron2 writes beside it",
 )
 ZIP = Seen("a zip archive", "unpack it, and give the file or folder inside")
+UTF16 = Seen("text in UTF-16", open_files.SAVE_UTF8)
 TFRECORD = Seen(
     "a TFRecord file", "export COCO JSON or CSV from its tool, or " + _panlabel("tfrecord")
 )
@@ -94,6 +96,10 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
     (("assets", "tags"), Seen("VoTT JSON", "export VoTT's CSV, or " + _panlabel("vott-json"))),
     (("asset", "regions"), Seen("VoTT JSON of one picture", "export VoTT's CSV")),
+    (
+        ("project", "config", "attribute", "file", "metadata", "view"),
+        Seen("a project of VIA 3", "export COCO from VIA 2, or " + CONVERT),
+    ),
     (("_via_img_metadata",), Seen("a project of VIA", f"export COCO from VIA, or {CONVERT}")),
     (("*.regions", "*.filename"), Seen("VIA JSON", f"export COCO from VIA, or {CONVERT}")),
     (("shapes", "imagePath"), Seen("LabelMe JSON", CONVERT)),
@@ -139,6 +145,12 @@ COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
         ("annotation_id", "lead_time"),
         Seen("Label Studio CSV", "export JSON or COCO from Label Studio: its CSV is for tables"),
     ),
+    (
+        ("Image Name", "Prediction", "Confidence"),
+        Seen(
+            "predictions.csv of YOLOv5, which has no boxes", "save labels: --save-txt --save-conf"
+        ),
+    ),
     (("objects",), Seen("rows of a Hugging Face data set with objects", CONVERT)),
 )
 VERTEX = Seen("import CSV of Vertex AI", CONVERT)
@@ -162,11 +174,17 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
     except (OSError, DataError):
         return None
     if seen is not None:
+        near = _inside(path, kind) if path.is_dir() else ""
+        what = f"{seen.name}, which detmap reads from another folder"
+        if near:
+            return DataError(shown(path), what, f"give {near}")
         return DataError(shown(path), f"{seen.name}, which detmap does not read", seen.fix)
     other = "detections" if kind == "truth" else "truth"
     alone = [row for row in read[other] if row not in (*GENERAL, *PLAIN)]
-    if alone and not read[kind]:  # the reader that failed knows nothing of such a file
+    if alone and set(read[kind]) <= set(GENERAL):
         what = f"{kind} expected, and this is {other} in the format {alone[0]}"
+        if mixed := _formats_inside(path, kind):
+            what += f"; other files of the folder are {kind} in the format {few(mixed)}"
         return DataError(shown(path), what, f"give {kind}, or exchange the two paths")
     if not read[kind] and read[other]:
         what = f"{kind} expected, and this looks like {other} in the format {read[other][0]}"
@@ -175,9 +193,18 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
     if not read[kind] and path.is_dir() and error.where == shown(path):
         inside = _inside(path, kind)
         formats = ", ".join(row.name for row in registry.FORMATS)
-        fix = f"give {inside}" if inside else f"{error.fix}; the formats are {formats}"
+        ambiguous = error.what.startswith("the format is ambiguous")  # its fix lists the formats
+        more = "" if ambiguous else f"; the formats are {formats}"
+        fix = f"give {inside}" if inside else f"{error.fix}{more}"
         return DataError(error.where, f"{error.what}; the folder has {_content(path)}", fix)
     return None
+
+
+def _formats_inside(folder: Path, kind: str) -> list[str]:
+    """Returns the formats of the first JSON files of a folder."""
+    files = sorted(folder.glob("*.json"))[: FILES_LOOKED_AT + 1]
+    found = [readings(file)[kind] for file in files]
+    return list(dict.fromkeys(row for rows in found for row in rows if row not in GENERAL))
 
 
 GENERAL = ("csv", "parquet", "yolo")
@@ -190,8 +217,8 @@ def readings(path: Path) -> dict[str, list[str]]:
     """Returns the formats that a path shows a mark of, as truth and as detections."""
     looks = [(row, row.truth_looks(path), row.detections_look(path)) for row in registry.FORMATS]
     found = {
-        "truth": [row.name for row, sure, _ in looks if sure >= SURE],
-        "detections": [row.name for row, _, sure in looks if sure >= SURE],
+        "truth": [row.name for row, sure, _ in looks if sure >= registry.MARKED],
+        "detections": [row.name for row, _, sure in looks if sure >= registry.MARKED],
     }
     for kind, names in found.items():
         names += ["coco"] * _is_coco(path, kind)
@@ -219,15 +246,15 @@ def splits(path: Path) -> list[str]:
 def recognized(thing: Any) -> Seen | None:
     """Returns what a path or a Python object is, as far as the tables here know it; else None."""
     if not isinstance(thing, Path):
-        return _of_object(thing)
+        return _recognize_object(thing)
     if thing.is_dir():
-        return _of_folder(thing)
-    return _of_file(thing)
+        return _recognize_folder(thing)
+    return _recognize_file(thing)
 
 
-def _of_object(thing: Any) -> Seen | None:
+def _recognize_object(thing: Any) -> Seen | None:
     if isinstance(thing, Mapping | list | tuple):
-        return _by_keys(thing)
+        return _match_keys(thing)
     kind = type(thing)
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name in ("torch.Tensor", "numpy.ndarray", "jax.Array", "tensorflow.EagerTensor"):
@@ -242,19 +269,28 @@ def _of_object(thing: Any) -> Seen | None:
     return Seen(f"a {name}", PATH) if kind.__module__ != "builtins" else None
 
 
-def _of_folder(path: Path) -> Seen | None:
+def _recognize_folder(path: Path) -> Seen | None:
     for pattern, seen in MARKED_FOLDERS:
         if any(path.glob(pattern)):
             return seen
-    files = [file for file in _files(path) if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
+    files = _files(path)
+    texts = [file for file in files if file.suffix.lower() in (".txt", ".csv", ".xml")]
+    if any(map(_is_utf16, texts[:TEXTS_LOOKED_AT])):
+        return Seen("a folder with text in UTF-16", UTF16.fix)
+    files = [file for file in files if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
     for file in files[:FILES_LOOKED_AT]:
-        one = _of_file(file)
+        one = None if any(readings(file).values()) else _recognize_file(file)
         if one is not None:
             return Seen(f"a folder with {one.name}", one.fix)
     return None
 
 
-def _of_file(path: Path) -> Seen | None:
+def _is_utf16(path: Path) -> bool:
+    with open_files.opened(path) as file:
+        return open_files.is_utf16(file.read(0, TEXTS_LOOKED_AT))
+
+
+def _recognize_file(path: Path) -> Seen | None:
     with open_files.opened(path) as file:
         head = file.read(0, HEAD)
         size = file.size
@@ -267,15 +303,17 @@ def _of_file(path: Path) -> Seen | None:
         return TORCH
     if b"image/" in head[12:HEAD] and head[4:8] == bytes(4):
         return TFRECORD
+    if open_files.is_utf16(head):
+        return UTF16
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
     if text.startswith("<"):
         return next(
             (s for mark, s in XML if re.match(mark, _without_prolog(text), re.DOTALL)), None
         )
     if text[:1] in ("{", "["):
-        known = _by_keys(_json(path, size, text))
+        known = _match_keys(_json(path, size, text))
         return None if known in READ else known
-    return _of_lines(text)
+    return _recognize_lines(text)
 
 
 def _without_prolog(text: str) -> str:
@@ -283,7 +321,7 @@ def _without_prolog(text: str) -> str:
     return rest if rest.startswith("<") else text
 
 
-def _of_lines(text: str) -> Seen | None:
+def _recognize_lines(text: str) -> Seen | None:
     """Names text without marks of JSON or XML: CSV and lists."""
     first = text_fields.LINE_END.split(text, maxsplit=1)[0].strip()
     if re.match(r"(?:TRAIN\w*|TEST|VALIDATION?|UNASSIGNED),\w+://", first, re.IGNORECASE):
@@ -307,7 +345,7 @@ def _json(path: Path, size: int, text: str) -> Any:
     return None
 
 
-def _by_keys(thing: Any) -> Seen | None:
+def _match_keys(thing: Any) -> Seen | None:
     """Names a record, or a list of records by the first of them."""
     if isinstance(thing, list | tuple) and thing:
         thing = thing[0]
@@ -365,5 +403,5 @@ def _is_coco(path: Path, kind: str) -> bool:
         return False
     with open_files.opened(path) as file:
         text = file.read(0, HEAD).decode("utf-8", "replace").lstrip()
-        seen = _by_keys(_json(path, file.size, text))
+        seen = _match_keys(_json(path, file.size, text))
     return seen == READ[0 if kind == "truth" else 1]

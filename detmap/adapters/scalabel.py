@@ -17,9 +17,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import box_conventions
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import column_checks, open_files
+from detmap.base import arguments, column_checks, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
@@ -89,7 +90,7 @@ class Dataset(msgspec.Struct):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     with open_files.opened(path) as file:
@@ -119,7 +120,7 @@ def read_truth(path: Path) -> Truth:
     if other and not keep.any():
         what = f"no label of a known class; there are {few(other)}"
         raise DataError(shown(path), what, f"the classes are {', '.join(known)}")
-    notes = []
+    notes = list(_frame_notes(path, frames))
     if other:
         text = f"labels of other classes are not evaluated: {few(other)}"
         notes.append(Note("class-excluded", text, int((~keep).sum()), shown(path)))
@@ -161,6 +162,12 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if bare is not None:
         raise DataError(_place(path, *rows[bare].tolist()), "no score", "give every label a score")
     named = [frames[f].name for f in rows[:, 0].tolist()]
+    in_file = join.images_named(
+        truth, [frame.name for frame in frames], lambda row: _place(path, row), ""
+    )[0]
+    absent = np.setdiff1d(np.arange(len(truth.images)), in_file).tolist()
+    names = few(truth.images.ids[i] for i in absent)
+    lacking = f"images have no frame in the results: they have no detections ({names})"
     return join.joined(
         truth,
         join.images_named(truth, named, lambda row: _place(path, *rows[row].tolist()), "")[0],
@@ -175,11 +182,17 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
             [each.category for each in labels],
         ),
         policy=policy,
+        notes=(
+            *((Note("frame-missing", lacking, len(absent), shown(path)),) * bool(absent)),
+            *_frame_notes(path, frames),
+            *_boxless_notes(path, frames),
+        ),
     )
 
 
 def _read(path: Path) -> tuple[list[Frame], Config]:
-    data = open_files.unpacked(path, times=10)
+    data = open_files.unpacked(path, times=10).removeprefix(b"\xef\xbb\xbf")
+    unique_keys.require(data, shown(path))
     fix = 'write frames: [{"name": ..., "labels": [{"category": ..., "box2d": {"x1": ...}}]}]'
     try:
         if data.lstrip()[:1] == b"{":
@@ -191,6 +204,18 @@ def _read(path: Path) -> tuple[list[Frame], Config]:
         raise DataError(f"{shown(path)}: {at.strip('`') or '$'}", what, fix) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DataError(shown(path), f"not JSON: {error}", fix) from None
+
+
+def _frame_notes(path: Path, frames: list[Frame]) -> tuple[Note, ...]:
+    count = sum(frame.labels is None for frame in frames)
+    text = "frames have no key labels: they are read as frames without boxes"
+    return (Note("labels-missing", text, count, shown(path)),) * bool(count)
+
+
+def _boxless_notes(path: Path, frames: list[Frame]) -> tuple[Note, ...]:
+    count = sum(label.box2d is None for frame in frames for label in _labels(frame))
+    text = "labels have no box2d: they are not detections"
+    return (Note("box-missing", text, count, shown(path)),) * bool(count)
 
 
 def _leaves(classes: list[Class]) -> list[str]:
@@ -232,15 +257,19 @@ def _rows(
         what = " ".join(f"{s} {v:g}" for s, v in zip(SIDES, corners[row].tolist(), strict=True))
         where = f"{_place(path, *rows[row].tolist())}.box2d"
         raise DataError(where, f"{what} has a negative size or no finite one", "correct the box")
+    box_conventions.require_pixels(
+        corners, lambda row: f"{_place(path, *rows[row].tolist())}.box2d"
+    )
     label = np.array([class_of.get(label.category, -1) for _, _, label, _ in found], dtype=np.int32)
     return rows, boxes, label
 
 
 def _is_crowd(path: Path, frames: list[Frame], frame: int, label: int) -> bool:
     attributes = _labels(frames[frame])[label].attributes or {}
-    flags = [attributes.get(name) for name in ("crowd", "ignored")]
-    for flag in flags:
-        if not isinstance(flag, bool | int | None):
-            where = f"{_place(path, frame, label)}.attributes"
-            raise DataError(where, f"{flag!r:.60} is not true or false", "write true or false")
-    return any(flags)
+    flags = {name: arguments.flag(attributes.get(name, False)) for name in ("crowd", "ignored")}
+    for name, flag in flags.items():
+        if flag is None:
+            where = f"{_place(path, frame, label)}.attributes.{name}"
+            what = f"{attributes[name]!r:.60} is not a flag"
+            raise DataError(where, what, arguments.FLAG_FIX)
+    return any(flags.values())

@@ -60,6 +60,8 @@ def numbers(words: Sequence[str]) -> list[float]:
 def decoded(path: Path) -> str:
     """Returns the text of a file. Raises `DataError` if it is not readable UTF-8."""
     data = open_files.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
+    if open_files.is_utf16(data):
+        raise DataError(open_files.shown(path), "text in UTF-16", open_files.SAVE_UTF8)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -71,13 +73,17 @@ def decoded(path: Path) -> str:
         ) from None
 
 
+def split(content: str) -> list[str]:
+    """Returns the lines of a text."""
+    return LINE_END.split(content) if "\r" in content else content.split("\n")
+
+
 def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yields number (from 1) and words of each line that has any."""
     content = decoded(path)
     # In text of these characters alone Python's quick splitting is this one.
-    split = str.split if _PRINTED.fullmatch(content) else _WORD.findall
-    parts = LINE_END.split(content) if "\r" in content else content.split("\n")
-    for i, line in enumerate(parts, start=1):
-        words = split(line)
+    words_of = str.split if _PRINTED.fullmatch(content) else _WORD.findall
+    for i, line in enumerate(split(content), start=1):
+        words = words_of(line)
         if words:
             yield i, words

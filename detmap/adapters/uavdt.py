@@ -15,16 +15,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Regions, Truth
+from detmap.tables import Categories, Detections, Images, Note, Regions, Truth
 
 TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt")
 COLUMNS = ("frame", "target", "x", "y", "width", "height", "score")
+WIDTHS = {6: (9,), 7: (7, 9, 10)}
+"""Columns of a line of the ground truth and of results, of which the first are read."""
 MOST_FRAMES = 1_000_000  # of a sequence
 LENGTHS = {
     "M0203": 1007, "M0205": 646, "M0208": 265, "M0209": 1576, "M0403": 514, "M0601": 372,
@@ -36,13 +38,13 @@ LENGTHS = {
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 2 * (path.is_dir() and any(path.glob(f"*{TRUTH}")))
+    """See `detmap.adapters.formats.Looks`."""
+    return 2 * (path.is_dir() and folder_files.has(path, TRUTH))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return -int(path.is_dir() and any(path.glob("*.txt")))
+    """See `detmap.adapters.formats.Looks`."""
+    return -int(path.is_dir() and folder_files.has(path, ".txt"))
 
 
 def read_truth(path: Path) -> Truth:
@@ -100,6 +102,13 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if missing:
         what = f"no results of {len(missing)} of {len(names)} sequences: {few(missing)}"
         raise DataError(shown(path), what, f"add {missing[0]}.txt or {missing[0]}_det.txt")
+    known = {
+        *files,
+        *(path / f"{name}{end}" for name in names for end in (TRUTH, IGNORED, *RESULTS)),
+    }
+    others = [file.name for file in label_files.listed(path) if file not in known]
+    text = f"files are not of sequences of the ground truth and are not read ({few(others)})"
+    notes = (Note("file-unknown", text, len(others), shown(path)),) * bool(others)
     lines, frame, boxes, score = _read(files, len(COLUMNS))
     stems = [
         f"{names[i]}/{n:06d}" for i, n in zip(lines.file.tolist(), frame.tolist(), strict=True)
@@ -113,6 +122,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         box_format="xywh",
         origin=join.Origin(shown(path), lambda row: f"{lines.place(row)}, frame", stems),
         policy=policy,
+        notes=notes,
     )
 
 
@@ -121,11 +131,7 @@ def _read(
 ) -> tuple[label_files.Lines, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Returns lines, frames, boxes, and the n-th numbers."""
     lines = label_files.read(files, b",")
-    bad = np.flatnonzero(lines.count < n)
-    if len(bad):
-        row = int(bad[0])
-        what = f"{lines.count[row]} numbers: {text_fields.short(lines.text(row))}"
-        raise DataError(lines.place(row), what, f"a line is: {','.join(COLUMNS[:n])},...")
+    label_files.require_columns(lines, WIDTHS[n], f"{','.join(COLUMNS[:n])},...")
     values = lines.numbers(COLUMNS[:n])
     frame = values[:, 0]
     bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.joining import image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
@@ -38,18 +38,21 @@ LINE = "x,y,width,height,score,category,truncation,occlusion"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    if not path.is_dir() or any(path.glob("*_gt_whole.txt")):
+    """See `detmap.adapters.formats.Looks`."""
+    if not path.is_dir() or folder_files.has(path, "_gt_whole.txt"):
         return 0
     return int(any("," in words[0] for words in label_files.look(path)))
 
 
-def read_truth(path: Path) -> Truth:
-    """Reads a folder of annotations. Objects with score 0 have the role "unscored".
+def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
+    """Reads a folder of annotations, or the folder with ``annotations``.
+
+    Objects with score 0 have the role "unscored".
 
     Raises `DataError` for invalid lines and missing image sizes.
     """
-    files = _files(path)
+    path = folder_files.inside(path, "annotations")
+    files = label_files.required(path)
     lines, values, category = _read(files)
     if not np.isin(category, range(len(CLASSES))).all():
         row = int(np.argmin(np.isin(category, range(len(CLASSES)))))
@@ -64,7 +67,7 @@ def read_truth(path: Path) -> Truth:
         row = int(np.argmax((regions.boxes != np.round(regions.boxes)).any(axis=1)))
         where = lines.place(int(np.flatnonzero(ignored)[row]))
         raise DataError(where, "an ignored region that is not of whole pixels", "round it")
-    sizes = _sizes(path, files, lines.file[ignored])
+    sizes = _sizes(path, files, lines.file[ignored], image_sizes)
     covered = regions.cover(lines.file, values[:, :4], sizes)
     notes = []
     for code, some, text in (
@@ -90,54 +93,51 @@ def read_truth(path: Path) -> Truth:
         box_format="xywh",
         family="coco",
         source=shown(path),
-        notes=tuple(notes),
+        notes=(*notes, *label_files.unread(path)),
         regions=regions,
     )
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """Reads a folder of results.
+    """Reads a folder of results, or the folder with ``results``.
 
-    Raises `DataError` for invalid lines, unknown images and classes. A note counts images without a
-    file.
+    Raises `DataError` for invalid lines, unknown images and classes. Notes count images without a
+    file, and files without an image.
     """
-    files = _files(path)
-    lines, values, category = _read(files)
+    path = folder_files.inside(path, "results")
+    files = label_files.required(path)
+    lines, values, category = _read(files, (len(COLUMNS),))
     stems = lines.stems()
     label = positions(truth.categories.ids, category)
     if policy.class_names is not None:
         label = join.classes_by_id(truth, category, shown(path), policy)
-    missing = sorted(set(truth.images.stems) - {file.stem for file in files})
-    text = f"images have no file of results: {few(missing)}"
-    notes = (Note("file-missing", text, len(missing), shown(path)),) if missing else ()
+    names = [file.stem for file in files]
+    image_of = join.images_by_stem(truth, names, shown(path))
     return join.joined(
         truth,
-        join.images_by_stem(truth, stems, shown(path)),
+        image_of[lines.file],
         label,
         np.ascontiguousarray(values[:, :4]),
         np.ascontiguousarray(values[:, 4]),
         box_format="xywh",
         origin=join.Origin(shown(path), lines.place, stems, category),
         policy=policy,
-        notes=notes,
+        notes=(
+            *label_files.result_file_notes(truth.images.stems, image_of, names, lines, shown(path)),
+            *label_files.unread(path),
+        ),
     )
 
 
-def _files(path: Path) -> list[Path]:
-    files = label_files.listed(path)
-    if not files:
-        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
-    return files
+def _read(
+    files: list[Path], also: tuple[int, ...] = ()
+) -> tuple[label_files.Lines, NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the lines, the first six numbers of each, and the categories.
 
-
-def _read(files: list[Path]) -> tuple[label_files.Lines, NDArray[np.float64], NDArray[np.int64]]:
-    """Returns the lines, the first six numbers of each, and the categories."""
+    `also` are the allowed numbers of columns besides all eight.
+    """
     lines = label_files.read(files, b",")
-    bad = np.flatnonzero(lines.count < len(COLUMNS))
-    if len(bad):
-        row = int(bad[0])
-        what = f"{lines.count[row]} numbers: {text_fields.short(lines.text(row))}"
-        raise DataError(lines.place(row), what, f"a line is: {LINE}")
+    label_files.require_columns(lines, (len(LINE.split(",")), *also), LINE)
     values = lines.numbers(COLUMNS)
     odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
     if odd.any():
@@ -150,8 +150,12 @@ def _read(files: list[Path]) -> tuple[label_files.Lines, NDArray[np.float64], ND
     return lines, values, values[:, 5].astype(np.int64)
 
 
-def _sizes(path: Path, files: list[Path], needed: NDArray[np.int32]) -> image_sizes.Sizes:
+def _sizes(
+    path: Path, files: list[Path], needed: NDArray[np.int32], given: Path | None
+) -> image_sizes.Sizes:
     """Returns the sizes of the images, from a list or their headers; NaN if no image needs one."""
+    if given is not None:
+        return image_sizes.from_path(given, [(file.stem,) for file in files])
     folder = path.resolve().parent
     listed = folder / "sizes.txt"
     if listed.is_file():
@@ -163,7 +167,8 @@ def _sizes(path: Path, files: list[Path], needed: NDArray[np.int32]) -> image_si
         raise DataError(
             shown(files[int(needed[0])]),
             "an ignored region on an image of unknown size",
-            f"put the images in {shown(folder / 'images')}, or sizes.txt (name width height) there",
+            f"put the images in {shown(folder / 'images')}, or sizes.txt (name width height) "
+            "there, or give --image-sizes FILE",
         )
     return box_conventions.unknown_sizes(len(files))
 

@@ -94,6 +94,14 @@ def flags(where: str, values: ArrayLike) -> NDArray[np.bool_]:
     return array.astype(bool)
 
 
+FLAG_FIX = "a flag is 0, 1, true or false"
+
+
+def flag(value: Any) -> bool | None:
+    """Returns a flag of a file, which is 0, 1, true or false; None for any other value."""
+    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
+
+
 def positions(where: str, values: ArrayLike, n: int) -> NDArray[np.int64]:
     """Returns (m,) positions from 0 to n - 1, ascending and unique."""
     array = ids(where, values)

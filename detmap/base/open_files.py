@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import threading
 import zlib
@@ -36,6 +37,10 @@ _PLENTY = 1 << 26  # bytes that any file may unpack to
 MOST_TIMES = 200  # as large as it is packed: JSON gets 5 to 50, what is made to harm 1000
 
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
+
+
+_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}")
+SAVE_UTF8 = "save it as plain text in UTF-8"
 
 
 class UnreadableError(DataError):
@@ -127,6 +132,11 @@ def read_bytes(
         os.close(descriptor)
 
 
+def is_utf16(data: bytes) -> bool:
+    """Checks if text is UTF-16: by its byte order mark, or by zeros beside its first characters."""
+    return _UTF16.match(data) is not None
+
+
 def parse_json(data: str | bytes, where: str) -> Any:
     """What JSON text says, as Python's own reader has it; `where` is for the message.
 
@@ -211,6 +221,8 @@ def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
 def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:
     """Returns the error for a path that the system cannot open or read."""
     if isinstance(error, FileNotFoundError):
+        if os.path.islink(path):
+            return MissingFileError(shown(path), "a link to a missing file", "restore or remove it")
         return MissingFileError(shown(path), "no such file", "check the path")
     if not isinstance(error, OSError):  # what Python says about a NUL
         return UnreadableError(shown(path), f"not a path: {error}", "check the path")

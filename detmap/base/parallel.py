@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.errors import DataError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -56,12 +58,18 @@ def each_batch(
         for batch in batches:
             work(batch)
         return beside()
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as pool:
         under_way = [pool.submit(work, batch) for batch in batches]
         other = pool.submit(beside)
         for future in under_way:
             future.result()
         return other.result()
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # imports logging, which few data need
+
+    return ThreadPoolExecutor(threads)
 
 
 def each_largest_first(
@@ -102,7 +110,7 @@ def map_ordered(
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     threads = n_threads(threads)
     under_way: deque[Future[Outcome]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as pool:
         try:
             for item in items:
                 under_way.append(pool.submit(work, item))

@@ -134,7 +134,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "line 1: the file is empty"),
     "no header": ("a,cat,.5,1,2,3,4\n", "no column"),
     "encoding": (GOOD.encode() + b"\xe4\n", "line 3: not UTF-8"),
-    "utf-16": (GOOD.encode("utf-16"), "line 1: not UTF-8"),
+    "utf-16": (GOOD.encode("utf-16"), "text in UTF-16"),
     "garbage": (b"\x89PMG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
     "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "columns, the header has 7|not CSV"),
     "long": (GOOD + "a" * 200_000 + ",cat,.5,1,2,3,4\n", "not CSV: field larger"),
@@ -366,6 +366,31 @@ def test_names_go_before_a_numeric_class(tmp_path: Path) -> None:
         read_detections(tmp_path / "dt", truth)
 
 
+@pytest.mark.parametrize("given", ["2 0 1", "0 2 1", "10 2 7", "007 7 0"])
+def test_a_column_of_names_decides_also_if_they_are_digits(tmp_path: Path, given: str) -> None:
+    names = given.split()
+    lines = [f"a,{name},{7 - i},1,2,8,7" for i, name in enumerate(names)]
+    table = "\n".join(["image,class,class_id,x,y,w,h", *lines])
+    truth = read_truth(make.write(tmp_path / "t.csv", table))
+    head = "image,confidence,xmin,ymin,xmax,ymax,class,name"
+    for some in (names, names[:1], names[1:]):
+        rows = [f"a,.9,1,2,9,9,{i},{name}" for i, name in enumerate(some)]
+        found = read_detections(make.write(tmp_path / "d.csv", "\n".join([head, *rows])), truth)
+        assert [truth.categories.names[k] for k in found.label] == some
+
+
+def test_classes_with_leading_zeros_are_texts(tmp_path: Path) -> None:
+    for column in ("class", "label", "name"):
+        rows = f"image,{column},x,y,w,h\na,007,1,2,3,4\na,7,1,2,3,4\na,00,1,2,3,4\n"
+        truth = read_truth(make.write(tmp_path / "t.csv", rows))
+        assert truth.categories.names == ("00", "007", "7")
+        found = "image,class,score,x,y,w,h\na,7,1,1,2,3,4\n"
+        assert read_detections(make.write(tmp_path / "d.csv", found), truth).label.tolist() == [2]
+        found = found.replace("7,1,", "1,1,", 1)  # an id of none of these classes
+        with pytest.raises(DataError, match=r"no class '?1'?"):
+            read_detections(make.write(tmp_path / "d.csv", found + "a,7,1,1,2,3,4\n"), truth)
+
+
 def test_classes_from_0_get_no_advice_to_drop_them(tmp_path: Path) -> None:
     truth = read_truth(make.write(tmp_path / "t.csv", COCO))
     text = "image,class,score,x,y,w,h\na,0,0.5,1,2,8,7\na,1,0.5,1,2,8,7\n"
@@ -423,3 +448,27 @@ def test_image_sizes_of_every_form_are_equal(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="no images, whose sizes are needed"):
         read_truth(file, image_sizes=tmp_path / "none")
+
+
+@pytest.mark.parametrize("names", [("a.jpg", "a.png"), ("one/a.jpg", "two/a.jpg")])
+def test_images_of_the_same_stem_join_by_path(tmp_path: Path, names: tuple[str, str]) -> None:
+    images = [make.image(id=i, file_name=name) for i, name in enumerate(names)]
+    content = make.instances(images=images, annotations=[])
+    truths = [read_truth(make.write(tmp_path / "t.json", content))]
+    head = "image,class,score,x,y,w,h\n"
+    kind = truths[0].categories.names[0]
+    rows = "".join(f"{name},{kind},1,1,2,3,4\n" for name in names)
+    table = make.write(tmp_path / "d.csv", head + rows)
+    if "/" in names[0]:
+        truths.append(read_truth(table))
+        for name in names:
+            page = make.page(make.voc_object(kind))
+            make.write((tmp_path / "voc" / "Annotations" / name).with_suffix(".xml"), page)
+        truths.append(read_truth(tmp_path / "voc"))
+        sizes = "image,width,height\none/a.jpg,64,32\ntwo/a.jpg,32,64\n"
+        sized = read_truth(table, image_sizes=make.write(tmp_path / "s.csv", sizes))
+        assert sized.images.width.tolist() == [64, 32]
+    for truth in truths:
+        assert read_detections(table, truth).image.tolist() == [0, 1]
+    with pytest.raises(DataError, match="file stem 'a'"):
+        read_detections(make.write(tmp_path / "d.csv", head + f"a,{kind},1,1,2,3,4\n"), truths[0])

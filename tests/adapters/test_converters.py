@@ -80,3 +80,22 @@ def test_supervision_keeps_the_counts(tmp_path: Path) -> None:
     )
     data.as_coco(annotations_path=str(tmp_path / "instances.json"))
     assert counts(detmap.read_truth(tmp_path / "instances.json")) == COUNTS
+
+
+@pytest.mark.slow
+def test_fiftyone_keeps_the_counts(tmp_path: Path) -> None:
+    fiftyone = pytest.importorskip("fiftyone")
+    SAMPLES["coco"](tmp_path)
+    data = fiftyone.Dataset.from_dir(
+        dataset_type=fiftyone.types.COCODetectionDataset,
+        data_path=str(pictures(tmp_path / "images")),
+        labels_path=str(tmp_path / "instances.json"),
+        label_field="ground_truth",
+        include_id=True,
+    )
+    data.export(
+        labels_path=str(tmp_path / "out.json"),
+        dataset_type=fiftyone.types.COCODetectionDataset,
+        label_field="ground_truth",
+    )
+    assert counts(detmap.read_truth(tmp_path / "out.json")) == COUNTS

@@ -137,3 +137,16 @@ def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     with pytest.raises(DataError, match=r"t: no .txt files \(give the folder label_2"):
         read_truth(tmp_path / "t", format="kitti")
+
+
+@pytest.mark.parametrize("ending", ["", " 1.0"])
+def test_a_class_may_be_named_by_digits(tmp_path: Path, ending: str) -> None:
+    line = "3 0 0 0 10 20 30 40 0 0 0 0 0 0 0"
+    (tmp_path / "label_2").mkdir()
+    (tmp_path / "label_2" / "a.txt").write_text(f"{line}{ending}\n")
+    truth = detmap.read_truth(tmp_path)
+    assert truth.categories.names == ("3",)
+    assert truth.boxes.tolist() == [[10, 20, 20, 20]]
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "a.txt").write_text(f"{line} 0.5\n")
+    assert detmap.read_detections(tmp_path / "found", truth).score.tolist() == [0.5]

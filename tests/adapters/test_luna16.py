@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
+from tests.support.running import run
 
 HEAD = "seriesuid,coordX,coordY,coordZ,"
 FILES = {
@@ -25,6 +26,15 @@ def read(folder: Path, **other: str) -> tuple[detmap.Truth, detmap.Detections]:
         (folder / name).write_text(text)
     truth = detmap.read_truth(folder / "annotations.csv", format="luna16")
     return truth, detmap.read_detections(folder / "results.csv", truth, format="luna16")
+
+
+def test_notes_name_the_nodules_and_the_excluded_findings(tmp_path: Path) -> None:
+    line = "s.9,1,1,1,3\n"
+    truth, _ = read(tmp_path, annotations_excluded_csv=FILES["annotations_excluded.csv"] + line)
+    assert [str(note)[:22] for note in truth.notes] == [
+        "1 nodule is of scans t",
+        "1 excluded finding is ",
+    ]
 
 
 def test_spheres(tmp_path: Path) -> None:
@@ -95,3 +105,12 @@ def test_the_format_is_that_of_the_protocol_alone(tmp_path: Path) -> None:
     read(tmp_path)
     with pytest.raises(detmap.DataError, match="no column class"):
         detmap.read_truth(tmp_path / "annotations.csv")
+
+
+def test_inspect_names_the_protocol_of_the_files(tmp_path: Path) -> None:
+    (tmp_path / "annotations.csv").write_text(
+        "seriesuid,coordX,coordY,coordZ,diameter_mm\n1.3,1,2,3,4\n"
+    )
+    outcome = run("inspect", tmp_path / "annotations.csv")
+    assert outcome.code == 2
+    assert "-p froc-luna16" in outcome.err

@@ -51,7 +51,12 @@ def test_scope_and_groups_are_read(tmp_path: Path) -> None:
     assert pairs(path) == [(2, 2, NOT_EXHAUSTIVE), (7, 1, ABSENT), (7, 3, ABSENT)]
     truth = read_truth(path)
     assert truth.categories.groups == ("f", "c", "r")
-    assert [note.code for note in truth.notes] == []  # nothing about iscrowd
+    notes = [(note.code, note.count, note.text.split()[2:4]) for note in truth.notes]
+    assert notes == [  # nothing about iscrowd
+        ("scope-missing", 1, ["no", "neg_category_ids,"]),
+        ("scope-unlisted", 1, ["not_exhaustive_category_ids", "are"]),
+        ("scope-missing", 1, ["no", "not_exhaustive_category_ids,"]),
+    ]
 
 
 def test_a_class_that_is_in_both_lists_is_two_pairs(tmp_path: Path) -> None:
@@ -70,6 +75,14 @@ def test_an_annotation_may_be_ignored(
     monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if lane == "scanned" else 1 << 30)
     truth = read_truth(make.write(tmp_path / "gt.json", tree))
     assert truth.role("ignore").tolist() == [False, role]
+
+
+@pytest.mark.parametrize("value", ["false", [0], 2, -1, {}])
+def test_a_flag_is_0_or_1(value: Any, tmp_path: Path) -> None:
+    tree = lvis_file()
+    tree["annotations"][0]["ignore"] = value
+    with pytest.raises(DataError, match=r"annotations\[0\]\.ignore: .* is not a flag"):
+        read_truth(make.write(tmp_path / "gt.json", tree))
 
 
 def test_a_coco_truth_has_neither(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.joining import join as joining
+from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.base import open_files as opening
@@ -348,7 +349,7 @@ def test_a_class_whose_file_name_is_not_utf8(tmp_path: Path) -> None:
     root = make.write_voc(tmp_path / "VOC2007")
     strange = Path(os.fsdecode(b"caf\xe9"))
     make.write(root / "ImageSets/Main" / f"{strange}_test.txt", "000001 1\n")
-    with pytest.raises(DataError, match="a class name that is not UTF-8") as refused:
+    with pytest.raises(DataError, match="a name that is not UTF-8") as refused:
         read_truth(root)
     assert refused.value.where.endswith(r"caf\xe9_test.txt")
 
@@ -356,7 +357,7 @@ def test_a_class_whose_file_name_is_not_utf8(tmp_path: Path) -> None:
 def test_detections_whose_file_name_is_not_utf8(tmp_path: Path) -> None:
     truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
     make.write(tmp_path / "text" / os.fsdecode(b"comp4_det_test_caf\xe9.txt"), "")
-    with pytest.raises(DataError, match="a class name that is not UTF-8"):
+    with pytest.raises(DataError, match="a name that is not UTF-8"):
         read_detections(tmp_path / "text", truth)
 
 
@@ -400,3 +401,30 @@ def test_a_word_of_a_megabyte_is_shown_in_part(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not a finite number") as refused:
         read_detections(make.write_voc_text(tmp_path / "text", {"test_cat": line}), truth)
     assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "words", [["-1.50", "2", "-0", ".5"], ["-1e-3", "1"], ["7", "-"], ["1-2", "3"]]
+)
+def test_decimals_of_csv_with_a_minus(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["name,value", *(f"a,{word}" for word in words)]) + "\n")
+    sheet = csv_parquet.read_csv(path)
+    try:
+        wanted = np.array(list(map(float, words)))
+    except ValueError:
+        with pytest.raises(DataError, match=r"line [23], column value"):
+            sheet.numbers("value")
+    else:
+        assert sheet.numbers("value").tobytes() == wanted.tobytes()
+
+
+def test_rows_of_one_name_are_coded_in_any_order(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    names = [f" n{k} " for k in rng.integers(0, 5, 300)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["name,value", *(f"{name},1" for name in names)]) + "\n")
+    rows = csv_parquet.read_csv(path).names("name")
+    assert list(rows) == [name.strip() for name in names]
+    assert len(rows.names) == 5
+    assert rows.positions({"n1": 7}).tolist() == [7 if n == " n1 " else -1 for n in names]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.people import mat5
+from detmap.adapters.mat_file import read_variables
 from tests.support.mat import HEADER, array, cells, element, mat, text
 
 PERSON = {"tag": "person", "fbox": [0, 0, 10, 20], "extra": {"ignore": 1}}
@@ -110,26 +110,26 @@ def test_values_of_a_mat_file(tmp_path: Path, order: str, packed: bool) -> None:
             order=order,
         )
     )
-    found = mat5.read(path)
-    assert (found["table"] == table).all()
-    name, nothing = found["list"]
+    numbers, listed = read_variables(path, ("table", "list"))
+    assert (numbers == table).all()
+    name, nothing = listed.ravel()
     assert name == "Straße"
     assert nothing.size == 0
 
 
 BROKEN = [
-    (b"", "not a MAT file of version 5"),
+    (b"", "not a MAT file of level 5"),
     (b"MATLAB 7.3 MAT-file".ljust(HEADER), "HDF5"),
-    (mat(b"\0" * 5), "cut off"),
-    (mat(element(14, b"\0" * 8)), "broken MAT file"),
-    (mat(element(15, b"no zlib")), "broken MAT file"),
-    (mat(element(15, zlib.compress(b"\0" * 5))), "cut off"),
-    (mat(element(15, zlib.compress(b"\0" * 5)[:-3])), "do not end"),
+    (mat(b"\0" * 5), "ends in the middle"),
+    (mat(element(14, b"\0" * 8)), "element of type 0"),
+    (mat(element(15, b"no zlib")), "cannot be decompressed"),
+    (mat(element(15, zlib.compress(b"\0" * 5))), "ends in the middle"),
+    (mat(element(15, zlib.compress(b"\0" * 5)[:-3])), "ends in the middle"),
     (
         mat(array("a", np.zeros((2, 2)))).replace(
             struct.pack("<II", 2, 2), struct.pack("<II", 2, 9)
         ),
-        "4 values",
+        "4 numbers",
     ),
     (mat(array("s", np.zeros((1, 1)), of=2)), "class 2"),
     (mat(text("s", "ab").replace("ab".encode("utf-16-le"), b"\0\xd8a\0")), "not utf-16-le"),
@@ -145,7 +145,7 @@ BROKEN = [
 def test_a_broken_mat_file(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "a.mat"
     path.write_bytes(content)
-    fails(lambda: mat5.read(path), "a.mat", says)
+    fails(lambda: read_variables(path, ("a", "s")), "a.mat", says)
 
 
 def test_cells_are_not_nested_without_end(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_cells_are_not_nested_without_end(tmp_path: Path) -> None:
     for _ in range(20):
         inner = cells("", [inner])
     (tmp_path / "a.mat").write_bytes(mat(inner))
-    fails(lambda: mat5.read(tmp_path / "a.mat"), "nested too deeply")
+    fails(lambda: read_variables(tmp_path / "a.mat", ("",)), "cell array")
 
 
 def write_wider(folder: Path, **changes: Any) -> Path:
@@ -189,7 +189,7 @@ def test_wider_face_by_hand(tmp_path: Path) -> None:
     found = write_results(tmp_path / "d", "one.jpg\n2\n0 0 9 9 0.9\n50 0 9 9 0.1 7 8 9\n")
     result = detmap.evaluate(truth, found, "widerface")
     assert list(result.metrics.values()) == [1.0, 1.0, 0.5]
-    assert result.notes == []
+    assert [(note.code, note.count) for note in result.notes] == [("columns-unread", 1)]
 
 
 def test_bad_files_of_wider_face(tmp_path: Path) -> None:
@@ -221,9 +221,12 @@ def test_bad_files_of_wider_face(tmp_path: Path) -> None:
         ("", "no name and number of faces"),
         ("one\n", "no name and number of faces"),
         ("one\nmany\n", "number of faces"),
+        ("one\n1.5\n1 2 3 4 .5\n", "number of faces"),
+        ("one\n\n1 2 3 4 .5\n", "line 3: '1 2 3 4 .5' is not a number of faces"),
         ("one\n1\n1 2 3 4\n", "line 3"),
         ("one\n1\n1 2 3 x 0.5\n", "line 3, height"),
         ("one\n1\n1 2 3 4 nan\n", "line 3, score"),
+        ("one\n1\n9e15 2 3 4 .5\n", "line 3: box 9e+15 2 3 4 is too large"),
         ("two\n1\n1 2 3 4 .5\n", "no image '0--Parade/two'"),
     ],
 )
@@ -299,7 +302,7 @@ def test_bad_files_of_caltech(tmp_path: Path) -> None:
     fails(lambda: detmap.read_truth(tmp_path / "none", format="bbgt"), "no .txt files")
     found = tmp_path / "d"
     caltech(found, "1 2 3 4", head="")
-    fails(lambda: detmap.read_detections(found, truth, format="bbgt"), "4 words")
+    fails(lambda: detmap.read_detections(found, truth, format="bbgt"), "4 columns")
     caltech(found, "1 2 3 4 0.5", head="", name="I00009")
     caltech(found, head="")
     fails(lambda: detmap.read_detections(found, truth), "I00009.txt", "no image 'I00009'")
@@ -307,4 +310,4 @@ def test_bad_files_of_caltech(tmp_path: Path) -> None:
     (found / "I00001.txt").unlink()
     caltech(found, head="", name="I00005")
     notes = detmap.read_detections(found, truth, format="bbgt").notes
-    assert [note.code for note in notes] == ["image-without-results"]
+    assert [note.code for note in notes] == ["file-missing", "file-unknown"]

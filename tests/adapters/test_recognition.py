@@ -14,6 +14,7 @@ import pytest
 
 import detmap
 from detmap.adapters import recognition
+from detmap.adapters.joining import unknown_policy
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.running import run
@@ -135,3 +136,137 @@ def test_a_damaged_file_of_coco_keeps_its_error(tmp_path: Path) -> None:
 def test_objects_of_libraries_are_named(thing: Any, what: str) -> None:
     with pytest.raises(DataError, match=f"{what}.*where a path is needed"):
         detmap.read_truth(thing)
+
+
+LABELS = "cat 0 0 0 1 2 3 4 0 0 0 0 0 0 0\n"
+BOX = {"label": "cat", "coordinates": {"x": 10, "y": 10, "width": 5, "height": 5}}
+
+
+def same_errors(path: Path) -> str:
+    """The error of a path, which eval, inspect, convert and Python have alike."""
+    with pytest.raises(DataError) as refused:
+        detmap.read_truth(path)
+    error = f"detmap: error: {refused.value.where}: {refused.value.what}"
+    target = path.parent / "new.json"
+    for words in (
+        ("eval", path, path),
+        ("inspect", path),
+        ("convert", path, target, "--to", "coco"),
+    ):
+        outcome = run(*words)
+        assert outcome.code == 2
+        assert outcome.err.startswith(error)
+        assert f"  fix: {refused.value.fix}\n" in outcome.err
+    return error
+
+
+@pytest.mark.parametrize(("name", "data", "what", "fix"), FILES.values(), ids=FILES)
+def test_every_command_names_a_file_alike(
+    tmp_path: Path, name: str, data: bytes, what: str, fix: str
+) -> None:
+    assert what in same_errors(make.write(tmp_path / name, data))
+
+
+def test_every_command_names_a_folder_alike(tmp_path: Path) -> None:
+    for folder in ("training/label_2", "results/data"):
+        make.write(tmp_path / "kitti" / folder / "a.txt", LABELS)
+    assert "no folder Annotations; the folder has 2 .txt files" in same_errors(tmp_path / "kitti")
+    make.write(tmp_path / "one" / "x.json", json.dumps([{"image": "a.jpg", "annotations": [BOX]}]))
+    same_errors(tmp_path / "one")
+    with pytest.raises(DataError, match=r"give .*x\.json"):
+        detmap.read_truth(tmp_path / "one")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.xml", "labels/a.txt"])
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path: Path, name: str, coding: str) -> None:
+    text = {"a.csv": "image,class\n", "a.json": '{"a": 1}', "a.xml": "<annotation/>"}
+    file = make.write(tmp_path / name, text.get(name, LABELS).encode(coding))
+    path = file if file.parent == tmp_path else file.parent
+    assert "text in UTF-16" in same_errors(path)
+
+
+def test_a_link_without_a_target_is_named(tmp_path: Path) -> None:
+    make.write(tmp_path / "label_2" / "a.txt", LABELS)
+    (tmp_path / "label_2" / "b.txt").symlink_to(tmp_path / "none")
+    assert "b.txt: a link to a missing file" in same_errors(tmp_path)
+
+
+def test_a_folder_with_files_of_two_formats_has_a_note(tmp_path: Path) -> None:
+    shapes = {"imagePath": "a.jpg", "shapes": [], "imageWidth": 64, "imageHeight": 32}
+    make.write(tmp_path / "a.json", json.dumps(shapes))
+    assert "format-chosen" not in {note.code for note in detmap.read_truth(tmp_path).notes}
+    make.write(tmp_path / "a.xml", make.page(make.voc_object()))
+    note = next(note for note in detmap.read_truth(tmp_path).notes if note.code == "format-chosen")
+    assert "read as labelme: voc" in note.text
+    chosen = detmap.read_truth(tmp_path, format="voc")
+    assert len(chosen) == 1
+    assert "format-chosen" not in {note.code for note in chosen.notes}
+
+
+def test_createml_of_apples_examples_is_read(tmp_path: Path) -> None:
+    record = {"imagefilename": "a.jpg", "annotation": [BOX]}
+    truth = detmap.read_truth(make.write(tmp_path / "a.json", json.dumps([record])))
+    assert truth.boxes.tolist() == [[7.5, 7.5, 5, 5]]
+    for wrong, what in ((record | {"annotations": []}, "both are given"), ({**record}, "missing")):
+        if what == "missing":
+            del wrong["imagefilename"]
+        file = make.write(tmp_path / "b.json", json.dumps([record, wrong]))
+        with pytest.raises(DataError, match=what):
+            detmap.read_truth(file)
+
+
+def test_inspect_names_detections_without_a_header(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "a.csv", "a.jpg,1,2,3,4,cat,.5\nb.jpg,1,2,3,4,dog,.5\n")
+    outcome = run("inspect", file)
+    assert outcome.code == 0
+    assert "detections in the format retinanet" in outcome.out
+    with pytest.raises(DataError, match="truth expected, and this is detections"):
+        detmap.read_truth(file)
+
+
+def test_inspect_counts_two_classes_of_one_name(tmp_path: Path) -> None:
+    categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "cat"}]
+    tree = make.instances(categories=categories)
+    outcome = run("inspect", make.write(tmp_path / "a.json", tree), "--format", "json")
+    assert set(json.loads(outcome.out)["classes"]) == {"cat (id 1)", "cat (id 2)"}
+
+
+def test_a_name_with_other_separators_is_suggested() -> None:
+    assert unknown_policy.nearest("stop sign", ["go", "Stop_sign"]).startswith("did you mean Stop_")
+
+
+ROW = {"image": "a.jpg", "objects": {"bbox": [[1, 2, 3, 4]], "category": [0]}}
+MMDET = {"bboxes": [[1, 2, 3, 4]], "labels": [0], "scores": [0.5]}
+RESULT = {"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("thing", "what"),
+    [
+        (ROW, "a row|rows of a Hugging Face data set"),
+        ([ROW, ROW], "rows of a Hugging Face data set"),
+        (ROW["objects"], "the objects of a Hugging Face row"),
+        (MMDET, "predictions of mmdet"),
+        ((MMDET,), "predictions of mmdet"),
+        ([RESULT], "COCO results"),
+        ({"images": [], "annotations": [], "categories": []}, "COCO instances"),
+        (np.zeros((3, 6), np.float32), r"array or tensor of shape \(3, 6\)"),
+    ],
+)
+def test_python_objects_are_named_by_both_readers(tmp_path: Path, thing: Any, what: str) -> None:
+    truth = detmap.read_truth(make.write(tmp_path / "a.json", make.instances()))
+    for read in (detmap.read_truth, lambda given: detmap.read_detections(given, truth)):
+        with pytest.raises(DataError, match=f"({what}).*where a path is needed") as refused:
+            read(thing)
+        assert refused.value.fix
+
+
+def test_a_folder_above_that_of_a_reader_names_it(tmp_path: Path) -> None:
+    page = {"size": {"width": 9, "height": 9}, "objects": [{"classTitle": "cat"}]}
+    folder = tmp_path / "new" / "project"
+    make.write(folder / "ds0" / "ann" / "a.jpg.json", page)
+    make.write(tmp_path / "new" / "meta.json", {"classes": []})
+    with pytest.raises(DataError, match="reads from another folder") as refused:
+        detmap.read_truth(tmp_path / "new")
+    assert str(folder) in refused.value.fix

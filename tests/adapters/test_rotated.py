@@ -288,8 +288,6 @@ def test_what_happens_to_rotated_boxes_elsewhere(tmp_path: Path) -> None:
         detmap.explain(place, found, start="dota", end="coco-bbox")
     with pytest.raises(DataError, match="dota compares polygons, and a diagnosis compares boxes"):
         detmap.diagnose(place, found, "dota")
-    with pytest.raises(detmap.ProtocolError, match="compares polygons, but batches have boxes"):
-        detmap.Evaluator(truth=truth, protocol="dota").update([{}], [{}])
 
 
 def test_a_folder_that_shows_no_format_is_that_of_the_protocol(tmp_path: Path) -> None:

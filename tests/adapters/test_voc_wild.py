@@ -175,3 +175,32 @@ def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     make.write(dt / "cirle.txt", "")
     with pytest.raises(DataError, match=r"'cirle' is not in .*did you mean circle"):
         detmap.read_detections(dt, detmap.read_truth(SAMPLE))
+
+
+ROWS = {
+    "yolo": "0 .5 .5 .2 .2 .9\n1 .2 .2 .2 .2 .8\n",
+    "kitti": "0 -1 -1 -10 10 10 60 60 -1 -1 -1 -1 -1 -1 -1 .9\n",
+    "obb": "1 .1 .1 .5 .1 .5 .5 .1 .5 .9\n",
+    "voc": "x .9 10 10 60 60\n",
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_files_named_by_images_and_classes_are_read_by_their_lines(
+    tmp_path: Path, kind: str
+) -> None:
+    images = [make.image(id=i, file_name=f"{name}.jpg") for i, name in enumerate(["0", "1", "x"])]
+    classes = [make.category(id=i, name=str(i)) for i in (0, 1)]
+    record = make.annotation(image_id=0, category_id=0)
+    content = make.instances(images=images, categories=classes, annotations=[record])
+    truth = detmap.read_truth(make.write(tmp_path / "t.json", content))
+    for stem in "01":
+        make.write(tmp_path / "found" / f"{stem}.txt", ROWS[kind])
+    found = detmap.read_detections(tmp_path / "found", truth)
+    assert set(found.image.tolist()) == ({2} if kind == "voc" else {0, 1})
+    for stem in "01":
+        make.write(tmp_path / "found" / f"{stem}.txt", "0 .9 10 10 60 60\n")
+    with pytest.raises(detmap.DataError, match=r"ambiguous: voc.*cartucho") as refused:
+        detmap.read_detections(tmp_path / "found", truth)
+    assert "--detections-format voc" in refused.value.fix
+    assert len(detmap.read_detections(tmp_path / "found", truth, format="voc")) == 2

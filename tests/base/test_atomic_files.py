@@ -34,6 +34,7 @@ for _ in sys.stdin:
 """
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True  # the limit would cut the files of modules imported below it
 import detmap
 kind, source, place = sys.argv[1:]
 matches = detmap.Matches.load(source)

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import folder_files
 from detmap.adapters.annotation_tools import export_tables, typed_json
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names, image_sizes
@@ -21,6 +22,8 @@ from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Truth
 
 Record = TypeVar("Record")
+Content = TypeVar("Content")
+JSON = ".json"
 Corners = tuple[float, float, float, float]
 
 
@@ -44,6 +47,7 @@ class Boxes:
         self.scores: list[float | None] = []
         self.values: list[Mapping[str, Any]] = []
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.bare: list[str] = []
 
     def add_image(
         self, name: str, where: str, width: float | None = None, height: float | None = None
@@ -72,9 +76,24 @@ class Boxes:
         self.scores.append(score)
         self.values.append(values or {})
 
+    def require(self, given: Content | msgspec.UnsetType, where: str) -> Content | tuple[()]:
+        """Returns the records of the last image; notes a missing key, which may be misspelled."""
+        if given is not msgspec.UNSET:
+            return given
+        self.bare.append(where)
+        key = where.rpartition(".")[2]
+        self.count("key-missing", f"images have no key {key}: read as images without objects")
+        return ()
+
     def count(self, code: str, text: str) -> None:
         """Counts a record that a note reports."""
         self.counts[code, text] += 1
+
+    def json_files(self, folder: Path) -> list[Path]:
+        """Returns the JSON files of a folder, and counts those in its sub-folders."""
+        for note in folder_files.unread(folder, JSON):
+            self.counts[note.code, note.text] += note.count
+        return json_files(folder)
 
     def add_pictures(self, folders: Iterable[Path]) -> None:
         """Adds the pictures of the first folder that has a named one, as images without objects."""
@@ -92,6 +111,8 @@ class Boxes:
         """
         across, down = np.array(self.sizes, dtype=np.float64).reshape(-1, 2).T.tolist()
         sizes = export_tables.sides(self.files, across, down, self.source)
+        if self.bare and len(self.bare) == len(self.files):
+            raise DataError(self.bare[0], "missing in all images", "write the key of the objects")
         if sizes_file is not None:
             sizes = image_sizes.from_path(sizes_file, [(name,) for name in self.files])
         elif np.isnan(sizes).any():
@@ -223,14 +244,11 @@ def entries(
 
 
 def json_files(folder: Path) -> list[Path]:
-    """Returns the JSON files of a folder by name, without hidden ones.
+    """Returns the JSON files of a folder; see `folder_files.listed`.
 
-    Raises `DataError` if there are none, or a name is not UTF-8.
+    Raises `DataError` if there are none.
     """
-    found = [file for file in folder.glob("*.json") if not file.name.startswith(".")]
+    found = folder_files.listed(folder, JSON)
     if not found:
         raise DataError(shown(folder), "no .json files", "give the folder that holds them")
-    for file in found:
-        if shown(file) != str(file):
-            raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
-    return sorted(found)
+    return found

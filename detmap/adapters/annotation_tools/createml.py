@@ -10,6 +10,7 @@ Source: Apple's documentation of Create ML's object detectors; LabelImg 1.8.6, l
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,7 @@ from detmap.adapters.annotation_tools import looks, typed_json
 from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
+from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
 FORM = "a list of images, each with image and annotations of label and coordinates (x, y: center)"
@@ -36,8 +38,12 @@ class _Box(msgspec.Struct, gc=False):
 
 
 class _Image(msgspec.Struct, gc=False):
-    image: str
-    annotations: list[_Box]
+    """An image; Apple's own examples have the names of the two optional fields."""
+
+    image: str | None = None
+    annotations: list[_Box] | None = None
+    imagefilename: str | None = None
+    annotation: list[_Box] | None = None
 
 
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
@@ -58,9 +64,19 @@ def _read(path: Path) -> Boxes:
     boxes = Boxes(file, "cxcywh")
     for i, image in enumerate(typed_json.decoded(file, list[_Image], FORM)):
         where = f"{shown(file)}[{i}]"
-        boxes.add_image(image.image, f"{where}.image")
-        for j, record in enumerate(image.annotations):
+        name = _only(image, where, "image", "imagefilename")
+        boxes.add_image(name, f"{where}.image")
+        for j, record in enumerate(_only(image, where, "annotations", "annotation")):
             box = record.coordinates
             numbers = (box.x, box.y, box.width, box.height)
             boxes.add(record.label, numbers, f"{where}.annotations[{j}]", record.confidence)
     return boxes
+
+
+def _only(image: _Image, where: str, *names: str) -> Any:
+    """Returns the value of the only field that is given."""
+    given = [value for name in names if (value := getattr(image, name)) is not None]
+    if len(given) != 1:
+        what = "both are given" if given else "missing"
+        raise DataError(f"{where}.{' or '.join(names) if given else names[0]}", what, FORM)
+    return given[0]

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from detmap.adapters.annotation_tools import export_tables
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.base import open_files
 from detmap.base.open_files import shown
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
 
 NAME = "annotations.xml"
@@ -37,13 +38,14 @@ SIDES = {
 }
 SHAPES = (*SIDES, "polygon")
 LABEL_TYPES = ("any", "rectangle", *SHAPES)
+HOLDERS = ("image", "track")
 OTHERS = ("points", "polyline", "cuboid", "skeleton", "tag")
 FIX = "export the task again as CVAT for images 1.1"
 VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     file = path / NAME if path.is_dir() else path
     if file.suffix.lower() != ".xml" or not file.is_file():
         return 0
@@ -72,6 +74,9 @@ def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] 
     files = page.files
     if not files:
         raise DataError(page.source, "no image elements", FIX)
+    if page.unknown and not page.boxes:
+        raise DataError(page.source, f"no boxes, but unknown elements: {few(page.unknown)}", FIX)
+    _refuse_repeated(file, files)
     export = Export(
         page.source,
         files,
@@ -86,6 +91,18 @@ def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] 
     flags, numbers = export_tables.named_values(page.values, roles, attributes, export.place)
     flags["occluded"] = np.array(page.occluded, dtype=bool)
     return export.truth(page.labels, flags, numbers)
+
+
+def _refuse_repeated(file: Path, names: Sequence[str]) -> None:
+    """Raises `DataError` for an image that occurs twice, with its lines if they are plain text."""
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        word = f'name="{escape(name)}"'.encode()
+        lines = open_files.read_bytes(file).split(b"\n")
+        found = [i for i, line in enumerate(lines, 1) if b"<image" in line and word in line]
+        at = f" (lines {few(found)})" if len(found) == count else ""
+        where = f"{shown(file)}: image {name}"
+        raise DataError(where, f"occurs {count} times{at}", "remove or rename the others")
 
 
 class _Page:
@@ -104,15 +121,19 @@ class _Page:
         self.values: list[Mapping[str, Any]] = []
         self.places: list[str] = []
         self.counts: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
 
     def add(self, node: ElementTree.Element) -> None:
-        """Adds a label or an image; refuses a track."""
+        """Adds a label or an image, counts unknown elements, and refuses a track."""
         if node.tag == "track":
             raise DataError(f"{self.source}: track {node.get('id', '')}", "a video track", VIDEO)
         if node.tag == "label":
             kind = (node.findtext("type") or "any").strip()
             if kind in LABEL_TYPES and node.find("parent") is None:  # else of tags, of skeletons
                 self.labels += [name for each in node.findall("name") if (name := _text(each))]
+            return
+        if node.tag != "image":
+            self.unknown[node.tag] += 1
             return
         name = node.get("name", "").replace("\\", "/").strip()
         where = f"{self.source}: image {name or node.get('id', '')}"
@@ -129,6 +150,8 @@ class _Page:
                 seen[shape.tag] += 1
             elif shape.tag in OTHERS:
                 self.counts[shape.tag] += 1
+            else:
+                self.unknown[shape.tag] += 1
 
     def _add_shape(self, shape: ElementTree.Element, where: str) -> None:
         if shape.get("outside") == "1":
@@ -188,7 +211,9 @@ class _Page:
         around = "objects are polygons, masks or ellipses: the boxes around them are used"
         rotated = "objects are rotated: the upright boxes around them are used"
         left_out = f"annotations have no box and are ignored: {', '.join(others)}"
+        unknown = f"elements are unknown here and are ignored: {few(self.unknown)}"
         rows = (
+            ("element-unknown", unknown, self.unknown.total()),
             ("shape-around", around, self.counts["around"]),
             ("box-rotated", rotated, self.counts["rotation"]),
             ("shape-without-box", left_out, sum(self.counts[tag] for tag in others)),
@@ -202,7 +227,7 @@ def _text(node: ElementTree.Element) -> str:
 
 
 def _nodes(file: Path) -> Iterator[ElementTree.Element]:
-    """Yields labels, images and tracks of a file, one by one.
+    """Yields labels, images, also nested ones, tracks, and shapes outside of them, one by one.
 
     Raises `DataError` for invalid XML and other documents.
     """
@@ -220,10 +245,14 @@ def _nodes(file: Path) -> Iterator[ElementTree.Element]:
                     raise DataError(shown(file), what, FIX)
                 continue
             parents.pop()
-            if node.tag in ("image", "track") and len(parents) == 1:
+            if node.tag in HOLDERS:
                 yield node
-                parents[0].clear()  # it keeps all that was read
-            elif node.tag == "label" and any(each.tag == "meta" for each in parents):
+                parents[-1].clear()  # it keeps all that was read
+                continue
+            above = {each.tag for each in parents}
+            is_label = node.tag == "label" and "meta" in above
+            is_outside = node.tag.lower() in ("image", *SHAPES) and above.isdisjoint(HOLDERS)
+            if is_label or is_outside:
                 yield node
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise DataError(shown(file), f"not XML: {error}", "write or copy the file again") from None

@@ -47,7 +47,7 @@ class _Frame(msgspec.Struct, gc=False):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     try:

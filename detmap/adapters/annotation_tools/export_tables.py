@@ -64,10 +64,14 @@ class Export:
         classes : declared names, which may have no object
         roles, attributes : flags and numbers of the objects, by name
         """
+        declared = list(classes)
+        image_names.require_visible(self.files, lambda i: f"{self.source}: images[{i}]")
+        image_names.require_visible(self.classes, self.place)
+        image_names.require_visible(declared, lambda i: f"{self.source}: classes[{i}]")
         images, order = image_names.table(self.source, self.files, self.sizes)
         back = np.argsort(order).tolist()
         images = replace(images, files=tuple(self.files[i] for i in back))
-        names = sorted({*self.classes, *classes})
+        names = sorted({*self.classes, *declared})
         if len(names) > MOST_CLASSES:
             what = f"{len(names)} classes, the limit is {MOST_CLASSES}"
             raise DataError(self.source, what, "check the class names")

@@ -26,7 +26,7 @@ from detmap.adapters.annotation_tools.export_tables import Export, named_values
 from detmap.adapters.annotation_tools.huggingface_parquet import OBJECTS, Record
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular.csv_parquet import spelled
-from detmap.base import open_files
+from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Detections, Truth
@@ -195,6 +195,7 @@ def _lines(file: Path) -> Iterator[Record]:
         where = f"{shown(file)}: line {number}"
         try:
             row = msgspec.json.decode(line, type=dict[str, Any])
+            unique_keys.require(line, where)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(where, f"not a JSON object: {error}", FORM) from None
         key = next((key for key in row if key.endswith("file_name")), "file_name")
@@ -202,7 +203,7 @@ def _lines(file: Path) -> Iterator[Record]:
         if not isinstance(name, str):
             raise DataError(f"{where}.{key}", "missing, or not a text", FORM)
         sizes = [huggingface_parquet.side(row, side, where) for side in ("width", "height")]
-        yield Record(where, name, None, sizes[0], sizes[1], row.get(OBJECTS))
+        yield Record(where, name, None, sizes[0], sizes[1], row.get(OBJECTS, msgspec.UNSET))
 
 
 def _add(content: _Content, record: Record) -> None:
@@ -211,7 +212,8 @@ def _add(content: _Content, record: Record) -> None:
     boxes.add_image(record.name, where, record.width, record.height)
     if record.image_id is not None and boxes.files[-1] not in content.image_ids:
         content.image_ids[boxes.files[-1]] = record.image_id
-    columns = _columns(record.objects, f"{where}.{OBJECTS}")
+    place = f"{where}.{OBJECTS}"
+    columns = _columns(boxes.require(record.objects, place), place)
     if not columns:
         return
     found = [_column(columns, names) for names in (BOX, CLASS, SCORE)]
@@ -229,7 +231,7 @@ def _add(content: _Content, record: Record) -> None:
 
 def _columns(objects: Any, where: str) -> dict[str, list[Any]]:
     """Returns the lists of ``objects``, which have one length. Raises `DataError` for others."""
-    if objects is None:
+    if objects is None or objects == ():
         return {}
     if isinstance(objects, list) and all(isinstance(each, Mapping) for each in objects):
         keys = dict.fromkeys(key for each in objects for key in each)

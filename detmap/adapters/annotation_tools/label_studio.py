@@ -40,6 +40,8 @@ NOTES = {
 }
 RECTANGLE = ("x", "y", "width", "height")
 ELLIPSE = ("x", "y", "radius_x", "radius_y")
+MARKS = {"original_width", "original_height", *LABELS} - {"labels"}
+"""Keys that only regions of images have; one of them is enough, since any may be missing."""
 
 
 class _Value(msgspec.Struct, gc=False, rename="camel"):
@@ -89,13 +91,13 @@ class _Chosen(NamedTuple):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     keys = _first(path).keys()
     return 3 * (keys >= {"data", "annotations"} or (len(keys & MIN_KEYS) > 1 and "id" in keys))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return 3 * (_first(path).keys() >= {"data", "predictions"})
 
 
@@ -168,13 +170,16 @@ _Numbered = tuple[int, _Annotation]
 
 def _tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
     """Returns place, image, field and annotations of each task of either form."""
-    if len(_first(path).keys() & MIN_KEYS) < 2:
-        return [
-            (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
-            for i, task in enumerate(_decoded_tasks(path))
-            for where in (f"{shown(path)}[{i}]",)
-        ]
-    return _min_tasks(path)
+    if len(_first(path).keys() & MIN_KEYS) > 1:
+        return _min_tasks(path)
+    tasks = _decoded_tasks(path)
+    if tasks and all(task.annotations is None for task in tasks):
+        raise DataError(f"{shown(path)}[0].annotations", "missing in all tasks", FORM)
+    return [
+        (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
+        for i, task in enumerate(tasks)
+        for where in (f"{shown(path)}[{i}]",)
+    ]
 
 
 def _decoded_tasks(path: Path) -> list[_Task]:
@@ -184,10 +189,19 @@ def _decoded_tasks(path: Path) -> list[_Task]:
 def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
     """Reads JSON-MIN, which has a record an annotation: those with equal ids are of one task."""
     tasks: dict[Any, tuple[str, str, str, list[_Numbered]]] = {}
-    for i, record in enumerate(typed_json.decoded(path, list[dict[str, Any]], FORM)):
+    records = typed_json.decoded(path, list[dict[str, Any]], FORM)
+    fields = {key for record in records for key, value in record.items() if _has_regions(value)}
+    if not fields:
+        raise DataError(shown(path), "no task has a region with original_width", FORM)
+    for i, record in enumerate(records):
         where = f"{shown(path)}[{i}]"
         annotation = _Annotation(
-            [region for key, value in record.items() for region in _min_regions(where, key, value)],
+            [
+                region
+                for key in record
+                if key in fields
+                for region in _min_regions(f"{where}.{key}", record[key])
+            ],
             updated_at=str(record.get("updated_at") or record.get("created_at") or ""),
         )
         number = record.get("id")
@@ -199,18 +213,24 @@ def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
     return list(tasks.values())
 
 
-def _min_regions(where: str, key: str, value: Any) -> Iterable[_Region]:
-    """Returns the regions of a field of a JSON-MIN record, if it holds regions."""
-    if not isinstance(value, list):
-        return
-    for i, each in enumerate(value):
-        if isinstance(each, dict) and "original_width" in each:
-            try:
-                region = msgspec.convert(each, _Region)
-                region.value = msgspec.convert(each, _Value)
-            except msgspec.ValidationError as error:
-                raise typed_json.invalid(f"{where}.{key}[{i}]", error, FORM) from None
+def _has_regions(value: Any) -> bool:
+    """Checks for a list with a region of an image."""
+    return isinstance(value, list) and any(
+        isinstance(each, dict) and not MARKS.isdisjoint(each) for each in value
+    )
+
+
+def _min_regions(where: str, value: Any) -> Iterable[_Region]:
+    """Returns the regions of a field of a JSON-MIN record that holds regions in some record."""
+    place = where
+    try:
+        for i, each in enumerate(msgspec.convert(value, list[dict[str, Any]] | None) or ()):
+            place = f"{where}[{i}]"
+            region = msgspec.convert(each, _Region)
+            region.value = msgspec.convert(each, _Value)
             yield region
+    except msgspec.ValidationError as error:
+        raise typed_json.invalid(place, error, FORM) from None
 
 
 def _newest(annotations: Sequence[_Numbered]) -> _Numbered | None:

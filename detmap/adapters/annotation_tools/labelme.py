@@ -1,9 +1,10 @@
 """Reads LabelMe: a JSON file an image, in a folder with the images or without them.
 
-A rectangle has two corners in the order of the mouse, in continuous pixels from 0. Polygons, masks
-and circles (center, point on the edge) are read as the boxes around them; points and lines have no
-box. Notes count both. ``imagePath`` names the image, also by a relative path or one of Windows.
-Flags of a shape are roles by name. A shape with ``score`` (AnyLabeling) may be a detection.
+A rectangle has two corners in the order of the mouse, or four (X-AnyLabeling), in continuous pixels
+from 0. Polygons, masks and circles (center, point on the edge) are read as the boxes around them;
+points and lines have no box. Notes count both. ``imagePath`` names the image, also by a relative
+path or one of Windows. Flags of a shape are roles by name. A shape with ``score`` (AnyLabeling) may
+be a detection.
 
 Source: wkentaro/labelme, labelme/label_file.py and shape.py.
 """
@@ -20,6 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from detmap.adapters import folder_files
 from detmap.adapters.annotation_tools import export_tables, typed_json
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names
@@ -57,12 +59,12 @@ class _File(msgspec.Struct, gc=False, rename="camel"):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return 3 * bool(_SHAPES.search(_head(path)))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     head = _head(path)
     return 3 * bool(_SHAPES.search(head) and b'"score"' in head)
 
@@ -70,7 +72,7 @@ def detections_look(path: Path) -> int:
 def _head(path: Path) -> bytes:
     """Returns the beginning of the file, or of the first JSON file of a folder."""
     try:
-        file = next(iter(_files(path)), None)
+        file = folder_files.first(path, ".json") if path.is_dir() else path
         if file is None or file.suffix.lower() != ".json":
             return b""
         with open_files.opened(file) as content:
@@ -109,8 +111,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(each for each in path.iterdir() if each.suffix.lower() == ".json")
-    return [each for each in files if not each.name.startswith(".")]
+    return folder_files.listed(path, ".json")
 
 
 def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
@@ -120,6 +121,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
         raise DataError(shown(path), "no .json files", "give the folder with LabelMe's files")
     pages = [typed_json.decoded(file, _File, FORM) for file in files]
     names = [_name(page, file) for page, file in zip(pages, files, strict=True)]
+    _refuse_repeated(names, files)
     more = _without_file(path, names) if with_images and path.is_dir() else []
     source = shown(path)
     unknown = [math.nan] * len(more)
@@ -130,7 +132,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
     for i, page in enumerate(pages):
         for j, shape in enumerate(page.shapes):
             where = f"{shown(files[i])}: shapes[{j}]"
-            kind = shape.shape_type or "rectangle"
+            kind = shape.shape_type or ("rectangle" if len(shape.points) == 2 else "polygon")
             if kind in OTHERS:
                 counts["shape-without-box"] += 1
                 continue
@@ -139,6 +141,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
             image.append(i)
             kept.append(shape)
             spots.append(where)
+    noted = ((code, text, counts[code]) for code, text in NOTES.items())
     export = Export(
         source,
         [*names, *more],
@@ -148,7 +151,7 @@ def _read(path: Path, *, with_images: bool) -> tuple[Export, list[_Shape]]:
         np.array(boxes, dtype=np.float64).reshape(-1, 4),
         "xyxy",
         spots.__getitem__,
-        export_tables.notes(source, ((code, text, counts[code]) for code, text in NOTES.items())),
+        (*export_tables.notes(source, noted), *folder_files.unread(path, ".json")),
     )
     return export, kept
 
@@ -157,6 +160,16 @@ def _name(page: _File, file: Path) -> str:
     """Returns the name of a file's image: the last part of imagePath, else that of the file."""
     last = (page.image_path or "").replace("\\", "/").rpartition("/")[2]
     return last or shown(file.with_suffix("").name)
+
+
+def _refuse_repeated(names: Sequence[str], files: Sequence[Path]) -> None:
+    """Raises `DataError` if two files have one image."""
+    file_of: dict[str, Path] = {}
+    for name, file in zip(names, files, strict=True):
+        other = file_of.setdefault(image_names.stem(name), file)
+        if other != file:
+            what = f"imagePath {name!r:.200} is that of {shown(other)} too"
+            raise DataError(shown(file), what, "remove one, or correct its imagePath")
 
 
 def _without_file(folder: Path, names: Sequence[str]) -> list[str]:
@@ -173,8 +186,10 @@ def _box(shape: _Shape, kind: str, where: str) -> tuple[float, float, float, flo
     if kind not in ("rectangle", *AROUND):
         fix = f"the types are rectangle, {', '.join((*AROUND, *OTHERS))}"
         raise DataError(f"{where}.shape_type", f"{kind!r:.60} is not known", fix)
+    count = len(shape.points)
     least = 3 if kind == "polygon" else 2
-    if len(shape.points) < least or (kind != "polygon" and len(shape.points) != least):
+    corners = kind == "rectangle" and count == 4  # of X-AnyLabeling
+    if count < least or (kind != "polygon" and count != least and not corners):
         needed = "at least 3 points" if kind == "polygon" else "2 points"
         what = f"{len(shape.points)} points, a {kind} has {needed}"
         raise DataError(f"{where}.points", what, "draw the shape again or remove it")

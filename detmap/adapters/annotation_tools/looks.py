@@ -1,4 +1,4 @@
-"""Recognizes exports by their first bytes; see `detmap.adapters.registry.Looks`.
+"""Recognizes exports by their first bytes; see `detmap.adapters.formats.Looks`.
 
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from detmap.adapters import folder_files
 from detmap.adapters.coco import record_errors
 from detmap.base import open_files
 from detmap.errors import DataError
@@ -75,7 +76,8 @@ def createml(path: Path) -> int:
     """Matches a list of images with annotations, or Roboflow's folder."""
     if path.is_dir():
         return 3 * (path / CREATEML).is_file()
-    return 3 * (_first_keys(path) >= {"image", "annotations"})
+    keys = _first_keys(path)
+    return 3 * (keys >= {"image", "annotations"} or keys >= {"imagefilename", "annotation"})
 
 
 def via(path: Path) -> int:
@@ -92,30 +94,34 @@ def vott(path: Path) -> int:
 def supervisely(path: Path) -> int:
     """Matches a project, a data set, or its folder of annotations."""
     folders = supervisely_folders(path) if path.is_dir() else []
-    files = [min(each.glob("*.json"), default=None) for each in folders]
+    files = [folder_files.first(each, ".json") for each in folders]
     begin = next((head(file) for file in files if file is not None), b"")
     return 3 * (b'"objects"' in begin and b'"size"' in begin)
 
 
 def supervisely_folders(path: Path) -> list[Path]:
-    """Returns the folders of annotations of a project, of a data set, or the folder itself."""
+    """Returns the folders of annotations of a project, of a data set and those nested in its folder
+    ``datasets``, or the folder itself.
+    """
     if path.name == SUPERVISELY:
         return [path]
     found = [path / SUPERVISELY, *sorted(path.glob(f"*/{SUPERVISELY}"))]
-    return [folder for folder in found if folder.is_dir()]
+    found = [folder for folder in found if folder.is_dir()]
+    nested = [inner for each in found for inner in supervisely_folders(each.parent / "datasets")]
+    return list(dict.fromkeys([*found, *nested]))
 
 
 def ultralytics_json(path: Path) -> int:
     """Matches a folder of ``Results.to_json()``, some of which may be empty lists."""
-    for file in sorted(path.glob("*.json"))[:FILES_LOOKED_AT]:
-        if keys := _first_keys(file):
+    for file in sorted(folder_files.names(path, ".json"))[:FILES_LOOKED_AT]:
+        if keys := _first_keys(path / file):
             return 3 * (keys >= {"name", "confidence", "box"})
     return 0
 
 
 def mmdet_predictions(path: Path) -> int:
     """Matches a folder of mmdetection's predictions, or the folder above it."""
-    first = min(mmdet_folder(path).glob("*.json"), default=None)
+    first = folder_files.first(mmdet_folder(path), ".json")
     begin = b"" if first is None else head(first)
     return 3 * (begin[:1] == b"{" and b'"labels"' in begin and b'"scores"' in begin)
 
@@ -140,7 +146,9 @@ def huggingface_splits(path: Path) -> dict[str, list[Path]]:
     if (path / METADATA).is_file():
         return {"": [path / METADATA]}
     found = {each.parent.name: [each] for each in sorted(path.glob(f"*/{METADATA}"))}
-    for file in sorted((*path.glob("*.parquet"), *path.glob("data/*.parquet"))):
+    folders = (path, path / "data")
+    files = [each / name for each in folders for name in folder_files.names(each, *PARQUET)]
+    for file in sorted(files):
         if _has_objects(file):
             found.setdefault(file.name.partition("-")[0], []).append(file)
     return found

@@ -15,7 +15,7 @@ from typing import NoReturn
 import msgspec
 import numpy as np
 
-from detmap.adapters import box_conventions
+from detmap.adapters import box_conventions, folder_files
 from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
@@ -45,7 +45,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if policy.class_names is None and not counts_from_zero(truth):
         what = f"labels count classes from 0, and those of {truth.source} do not: no names to join"
         raise DataError(source, what, "give the names of the model's classes: --class-names FILE")
-    files = collected_boxes.json_files(looks.mmdet_folder(path))
+    folder = looks.mmdet_folder(path)
+    files = collected_boxes.json_files(folder)
     pages = [_decoded(file) for file in files]
     counts = [len(page.labels) for page in pages]
     owner = np.repeat(np.arange(len(files)), counts)
@@ -70,7 +71,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         box_format=table_format,
         origin=join.Origin(source, place, stems, classes),
         policy=policy,
-        notes=notes,
+        notes=(*notes, *folder_files.unread(folder, collected_boxes.JSON)),
     )
 
 

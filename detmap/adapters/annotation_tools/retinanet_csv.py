@@ -30,12 +30,12 @@ LOOKED_AT = 1 << 12
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS),))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`; without a score, its reader says so."""
+    """See `detmap.adapters.formats.Looks`; without a score, its reader says so."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from detmap.adapters import registry
 from detmap.adapters.annotation_tools import typed_json
-from detmap.adapters.joining import image_names
+from detmap.adapters.joining import image_names, image_sizes
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
@@ -32,7 +32,7 @@ NAME = "roboflow"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`: 4, above those of the formats of the files."""
+    """See `detmap.adapters.formats.Looks`: 4, above those of the formats of the files."""
     if path.is_dir():
         return 4 * bool(_file_in(path) or _splits(path))
     return 4 * (path.name in FILES)
@@ -55,10 +55,12 @@ def read_truth(path: Path, split: str | None = None, **options: Any) -> Truth:
     for name in ("roles", "attributes"):
         if name not in row.options:
             options.pop(name, None)
+    sizes = None if "image_sizes" in row.options else options.pop("image_sizes", None)
     told = registry.told(row.name, row.options, file, **options)
     if file.suffix.lower() == ".csv":
         told["images_too"] = _pictures(file.parent)
     truth = row.read_truth(file, **told)
+    truth = truth if sizes is None else image_sizes.completed(truth, sizes)
     if file.suffix.lower() == ".csv":
         notes += _without_row(file, truth)
     if file.name == FILES[0]:

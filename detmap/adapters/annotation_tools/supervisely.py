@@ -84,11 +84,13 @@ def _read(path: Path) -> Boxes:
         fix = "give the project, a dataset, or its folder ann"
         raise DataError(shown(path), f"no folder {looks.SUPERVISELY}", fix)
     for folder in folders:
-        prefix = f"{folder.parent.name}/" if len(folders) > 1 else ""
-        for file in collected_boxes.json_files(folder):
+        own = folder.parent
+        inside = own.name if own in (path, path.parent) else own.relative_to(path).as_posix()
+        prefix = f"{inside}/" if len(folders) > 1 else ""
+        for file in boxes.json_files(folder):
             content = typed_json.decoded(file, _File, FORM)
             size = content.size
-            name = prefix + file.name.removesuffix(".json")
+            name = prefix + file.name[: -len(collected_boxes.JSON)]
             boxes.add_image(name, shown(file), size.width, size.height)
             for i, record in enumerate(content.objects):
                 _add(boxes, record, f"{shown(file)}: objects[{i}]")

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from detmap.adapters.coco import record_errors
-from detmap.base import open_files
+from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -34,13 +34,30 @@ def decoded(path: Path, kind: type[Record], shape: str) -> Record:
     try:
         if not data.isascii():
             data.decode()  # of what is not in a record, too
-        return msgspec.json.decode(data, type=kind)
+        content = msgspec.json.decode(data, type=kind)
+        unique_keys.require(data, shown(path))
+        return content
     except msgspec.ValidationError as error:
-        raise invalid(shown(path), error, shape) from None
+        refused = invalid(shown(path), error, shape)
+        raise (refused if " - at " in str(error) else _other_format(data, refused)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_list = data.lstrip()[:1] == b"["
         expected: record_errors.Expected = (shape, {"records": {}} if is_list else {})
         raise record_errors.explain(path, data, expected, error) from None
+
+
+def _other_format(data: bytes, error: DataError) -> DataError:
+    """Returns the error that names what a file of another shape is, if that is known."""
+    from detmap.adapters import recognition  # only an error needs it
+
+    try:
+        seen = recognition.recognized(msgspec.json.decode(data))
+    except (msgspec.DecodeError, RecursionError):
+        return error
+    if seen is None:
+        return error
+    fix = f"{error.fix}; if the file is of another format, move it out of the folder"
+    return DataError(error.where, f"{error.what}; the file looks like {seen.name}", fix)
 
 
 def invalid(where: str, error: msgspec.ValidationError, shape: str) -> DataError:

@@ -51,7 +51,7 @@ def read_truth(path: Path) -> NoReturn:
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads a folder of detections. Raises `DataError` for invalid files and unknown names."""
     boxes = Boxes(path, "xyxy")
-    for file in collected_boxes.json_files(path):
+    for file in boxes.json_files(path):
         boxes.add_image(file.stem, shown(file))
         for i, record in enumerate(typed_json.decoded(file, list[_Detection], FORM)):
             where = f"{shown(file)}[{i}]"

@@ -49,7 +49,7 @@ class _Region(msgspec.Struct, gc=False, rename="camel"):
 
 class _Entry(msgspec.Struct, gc=False):
     asset: _Asset
-    regions: list[_Region] = []
+    regions: list[_Region] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Tag(msgspec.Struct, gc=False):
@@ -72,8 +72,9 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
             raise DataError(f"{where}.asset.type", what, "export the frames as images")
         size = entry.asset.size or _Size()
         boxes.add_image(unquote(entry.asset.name), f"{where}.asset.name", size.width, size.height)
-        for i, region in enumerate(entry.regions):
-            _add(boxes, region, f"{where}.regions[{i}]")
+        regions = f"{where}.regions"
+        for i, region in enumerate(boxes.require(entry.regions, regions)):
+            _add(boxes, region, f"{regions}[{i}]")
     return boxes.truth((tag.name for tag in content.tags), sizes_file=image_sizes)
 
 

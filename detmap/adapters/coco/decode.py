@@ -23,8 +23,9 @@ from detmap.adapters.coco import ids as coco_ids
 from detmap.adapters.coco import record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
 from detmap.adapters.coco.tool_results import DECODED as DECODED
-from detmap.adapters.joining import join
-from detmap.errors import DataError
+from detmap.adapters.joining import image_names, join
+from detmap.base import arguments
+from detmap.errors import DataError, counted
 from detmap.tables import MAX_ROWS, Categories, Images
 from detmap.tables.grouping import positions
 
@@ -174,6 +175,9 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
     images = image_table(path, file.images)
     categories = category_table(path, file.categories)
     rows = file.annotations
+    if rows and not file.images:
+        what = f"an empty list, but the file has {counted(len(rows), 'annotation')}"
+        raise DataError(f"{path}: images", what, "list the images, with the ids of the annotations")
     _check_count(path, rows)
     boxes = _boxes([row.bbox or NO_BOX for row in rows])
     _raise_first_bad(path, "annotations", ~_good_boxes(boxes), rows, expected[1]["annotations"])
@@ -201,7 +205,7 @@ def instances(path: Path, boxes_are: Boxes = "required") -> Instances:
         crowd,
         [row.id for row in rows if row.id is not None],
         odd_flags,
-        _ignored(rows),
+        _ignored(path, rows),
         sum(row.bbox is None for row in rows),
     )
     return Instances(images, categories, annotations, file.images, file.categories)
@@ -275,8 +279,12 @@ def image_table(path: Path, rows: Sequence[Image]) -> Images:
     sides[~(sides > 0)] = np.nan
     width, height = np.ascontiguousarray(sides)
     names = field(rows, "file_name")
+    image_names.require_visible(
+        (name or None for name in names),
+        lambda i: f"{record_errors.place(path, 'images', i)}.file_name",
+    )
     files = tuple([names[i] or "" for i in order.tolist()])
-    stems = tuple(map(_stem, files))
+    stems = tuple(map(file_stem, files))
     crowding = np.array(field(rows, "crowdIndex"), dtype=np.float64)[order]
     attributes = {} if np.isnan(crowding).all() else {"crowdIndex": crowding}
     return Images(
@@ -288,12 +296,15 @@ def category_table(path: Path, rows: Sequence[Category]) -> Categories:
     """Returns categories by ascending id; a missing name is the id."""
     ids = coco_ids.integers(path, "categories", "id", [row.id for row in rows])
     coco_ids.refuse_twice(path, "categories", ids)
+    image_names.require_visible(
+        (row.name for row in rows), lambda i: f"{record_errors.place(path, 'categories', i)}.name"
+    )
     order = np.argsort(ids, kind="stable")
     names = [str(ids[i]) if row.name is None else row.name for i, row in enumerate(rows)]
     return Categories(ids[order], tuple(names[i] for i in order))
 
 
-def _stem(file_name: str) -> str:
+def file_stem(file_name: str) -> str:
     """Returns a file name without folders and suffix."""
     name = file_name
     if "/" in name or "\\" in name:
@@ -302,9 +313,17 @@ def _stem(file_name: str) -> str:
     return stem if dot and stem and ending else name
 
 
-def _ignored(rows: Sequence[_Annotation]) -> NDArray[np.bool_] | None:
-    given = [row.ignore for row in rows]
-    return np.array([bool(flag) for flag in given]) if any(given) else None
+def _ignored(path: Path, rows: Sequence[_Annotation]) -> NDArray[np.bool_] | None:
+    """Returns each flag, false if missing; None if no object has it."""
+    given = [0 if row.ignore is None else row.ignore for row in rows]
+    flags = [arguments.flag(value) for value in given]
+    if None in flags:
+        row = flags.index(None)
+        where = f"{record_errors.place(path, 'annotations', row)}.ignore"
+        raise DataError(
+            where, f"{record_errors.short(given[row])} is not a flag", arguments.FLAG_FIX
+        )
+    return np.array(flags, dtype=bool) if any(flags) else None
 
 
 def _flags(path: Path, rows: Sequence[_Annotation]) -> tuple[NDArray[np.int8], int]:

@@ -81,7 +81,7 @@ def scan_instances(path: Path) -> Instances | None:
         least = decode.least({"images": rows})
         record_errors.require_once(path, text, record_errors.IMAGES, least)
         images = scanned["image table"] = decode.image_table(path, scanned["images"])
-        if images.ids.dtype.kind != "i":
+        if not len(images) or images.ids.dtype.kind != "i":
             raise scan_json.HandBack
         return Positions(images.ids)
 
@@ -232,6 +232,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             else int(np.count_nonzero(rows.ids == 0)),
         ),
         ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
+        *(lvis.incomplete(file.image_records, file.categories) if scope else ()),
     ]
     return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
 

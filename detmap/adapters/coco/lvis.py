@@ -20,6 +20,8 @@ from detmap.adapters.coco.decode import Category, Image, field
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Images, Scope
 from detmap.tables.grouping import positions
 
+LISTS = {ABSENT: "neg_category_ids", NOT_EXHAUSTIVE: "not_exhaustive_category_ids"}
+
 
 def scope(records: Sequence[Image], images: Images, categories: Categories) -> Scope | None:
     """Returns the pairs of image and class that images list; None if there are none, as in COCO.
@@ -27,10 +29,7 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
     As in lvis-api, repeated classes are one pair, a class in both lists is two, and unknown classes
     are dropped.
     """
-    lists = {
-        ABSENT: field(records, "neg_category_ids"),
-        NOT_EXHAUSTIVE: field(records, "not_exhaustive_category_ids"),
-    }
+    lists = {kind: field(records, name) for kind, name in LISTS.items()}
     if all(column.count(None) == len(records) for column in lists.values()):
         return None
     place = {each: i for i, each in enumerate(images.ids.tolist())}
@@ -46,6 +45,21 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
     pairs = np.column_stack([*np.divmod(pair, n_classes), kind])
     off = np.searchsorted(pairs[:, 0], np.arange(len(images) + 1)).astype(np.int64)
     return Scope(off, pairs[:, 1].astype(np.int32), pairs[:, 2].astype(np.uint8))
+
+
+def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[str, str, int]]:
+    """Returns code, text and count of what is missing in the lists of a scope."""
+    found = []
+    for name in LISTS.values():
+        column = field(records, name)
+        listed = np.array([i for each in column for i in each or ()], dtype=np.int64)
+        unknown = int((positions(categories.ids, listed) < 0).sum())
+        text = f"entries of {name} are categories that are not in the file: dropped"
+        found.append(("scope-unlisted", text, unknown))
+        text = f"images have no {name}, which other images have: read as an empty list"
+        missing = column.count(None)
+        found.append(("scope-missing", text, missing if missing < len(records) else 0))
+    return found
 
 
 def groups(records: Sequence[Category], categories: Categories) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from detmap.adapters.coco.record_errors import short
 from detmap.adapters.coco.records import Records
+from detmap.base import arguments
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Columns, Note, Truth
@@ -31,12 +32,12 @@ def with_columns(
         missing = sum(value is None for value in values)
         if missing == len(values):
             continue
-        read, unknown = (_flag, False) if name in roles else (_number, np.nan)
+        read, unknown = (arguments.flag, False) if name in roles else (_number, np.nan)
         column = [unknown if value is None else read(value) for value in values]
         if None in column:
             row = column.index(None)
             kind = "flag" if name in roles else "number"
-            fix = "a role is true or false" if name in roles else "an attribute is a number"
+            fix = arguments.FLAG_FIX if name in roles else "an attribute is a number"
             what = f"{short(values[row])} is not a {kind}"
             raise DataError(records.place(name)(row), what, fix)
         columns[name] = np.array(column, dtype=bool if name in roles else np.float64)
@@ -52,11 +53,6 @@ def with_columns(
         ),
         notes=(*truth.notes, *notes),
     )
-
-
-def _flag(value: Any) -> bool | None:
-    """Returns a flag, None if invalid."""
-    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
 
 
 def _number(value: Any) -> float | None:

@@ -277,6 +277,8 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
     shape, groups = expected
     if not data.strip():
         return DataError(str(path), "the file is empty", shape)
+    if open_files.is_utf16(data):
+        return DataError(str(path), "text in UTF-16", open_files.SAVE_UTF8)
     try:
         text, not_utf8 = data.decode(), None
     except UnicodeDecodeError as error:  # each such byte becomes half of a surrogate pair

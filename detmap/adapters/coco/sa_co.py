@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco import instances, tool_results
+from detmap.base import unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
@@ -40,7 +41,7 @@ class _File(msgspec.Struct, gc=False):
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`: the files are COCO JSON for any other protocol."""
+    """See `detmap.adapters.formats.Looks`: the files are COCO JSON for any other protocol."""
     return ONLY_NAMED * (not path.is_dir() and path.suffix.lower() == ".json")
 
 
@@ -57,7 +58,9 @@ def read_truth(path: Path) -> Truth:
     first = tables[0]
     place = {each: i for i, each in enumerate(first.images.ids.tolist())}
     images, boxes, crowd, partial, who = [], [], [], [], []
-    notes = []
+    gaps = max(files) - len(files)
+    text = "files of annotators are missing: the numbers have gaps, and the others are evaluated"
+    notes = [Note("annotators-missing", text, gaps, shown(path))] * bool(gaps)
     for number, file, table in zip(files, files.values(), tables, strict=True):
         at = np.array([place.get(i, -1) for i in table.images.ids.tolist()], dtype=np.int32)
         if (lost := int((at < 0).sum())) or len(at) < len(place):
@@ -107,7 +110,9 @@ def _annotators(path: Path) -> dict[int, Path]:
 def _partial(path: Path) -> list[int | str]:
     """Ids of the pairs that are not annotated exhaustively."""
     try:
-        file = msgspec.json.decode(tool_results.read_bytes(path), type=_File)
+        data = tool_results.read_bytes(path)
+        file = msgspec.json.decode(data, type=_File)
+        unique_keys.require(data, shown(path))
     except (msgspec.DecodeError, RecursionError) as error:
         fix = "is_instance_exhaustive is 0 or 1 in each image"
         raise DataError(shown(path), str(error), fix) from None

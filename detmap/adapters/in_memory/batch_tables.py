@@ -1,21 +1,19 @@
-"""Converts a batch of predictions and targets to tables."""
+"""The images and classes of a batch of predictions and targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.in_memory import batches
 from detmap.adapters.in_memory.batches import Fields
-from detmap.adapters.joining import unknown_policy
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base import column_checks
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Note, Truth
+from detmap.tables import Categories, Truth
 from detmap.tables.grouping import Positions, rows_of
 
 
@@ -118,9 +116,8 @@ def identify(
     seen: Set[Any],
     numbered_before: bool | None,
     known: bool,
-) -> tuple[NDArray[Any], NDArray[np.int32], bool]:
-    """Returns (B,) ascending ids, each image's place among them, and whether they are arrival
-    numbers.
+) -> tuple[NDArray[Any], bool]:
+    """Returns (B,) ids, and whether they are arrival numbers.
 
     Parameters
     ----------
@@ -131,7 +128,6 @@ def identify(
 
     Raises `DataError` for mixed, missing or repeated ids.
     """
-    place = np.arange(len(predicted), dtype=np.int32)
     ids = []
     for i, (prediction, target) in enumerate(zip(predicted, annotated, strict=True)):
         own = batches.identifier(f"predictions[{i}]", prediction)
@@ -162,7 +158,7 @@ def identify(
             raise DataError(
                 "predictions[0].image_id", "missing", "give the id of its image in the truth"
             )
-        return np.arange(len(seen), len(seen) + len(ids)), place, True
+        return np.arange(len(seen), len(seen) + len(ids)), True
     if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:
         raise DataError(
             "predictions[0].image_id", "whole numbers and strings", "use one kind of ids"
@@ -185,210 +181,4 @@ def identify(
             "not a whole number of 64 bits",
             "use smaller ids, or strings",
         ) from None
-    order = np.argsort(array)
-    place[order] = place.copy()
-    return array[order], place, False
-
-
-FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
-"""Keys of targets that may be left out, then nobody has the role; and the roles that they give."""
-
-
-class Reader:
-    """Reads batches as tables.
-
-    Parameters
-    ----------
-    categories : classes of the targets' labels, and of predictions if `truth` is None
-    box_format : one of `box_conventions.IN_MEMORY`
-    roles, attributes : required keys of targets, with flags and numbers
-    policy : about images and classes that are not in the truth
-    truth : known in advance, or None
-    """
-
-    def __init__(
-        self,
-        categories: Categories,
-        box_format: str,
-        roles: Sequence[str] = (),
-        attributes: Sequence[str] = (),
-        policy: Policy = STRICT,
-        truth: Known | None = None,
-    ) -> None:
-        if policy.class_names is not None and truth is None:
-            raise DataError("class_names", "given without truth", "give them as classes=")
-        self.categories, self.box_format = categories, box_format
-        self.roles, self.attributes = tuple(roles), tuple(attributes)
-        self.policy, self.truth = policy, truth
-        self._positions = Positions(categories.ids)
-        self._predicted: tuple[Positions, NDArray[np.int32]] | None = None
-
-    def _predicted_label(self, given: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Returns positions of predicted classes, -1 if unknown."""
-        if self.truth is None:
-            return self._positions(given).astype(np.int32)
-        if self._predicted is None:
-            ids, labels = self.policy.class_ids(self.truth.table, "predictions.labels")
-            labels = np.arange(len(ids), dtype=np.int32) if labels is None else labels
-            # Behind the last stands what -1 points to.
-            self._predicted = Positions(ids), np.append(labels, np.int32(-1))
-        positions, labels = self._predicted
-        return labels[positions(given)]
-
-    def known(
-        self, truth: Known, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
-    ) -> tuple[Truth, NDArray[np.int32], list[Fields], tuple[Note, ...]]:
-        """Returns the truth on the known images of a batch, each image's place, their predictions,
-        and notes on dropped ones.
-
-        Raises `DataError` for unknown images, unless they are dropped.
-        """
-        position = truth.find(ids)
-        has = position >= 0
-        if has.all():
-            return truth.select_images(position), place, list(images), ()
-        lost = [i for i, at in enumerate(place.tolist()) if not has[at]]
-        rows = batches.read_rows(
-            "predictions", [images[i] for i in lost], self.box_format, {"scores": None}
-        )
-        strange = ids[~has].tolist()
-        if self.policy.unknown == "error":
-            where = f"predictions[{lost[0]}].image_id"
-            first = [ids[place[lost[0]]].item(), *strange]
-            count = int(rows.count.sum())
-            raise unknown_policy.refusal(where, "image", first, count, truth.table, "on")
-        text = "detections on images that are not in the truth were dropped"
-        note = Note("image-unknown", text, int(rows.count.sum()), source_of(strange[0]))
-        left = [i for i, at in enumerate(place.tolist()) if has[at]]
-        moved = (np.cumsum(has) - 1).astype(np.int32)[place[left]]
-        return truth.select_images(position[has]), moved, [images[i] for i in left], (note,)
-
-    def predictions(
-        self, truth: Truth, place: NDArray[np.int32], images: Sequence[Fields]
-    ) -> Detections:
-        """Returns the detections on B images; image i is image ``place[i]`` of the truth.
-
-        Raises `DataError` for invalid rows, non-finite scores and unknown classes.
-        """
-        where = "predictions"
-        rows = batches.read_rows(where, images, self.box_format, {"scores": None})
-        score = np.asarray(rows.more["scores"], dtype=np.float64)
-        bad = ~np.isfinite(score)
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            raise DataError(
-                f"{where}[{i}].scores[{row}]",
-                f"{score[bad][0]} is not a finite number",
-                "a score is a number",
-            )
-        label = self._predicted_label(rows.label)
-        notes: tuple[Note, ...] = ()
-        lost = label < 0
-        if lost.any():
-            strange = rows.label[lost].tolist()
-            names = self.policy.class_names or {}
-            if self.policy.unknown == "error":
-                i, row = batches.place_of(rows.count, lost)
-                place_of_first = f"{where}[{i}].labels[{row}]"
-                named = [names.get(each, each) for each in strange]
-                raise unknown_policy.refusal(
-                    place_of_first, "class", named, len(named), truth, "of"
-                )
-            text = "detections of classes that are not in the truth were dropped"
-            notes = (Note("class-unknown", text, len(strange), source_of(truth.images.ids[0])),)
-        return _group_rows(
-            Detections(
-                truth.images,
-                truth.categories,
-                np.repeat(place, rows.count)[~lost],
-                label[~lost],
-                rows.boxes[~lost],
-                score[~lost],
-                batches.table_format(self.box_format),
-                notes=notes,
-            )
-        )
-
-    def targets(
-        self, ids: NDArray[Any], place: NDArray[np.int32], images: Sequence[Fields]
-    ) -> Truth:
-        """Returns the objects on B images with these ascending ids; image i has ``ids[place[i]]``.
-
-        Raises `DataError` for invalid rows, invalid areas and unknown classes.
-        """
-        where = "targets"
-        optional = {"area": np.nan, **dict.fromkeys(FLAG_KEYS, 0)}
-        asked = {
-            key: missing
-            for key, missing in optional.items()
-            if any(key in image for image in images)
-        }
-        required = dict.fromkeys((*self.roles, *self.attributes))
-        rows = batches.read_rows(where, images, self.box_format, asked | required)
-        for key in (*(asked.keys() & FLAG_KEYS.keys()), *self.roles):
-            bad = (rows.more[key] != 0) & (rows.more[key] != 1)
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                what = f"{rows.more[key][bad][0]} is not a flag"
-                raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
-        corners = self.box_format == "voc"
-        sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if corners else rows.boxes[:, 2:]
-        area = sides[:, 0] * sides[:, 1]
-        if "area" in asked:
-            given = np.repeat(["area" in image for image in images], rows.count)
-            area = np.where(given, rows.more["area"], area)
-            bad = ~(np.isfinite(area) & (area >= 0))
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                raise DataError(
-                    f"{where}[{i}].area[{row}]",
-                    f"{area[bad][0]} is negative or not a finite number",
-                    "areas are square pixels",
-                )
-        unknown = np.full(len(ids), np.nan)
-        return _group_rows(
-            Truth(
-                Images(ids, ("",) * len(ids), unknown, unknown),
-                self.categories,
-                image=np.repeat(place, rows.count),
-                label=self._label(where, rows),
-                boxes=rows.boxes,
-                roles={
-                    FLAG_KEYS.get(key, key): rows.more[key].astype(bool)
-                    if key in rows.more
-                    else np.zeros(len(rows.boxes), dtype=bool)
-                    for key in (*FLAG_KEYS, *self.roles)
-                },
-                attributes={"area": area}
-                | {key: rows.more[key].astype(np.float64) for key in self.attributes},
-                box_format=batches.table_format(self.box_format),
-                family="voc" if corners else "coco",
-            )
-        )
-
-    def _label(self, where: str, rows: batches.Rows) -> NDArray[np.int32]:
-        label = self._positions(rows.label)
-        bad = label < 0
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            raise DataError(
-                f"{where}[{i}].labels[{row}]",
-                f"no class {rows.label[bad][0]}",
-                f"the class ids are {few(self.categories.ids.tolist())}",
-            )
-        return label
-
-
-def source_of(image: Any) -> str:
-    """Returns the source for notes on a batch; it is unique, so that notes of batches add up."""
-    return f"predictions on image {image}"
-
-
-Table = TypeVar("Table", Detections, Truth)
-
-
-def _group_rows(table: Table) -> Table:
-    """Sorts the rows of a table by image (stable)."""
-    if (table.image[1:] >= table.image[:-1]).all():
-        return table
-    return table.take(np.argsort(table.image, kind="stable"))
+    return array, False

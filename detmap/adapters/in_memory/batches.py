@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.errors import DataError
-from detmap.tables import BoxFormat
+from detmap.tables import BoxFormat, Shapes
 
 Fields = Mapping[str, Any]
 
@@ -33,14 +33,16 @@ class Rows:
     ----------
     count : (B,) int64, boxes per image
     boxes : (n, 4) float64, pixels, in the format of `table_format`
-    label : (n,) int64 class ids
+    label : (n,) int64 class ids, or names
     more : further columns by key, each (n,)
+    shapes : n masks, keypoints or rotated boxes; None if there are only boxes
     """
 
     count: NDArray[np.int64]
     boxes: NDArray[np.float64]
-    label: NDArray[np.int64]
+    label: NDArray[Any]
     more: Mapping[str, NDArray[Any]]
+    shapes: Shapes | None = None
 
 
 def table_format(box_format: str) -> BoxFormat:
@@ -130,6 +132,7 @@ def read_rows(
 
     Raises `DataError` for missing keys, different lengths, invalid boxes and labels.
     """
+    images, names = _class_names(where, images)
     boxes, count = _column(where, images, "boxes", None)
     columns = {}
     for key in ("labels", *keys):
@@ -156,12 +159,43 @@ def read_rows(
             f"{value} has a negative size or a number that is not finite",
             f"boxes are read as {box_format}; set box_format= for others",
         )
-    return Rows(counts, xywh, label.astype(np.int64, copy=False), columns)
+    return Rows(
+        counts, xywh, label.astype(np.int64, copy=False) if names is None else names, columns
+    )
+
+
+def _class_names(
+    where: str, images: Sequence[Fields]
+) -> tuple[Sequence[Fields], NDArray[np.str_] | None]:
+    """Returns class names of a batch whose labels are strings, and images with numbers for them."""
+    if not any(_is_text(image.get("labels")) for image in images):
+        return images, None
+    names = [np.asarray(image.get("labels", ())) for image in images]
+    first = next(each for each in names if each.size).dtype
+    for i, each in enumerate(names):
+        if each.size and ((each.dtype.kind == "U") != (first.kind == "U") or each.ndim != 1):
+            what = f"dtype {each.dtype}, where other labels are {first}"
+            raise DataError(f"{where}[{i}].labels", what, "give names everywhere, or class ids")
+    numbers = [
+        {**image, "labels": np.zeros(len(each), dtype=np.int64)} if "labels" in image else image
+        for image, each in zip(images, names, strict=True)
+    ]
+    return numbers, np.concatenate([each for each in names if each.size])
+
+
+def _is_text(labels: Any) -> bool:
+    if isinstance(labels, np.ndarray):
+        return labels.dtype.kind == "U" and labels.size > 0
+    return isinstance(labels, list | tuple) and len(labels) > 0 and isinstance(labels[0], str)
 
 
 def place_of(count: NDArray[np.int64], bad: ArrayLike) -> tuple[int, int]:
     """Returns image and row within it of the first bad row of a batch."""
-    row = int(np.argmax(bad))
+    return place_at(count, int(np.argmax(bad)))
+
+
+def place_at(count: NDArray[np.int64], row: int) -> tuple[int, int]:
+    """Returns image and row within it of a row of a batch."""
     ends = np.cumsum(count)
     image = int(np.searchsorted(ends, row, side="right"))
     return image, row - int(ends[image] - count[image])
@@ -217,7 +251,8 @@ def _column(
     ]
     columns = 4 if key == "boxes" else 1
     try:
-        whole = np.concatenate(arrays) if arrays else np.zeros((0, columns))
+        none = np.zeros((0, columns) if columns > 1 else 0)
+        whole = np.concatenate(arrays) if arrays else none
         if (
             whole.size == whole.shape[0] * columns
             and whole.ndim == 1 + (columns > 1)
@@ -312,24 +347,25 @@ def require_same_sizes(predicted: Sequence[Fields], annotated: Sequence[Fields])
 
 def _sizes(where: str, images: Sequence[Fields]) -> NDArray[np.float64]:
     """Returns (B, 4) width, height, width, height of each image."""
-    sizes = np.empty((len(images), 4))
-    for i, image in enumerate(images):
-        try:
-            given = to_array(f"{where}[{i}].orig_size", image["orig_size"])
-            if given.dtype.kind not in "iuf":
-                raise ValueError
-            height, width = given.ravel().tolist()
-        except (KeyError, ValueError):
-            raise DataError(
-                f"{where}[{i}].orig_size",
-                "missing, or not two numbers",
-                "normalized boxes need the height and width of their image",
-            ) from None
-        if not (0 < width < MAX_PIXEL and 0 < height < MAX_PIXEL):
-            raise DataError(
-                f"{where}[{i}].orig_size",
-                f"{[height, width]}",
-                "height and width are positive pixels",
-            )
-        sizes[i] = width, height, width, height
-    return sizes
+    sizes = np.array([image_size(where, i, image) for i, image in enumerate(images)])
+    return sizes.reshape(-1, 2)[:, [1, 0, 1, 0]]
+
+
+def image_size(where: str, i: int, image: Fields) -> tuple[float, float]:
+    """Returns the height and width of image i of a batch."""
+    try:
+        given = to_array(f"{where}[{i}].orig_size", image["orig_size"])
+        if given.dtype.kind not in "iuf":
+            raise ValueError
+        height, width = given.ravel().tolist()
+    except (KeyError, ValueError):
+        raise DataError(
+            f"{where}[{i}].orig_size",
+            "missing, or not two numbers",
+            "normalized boxes need the height and width of their image",
+        ) from None
+    if not (0 < width < MAX_PIXEL and 0 < height < MAX_PIXEL):
+        raise DataError(
+            f"{where}[{i}].orig_size", f"{[height, width]}", "height and width are positive pixels"
+        )
+    return height, width

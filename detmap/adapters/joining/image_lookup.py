@@ -5,6 +5,7 @@ An ambiguous name is an error that lists both images. Case and Unicode normaliza
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coded_names import coded
 from detmap.adapters.joining import image_names, unknown_policy
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
@@ -46,6 +48,8 @@ class Lookup:
         """
         if name in self.by_id:
             return self.by_id[name], "id"
+        if (bare := _without_suffix(name)) in self.by_id:
+            return self.by_id[bare], "path"
         places, how = self.named(name)
         if _NUMBER.fullmatch(name) and int(name) in self.by_id:
             number = self.by_id[int(name)]
@@ -90,6 +94,26 @@ class Lookup:
             f"{self.truth.source}",
             "name images by the ids or paths of the truth",
         )
+
+
+def exact_positions(truth: Truth, names: Sequence[str]) -> dict[str, int]:
+    """Returns the positions of images that are named by their path, where stems are not enough:
+    two images share one, or the ids are paths.
+    """
+    stems, ids = truth.images.stems, truth.images.ids
+    paths = ids.dtype.kind != "i" and any("/" in each for each in ids.tolist())
+    if len(set(stems)) == len(stems) and not paths:
+        return {}
+    lookup = Lookup(truth)
+    found = {name: lookup.exact(name) if truth.images.files else [] for name in names}
+    for name in names:
+        bare = _without_suffix(name)
+        if found[name] or not bare:
+            continue
+        same = lookup.by_stem.get(image_names.stem(name), [])
+        ends = [i for i in same if f"/{lookup.ids[i]}".endswith(f"/{bare}")]
+        found[name] = [lookup.by_id[bare]] if bare in lookup.by_id else ends
+    return {name: places[0] for name, places in found.items() if len(places) == 1}
 
 
 def positions_by_name(
@@ -171,17 +195,20 @@ def renamed(
     first = names[0] if len(names) else None
     if not isinstance(first, str):
         return ()
-    rows = dict(zip(names, image.tolist(), strict=True))
+    rows = coded(names)
+    places = np.full(len(rows.names), -1, dtype=np.int32)
+    places[rows.code] = image
     ids, stems = truth.images.ids, truth.images.stems
     originals = truth.images.originals or tuple(map(image_names.before_upload, stems))
-    ways = {
-        name
-        for name, i in rows.items()
-        if i >= 0
-        and (stem := image_names.stem(name)) not in (stems[i], str(ids[i]))
+    known = zip(rows.names, places.tolist(), strict=True)
+    ways = [
+        i >= 0
+        and name not in (own := (stems[i], str(ids[i])))
+        and (stem := image_names.stem(name)) not in own
         and image_names.before_upload(stem) == originals[i]
-    }
-    count = sum(map(ways.__contains__, names)) if ways else 0
+        for name, i in known
+    ]
+    count = int(np.array(ways)[rows.code].sum())
     text = (
         "detections name their image as it was before Label Studio or Roboflow renamed it, or "
         "after: joined without what the tool added"
@@ -204,6 +231,12 @@ def _clean(name: str) -> str:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _without_suffix(name: str) -> str:
+    """Returns a path with folders without the suffix of an image; "" for other names."""
+    path = _clean(name)
+    return os.path.splitext(path)[0] if "/" in path and image_names.is_image(path) else ""
 
 
 def _is_end(one: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -38,6 +38,13 @@ into the stem, and 32 digits after it."""
 def is_image(name: str) -> bool:
     """Checks if a file name has an image suffix."""
     return name.lower().endswith(SUFFIXES)
+
+
+def require_visible(names: Iterable[str | None], place: Callable[[int], str]) -> None:
+    """Raises `DataError` for names of images or classes that are blank or have a NUL."""
+    for i, name in enumerate(names):
+        if name is not None and (not name.strip() or "\0" in name):
+            raise DataError(place(i), f"{name!r:.60} is not a name", "use visible characters")
 
 
 def stem(name: str) -> str:

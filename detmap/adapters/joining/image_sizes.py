@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_names
 from detmap.adapters.tabular import csv_parquet
-from detmap.base import open_files
+from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, counted, few, hint
+from detmap.tables import Truth
 
 Sizes = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -66,8 +68,10 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
         if size_of.setdefault(name, (each[0], each[1])) != (each[0], each[1]):
             raise DataError(place(row), f"a second size for {name!r}", "give one")
     by_stem: dict[str, set[tuple[float, float]]] = {}
+    names_of: dict[str, list[str]] = {}
     for name, size in size_of.items():
         by_stem.setdefault(image_names.stem(name), set()).add(size)
+        names_of.setdefault(image_names.stem(name), []).append(name)
     stems = [image_names.stem(called[0]) for called in names]
     known = list(by_stem)
     renamed = image_names.matches_before_upload(known, set(stems) - by_stem.keys())
@@ -75,6 +79,13 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     for called, stem in zip(names, stems, strict=True):
         exact = [size_of[name] for name in called if name in size_of]
         near = by_stem.get(known[renamed[stem]] if stem in renamed else stem, set())
+        if not exact and len(near) > 1:
+            same = names_of[stem]
+            near = {
+                size_of[each]
+                for each in same
+                if any(f"/{own}".endswith(f"/{each}") for own in called)
+            }
         rows.append(exact[0] if exact else next(iter(near)) if len(near) == 1 else None)
     missing = [each[0] for each, size in zip(names, rows, strict=True) if size is None]
     if missing:
@@ -85,6 +96,18 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
         )
     sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
+
+
+def completed(truth: Truth, path: Path) -> Truth:
+    """Returns the truth with the unknown sizes of its images from a size file; see `from_path`."""
+    images = truth.images
+    unknown = np.flatnonzero(np.isnan(images.width + images.height))
+    files, ids = images.files or images.stems, images.ids.tolist()
+    names = [(files[i], images.stems[i], str(ids[i])) for i in unknown.tolist()]
+    sides = images.width.copy(), images.height.copy()
+    for side, found in zip(sides, from_path(path, names), strict=True):
+        side[unknown] = found
+    return replace(truth, images=replace(images, width=sides[0], height=sides[1]))
 
 
 def _given(
@@ -138,7 +161,9 @@ def _instances(path: Path) -> list[_Image]:
     """Returns the images of a COCO JSON file."""
     try:
         data = open_files.read_bytes(path, times=JSON_DECODED).removeprefix(b"\xef\xbb\xbf")
-        return msgspec.json.decode(data, type=_Instances).images
+        images = msgspec.json.decode(data, type=_Instances).images
+        unique_keys.require(data, shown(path))
+        return images
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         what = f"not a COCO JSON file with the sizes of images: {error}"
         fix = "give COCO instances, a CSV file (image, width, height), or a folder of images"

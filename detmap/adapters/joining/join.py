@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coded_names import coded
 from detmap.adapters.joining import additions, image_lookup, image_names, unknown_policy
 from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
@@ -76,6 +77,7 @@ def joined(
     notes: tuple[Note, ...] = (),
     attributes: Mapping[str, NDArray[np.float64]] | None = None,
     shapes: Shapes | None = None,
+    in_pixels: bool = True,
 ) -> Detections:
     """Creates detections from positions in the truth, -1 for unknown images and classes.
 
@@ -85,6 +87,7 @@ def joined(
     notes : of the reader, how it found images and classes
     attributes : see `detmap.tables.Detections`
     shapes : of the rows, if they have more than boxes
+    in_pixels : whether the boxes are in the pixels of their image
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
@@ -114,7 +117,8 @@ def joined(
         attributes = {name: column[free] for name, column in attributes.items()}
         shapes = None if shapes is None else shapes.take(free)
         notes += dropped
-    notes += outside(images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
+    if in_pixels:
+        notes += outside(images, image, boxes_as(boxes, box_format, "xywh"), origin.source)
     notes += _vast(score, origin.source)
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
         text = "boxes have reversed corners: they overlap nothing, as in the devkit"
@@ -238,15 +242,14 @@ def _some(values: Sequence[Any] | NDArray[Any], rows: list[int]) -> list[Any]:
     ]
 
 
-def places(known: NDArray[Any], given: NDArray[Any] | list[str]) -> NDArray[np.int32]:
+def places(known: NDArray[Any], given: NDArray[Any] | Sequence[str]) -> NDArray[np.int32]:
     """Returns positions of ids among ascending known ids of the same type; -1 if unknown.
 
-    A list of strings is looked up one by one: an array would be as wide as the longest.
+    Strings that are no array are looked up one by one: an array would be as wide as the longest.
     """
-    if not isinstance(given, list):
+    if isinstance(given, np.ndarray):
         return positions(known, given)
-    place = {each: i for i, each in enumerate(known.tolist())}
-    return np.fromiter((place.get(each, -1) for each in given), dtype=np.int32, count=len(given))
+    return coded(given).positions({each: i for i, each in enumerate(known.tolist())})
 
 
 def images_named(
@@ -305,7 +308,8 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
         by_stem[stem] = place
     by_stem.pop("", None)
     by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
-    names = dict.fromkeys(given)
+    rows = coded(given)
+    names = rows.names
     lost = [name for name in names if name not in by_stem]
     if lost:
         images = truth.images
@@ -322,20 +326,19 @@ def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[n
                 f"two images of {truth.source} have the file stem {name!r}",
                 "name the images by their ids",
             )
-    return np.fromiter((table.get(name, -1) for name in given), dtype=np.int32, count=len(given))
+    return rows.positions(table)
 
 
 def classes_by_id(
-    truth: Truth, given: NDArray[Any] | list[str], source: str, policy: Policy = STRICT
+    truth: Truth, given: NDArray[Any] | Sequence[str], source: str, policy: Policy = STRICT
 ) -> NDArray[np.int32]:
     """Returns positions of classes by id (integers) or name (strings); -1 if unknown.
 
     Raises `DataError` if the ids have no defined meaning or class names are not unique.
     """
-    if not isinstance(given, list) and given.dtype.kind == "i":
+    if isinstance(given, np.ndarray) and given.dtype.kind == "i":
         ids, labels = policy.class_ids(truth, source)
         place = positions(ids, given)
         return place if labels is None else np.append(labels, np.int32(-1))[place]
     by_name = policy.positions_by_name(truth, source)
-    names = np.asarray(given, dtype=object).tolist()
-    return np.fromiter((by_name.get(name, -1) for name in names), np.int32, count=len(given))
+    return coded(given).positions(by_name)

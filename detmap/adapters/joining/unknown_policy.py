@@ -5,6 +5,7 @@ truth has only names.
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text_fields
+from detmap.base import unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
@@ -133,7 +135,9 @@ def _read_names(file: Path) -> dict[int, str]:
     content = text_fields.decoded(file)
     if content.lstrip()[:1] in ("{", "["):
         try:
-            return _names(shown(file), msgspec.json.decode(content))
+            names = msgspec.json.decode(content)
+            unique_keys.require(content, shown(file))
+            return _names(shown(file), names)
         except msgspec.DecodeError as error:
             fix = "write one name a line, or a JSON object from id to name"
             raise DataError(shown(file), f"not JSON: {error}", fix) from None
@@ -275,6 +279,7 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
     for how, change in (
         ("Unicode normalization", lambda each: unicodedata.normalize("NFKC", each)),
         ("case", str.casefold),
+        ("case, spaces, _ and -", lambda each: re.sub("[ _-]+", " ", each.casefold())),
     ):
         same = [each for each in names if change(each) == change(name)]
         if same:

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
+from detmap.base import arguments
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Note, Truth
@@ -31,13 +32,15 @@ IGNORED = "ignore"  # dbEval.m, ilbls
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return 3 * any(words[:2] == HEAD.split()[:2] for words in label_files.look(path))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    if not path.is_dir() or not any(FRAME.fullmatch(each.stem) for each in path.glob("*.txt")):
+    """See `detmap.adapters.formats.Looks`."""
+    if not path.is_dir() or not any(
+        FRAME.fullmatch(name[:-4]) for name in folder_files.names(path, label_files.TEXT)
+    ):
         return 0
     rows = label_files.look(path)
     fits = all(len(words) == 5 and label_files.are_numbers(words) for words in rows)
@@ -46,7 +49,7 @@ def detections_look(path: Path) -> int:
 
 def read_truth(path: Path) -> Truth:
     """Reads a folder of ground truth. Raises `DataError` for an invalid line."""
-    files = _files(path)
+    files = label_files.required(path)
     lines = label_files.read(files)
     first = np.searchsorted(lines.file, np.arange(len(files)))
     for i, file in enumerate(files):
@@ -58,7 +61,9 @@ def read_truth(path: Path) -> Truth:
     listed = np.ones(len(lines), dtype=bool)
     listed[first] = False
     rows = lines.take(np.flatnonzero(listed))
-    _require(rows, 1 + len(FIELDS), "label x y w h occluded xv yv wv hv ignore angle")
+    label_files.require_columns(
+        rows, (1 + len(FIELDS),), "label x y w h occluded xv yv wv hv ignore angle"
+    )
     labels = np.array(rows.column(0), dtype=object)
     known = np.isin(labels.astype(str), LABELS) if len(rows) else np.zeros(0, dtype=bool)
     others = int((~known).sum())
@@ -86,7 +91,7 @@ def read_truth(path: Path) -> Truth:
         box_format="xywh",
         family="coco",
         source=shown(path),
-        notes=(note,) if others else (),
+        notes=(*((note,) * bool(others)), *label_files.unread(path)),
     )
 
 
@@ -107,6 +112,11 @@ def _whole(rows: label_files.Lines) -> NDArray[np.float64]:
     for bad, what, fix in (
         (numbers % 1 != 0, "not a whole number", "bbGt.m reads whole numbers: round them"),
         (numbers[:, [10] * len(FIELDS)] != 0, "a rotated box", "Caltech has none: set angle to 0"),
+        (
+            ~np.isin(numbers, (0, 1)) & np.isin(FIELDS, ("occluded", "ignore")),
+            "not a flag",
+            arguments.FLAG_FIX,
+        ),
         ((numbers < 0) & np.isin(FIELDS, ("w", "h", "wv", "hv")), "negative", "fix the box"),
     ):
         if bad.any():
@@ -118,18 +128,23 @@ def _whole(rows: label_files.Lines) -> NDArray[np.float64]:
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads a folder of results. Raises `DataError` for an invalid line."""
-    files = _files(path)
+    files = label_files.required(path)
     rows = label_files.read(files)
-    _require(rows, 5, "x y w h score")
+    label_files.require_columns(rows, (5,), "x y w h score")
     numbers = rows.numbers(("x", "y", "w", "h", "score"))
     stems = [file.stem for file in files]
     image_of = join.images_by_stem(truth, stems, shown(path))
     label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
     if len(truth.categories) > 1:
         label[:] = join.classes_by_id(truth, ["person"] * len(rows), shown(path), policy)
-    n_missing = len(truth.images) - len(np.unique(image_of[image_of >= 0]))
-    text = "images have no file, which stops the reference: they have no detections"
-    note = Note("image-without-results", text, n_missing, shown(path))
+    notes = label_files.result_file_notes(
+        truth.images.stems,
+        image_of,
+        stems,
+        rows,
+        shown(path),
+        reference=", which stops the reference",
+    )
     return join.joined(
         truth,
         image_of[rows.file],
@@ -139,20 +154,5 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         box_format="xywh",
         origin=join.Origin(shown(path), rows.place, rows.stems(), ["person"] * len(rows)),
         policy=policy,
-        notes=(note,) if n_missing else (),
+        notes=(*notes, *label_files.unread(path)),
     )
-
-
-def _files(path: Path) -> list[Path]:
-    files = label_files.listed(path)
-    if not files:
-        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
-    return files
-
-
-def _require(rows: label_files.Lines, count: int, wanted: str) -> None:
-    bad = np.flatnonzero(rows.count != count)
-    if len(bad):
-        row = int(bad[0])
-        what = f"{rows.count[row]} words: {text_fields.short(rows.text(row))}"
-        raise DataError(rows.place(row), what, f"a line is: {wanted}")

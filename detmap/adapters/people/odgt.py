@@ -21,7 +21,7 @@ import numpy as np
 
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import open_files
+from detmap.base import arguments, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
@@ -31,7 +31,7 @@ SIDES = ("x", "y", "width", "height")
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if not path.is_file():
         return 0
     if path.suffix.lower() == ".odgt":
@@ -118,6 +118,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             where = f"{shown(path)}: line {number}"
             try:
                 record = open_files.parse_json(line, where)
+                unique_keys.require(line, where)
             except ValueError as error:
                 raise DataError(where, f"not JSON: {error}", "write one record per line") from None
             if not isinstance(record, dict):
@@ -186,7 +187,8 @@ def _ignored(box: dict[str, Any], place: str) -> bool:
         raise DataError(f"{place}.tag", f"{tag!r:.60} is not a name", 'write "tag": "person"')
     if not isinstance(extra, dict):
         raise DataError(f"{place}.extra", f"{extra!r:.60} is not a JSON object", "write {}")
-    flag = extra.get("ignore", 0)
-    if isinstance(flag, bool):
-        flag = int(flag)
-    return tag != "person" or _number(flag, f"{place}.extra.ignore", math.inf) != 0
+    ignored = arguments.flag(extra.get("ignore", 0))
+    if ignored is None:
+        what = f"{extra['ignore']!r:.60} is not a flag"
+        raise DataError(f"{place}.extra.ignore", what, arguments.FLAG_FIX)
+    return tag != "person" or ignored

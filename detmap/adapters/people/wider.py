@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
+from detmap.adapters.coded_names import CodedNames
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.people import mat5
+from detmap.adapters.mat_file import read_variables
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Scope, Truth
+from detmap.tables import Categories, Detections, Images, Note, Scope, Truth
 
 FACES = "wider_face_val.mat"
 SUBSETS = ("easy", "medium", "hard")
@@ -31,12 +32,12 @@ FIX = "give the ground_truth folder of the evaluation code, unchanged"
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return 3 * (path.is_dir() and (path / FACES).is_file())
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if not path.is_dir():
         return 0
     return 2 * any("--" in folder.name for folder in path.iterdir() if folder.is_dir())
@@ -51,7 +52,11 @@ class _Image(NamedTuple):
 
 
 def read_truth(path: Path) -> Truth:
-    """Reads the folder of the MAT files. Raises `DataError` for a missing or broken file."""
+    """Reads the folder of the MAT files, or the one with it.
+
+    Raises `DataError` for a missing or broken file.
+    """
+    path = folder_files.inside(path, "ground_truth", "gt")
     found = sorted(_images(path), key=lambda image: image.name)
     names = [image.name for image in found]
     for one, two in itertools.pairwise(names):
@@ -92,18 +97,17 @@ def read_truth(path: Path) -> Truth:
 def _images(path: Path) -> list[_Image]:
     """The images of all events."""
     file = path / FACES
-    variables = mat5.read(file)
-    events = _cells(variables.get("event_list"), file, "event_list")
-    names = _cells(variables.get("file_list"), file, "file_list", len(events))
-    boxes = _cells(variables.get("face_bbx_list"), file, "face_bbx_list", len(events))
+    found = read_variables(file, ("event_list", "file_list", "face_bbx_list"))
+    events = _cells(found[0], file, "event_list")
+    names = _cells(found[1], file, "file_list", len(events))
+    boxes = _cells(found[2], file, "face_bbx_list", len(events))
     lists = []
     for subset in SUBSETS:
         place = path / f"wider_{subset}_val.mat"
         if not place.is_file():
             raise DataError(shown(place), "no such file", FIX)
-        lists.append(
-            (place, _cells(mat5.read(place).get("gt_list"), place, "gt_list", len(events)))
-        )
+        (listed,) = read_variables(place, ("gt_list",))
+        lists.append((place, _cells(listed, place, "gt_list", len(events))))
     images = []
     for e, event in enumerate(events):
         where = f"file_list{{{e + 1}}}"
@@ -124,7 +128,7 @@ def _images(path: Path) -> list[_Image]:
 
 def _cells(value: Any, path: Path, field: str, count: int | None = None) -> list[Any]:
     if not isinstance(value, np.ndarray) or (value.dtype != object and value.size):
-        raise DataError(f"{shown(path)}: {field}", "no cell array of this name", FIX)
+        raise DataError(f"{shown(path)}: {field}", "not a cell array", FIX)
     if count is not None and value.size != count:
         raise DataError(f"{shown(path)}: {field}", f"{value.size} cells, expected {count}", FIX)
     return list(value.ravel())
@@ -142,8 +146,10 @@ def _boxes(value: Any, path: Path, field: str) -> NDArray[np.float64]:
     if isinstance(value, np.ndarray) and value.dtype != object:
         if not value.size:
             return np.zeros((0, 4))
-        fits = value.ndim == 2 and value.shape[1] == 4 and bool((np.abs(value) <= MAX_PIXEL).all())
+        fits = value.ndim == 2 and value.shape[1] == 4 and not bool(np.isnan(value).any())
         if fits and bool((value[:, 2:] >= 0).all()):
+            where = f"{shown(path)}: {field}"
+            box_conventions.require_pixels(value, lambda row: f"{where}, row {row + 1}")
             return value
     raise DataError(f"{shown(path)}: {field}", "not rows of x, y, width, height", FIX)
 
@@ -175,15 +181,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     lines = label_files.read(files)
     first = np.searchsorted(lines.file, np.arange(len(files)))
     names = _names(files, lines, first)
+    stated = _stated(lines.take(first + 1))
     listed = np.ones(len(lines), dtype=bool)
     listed[first], listed[first + 1] = False, False
     rows = lines.take(np.flatnonzero(listed))
-    short = np.flatnonzero(rows.count < len(NUMBERS))
-    if len(short):
-        row = int(short[0])
-        what = f"{rows.count[row]} words: {text_fields.short(rows.text(row))}"
-        raise DataError(rows.place(row), what, "a line is: x y width height score")
+    more = rows.count > len(NUMBERS)  # the evaluation code does not read them
+    label_files.require_columns(
+        rows.take(np.flatnonzero(~more)), (len(NUMBERS),), " ".join(NUMBERS)
+    )
     numbers = rows.numbers(NUMBERS)
+    box_conventions.require_pixels(numbers[:, :4], rows.place)
     boxes = numbers[:, :4].copy()
     boxes[:, 2:] += boxes[:, :2]
     known = {name: place for place, name in enumerate(truth.images.ids.tolist())}
@@ -191,7 +198,6 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
     if len(truth.categories) > 1:
         label[:] = join.classes_by_id(truth, ["face"] * len(rows), shown(path), policy)
-    stated = lines.take(first + 1).numbers(("number of faces",))[:, 0]
     return join.joined(
         truth,
         image_of[rows.file],
@@ -200,13 +206,23 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         np.ascontiguousarray(numbers[:, 4]),
         box_format="voc",
         origin=join.Origin(
-            shown(path), rows.place, [names[i] for i in rows.file], ["face"] * len(rows)
+            shown(path),
+            rows.place,
+            CodedNames(names, rows.file),
+            CodedNames(["face"], np.zeros(len(rows), dtype=np.int32)),
         ),
         policy=policy,
-        notes=_notes(
-            len(known.keys() - set(names)),
-            int((stated != np.bincount(rows.file, minlength=len(files))).sum()),
-            shown(path),
+        notes=(
+            *label_files.result_file_notes(
+                list(known),
+                image_of,
+                names,
+                rows,
+                shown(path),
+                reference=", which stops the reference",
+            ),
+            *_more_note(int(more.sum()), shown(path)),
+            *_count_note(stated != np.bincount(rows.file, minlength=len(files)), shown(path)),
         ),
     )
 
@@ -230,11 +246,22 @@ def _names(files: list[Path], lines: label_files.Lines, first: NDArray[np.int64]
     return list(names)
 
 
-def _notes(n_missing: int, n_other: int, source: str) -> tuple[Note, ...]:
-    missing = "images have no file, which stops the reference: they have no detections"
-    other = "files state another number of faces than they have; all their lines are read"
-    notes = (
-        Note("image-without-results", missing, n_missing, source),
-        Note("count-differs", other, n_other, source),
-    )
-    return tuple(note for note in notes if note.count)
+def _stated(lines: label_files.Lines) -> NDArray[np.float64]:
+    """Returns the number of faces in line 2 of each file."""
+    stated = lines.numbers(("number of faces",))[:, 0]
+    bad = np.flatnonzero((lines.count != 1) | (stated % 1 != 0) | (stated < 0))
+    if len(bad):
+        row = int(bad[0])
+        what = f"{text_fields.short(lines.text(row))} is not a number of faces"
+        raise DataError(lines.place(row), what, "write the number of faces in the second line")
+    return stated
+
+
+def _more_note(count: int, source: str) -> tuple[Note, ...]:
+    text = "lines have more than 5 numbers: the first 5 are read as x y width height score"
+    return (Note("columns-unread", text, count, source),) * bool(count)
+
+
+def _count_note(differs: NDArray[np.bool_], source: str) -> tuple[Note, ...]:
+    text = "files state another number of faces than they have; all their lines are read"
+    return (Note("count-differs", text, int(differs.sum()), source),) * bool(differs.any())

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
+from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.rotated import patches
@@ -25,19 +26,20 @@ from detmap.tables import Categories, Detections, Note, Truth
 
 CORNERS = tuple(f"{axis}{i}" for i in (1, 2, 3, 4) for axis in "xy")
 RESULT = "Task1_"
+FOLDERS = ("labelTxt", "labelTxt-v1.0/labelTxt")
 HEADERS = ("imagesource:", "gsd:")
 LEAST, MOST = 9, 10  # words of an object
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     objects = [words for words in label_files.look(path) if len(words) >= LEAST]
     return 2 * (bool(objects) and all(_is_object(words) for words in objects))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    return 3 * any(path.glob(f"{RESULT}*.txt"))
+    """See `detmap.adapters.formats.Looks`."""
+    return 3 * any(name.startswith(RESULT) for name in folder_files.names(path, label_files.TEXT))
 
 
 def _is_object(words: list[str]) -> bool:
@@ -45,14 +47,13 @@ def _is_object(words: list[str]) -> bool:
 
 
 def read_truth(path: Path, shapes: str = "boxes") -> Truth:
-    """Reads a folder ``labelTxt``. An image is a file, also an empty one.
+    """Reads a folder ``labelTxt``, or the folder with it. An image is a file, also an empty one.
 
     Raises `DataError` for invalid lines.
     """
     require_rotated(shapes, path, "DOTA")
-    files = label_files.listed(path)
-    if not files:
-        raise DataError(shown(path), "no .txt files", "give the folder labelTxt")
+    path = folder_files.inside(path, *FOLDERS)
+    files = label_files.required(path, "give the folder labelTxt, which has a file per image")
     lines = label_files.read(files)
     objects = lines.take(np.flatnonzero(lines.count >= LEAST))
     many = np.flatnonzero(objects.count > MOST)
@@ -65,8 +66,7 @@ def read_truth(path: Path, shapes: str = "boxes") -> Truth:
         )
     boxes = rotated_boxes(objects.numbers(CORNERS), objects.place)
     names = objects.column(8)
-    known = sorted(set(names))
-    label_of = {name: label for label, name in enumerate(known)}
+    known = sorted(names.names)
     images, place = image_names.table(
         shown(path), [file.stem for file in files], box_conventions.unknown_sizes(len(files))
     )
@@ -74,14 +74,14 @@ def read_truth(path: Path, shapes: str = "boxes") -> Truth:
         images,
         Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
         image=place[objects.file],
-        label=np.array([label_of[name] for name in names], dtype=np.int32),
+        label=names.positions({name: label for label, name in enumerate(known)}),
         boxes=upright(boxes.corners()),
         roles={"difficult": _difficult(objects)},
         attributes={"area": boxes.area},
         box_format="xywh",
         family="voc",
         source=shown(path),
-        notes=_skipped(lines, shown(path)),
+        notes=(*_skipped(lines, shown(path)), *label_files.unread(path)),
         shapes=boxes,
     )
 
@@ -133,16 +133,19 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     notes: tuple[Note, ...] = ()
     found = patches.find(names, truth, lines.place)
     if found is not None:
-        names, corners = found.names, found.whole(corners)
+        names, corners = coded(found.names), found.whole(corners)
         rotated_boxes(corners, lines.place)
         kept = patches.kept(names, lines.file, score, corners)
         notes = (patches.note(len(names), len(kept), shown(path)),)
-        lines, names = lines.take(kept), [names[i] for i in kept.tolist()]
+        lines, names = lines.take(kept), CodedNames(names.names, names.code[kept])
         score, corners = score[kept], corners[kept]
     classes = [file.stem.removeprefix(RESULT) for file in files]
     if "" in classes:
         raise DataError(shown(files[classes.index("")]), "names no class", f"{RESULT}ship.txt does")
     label = join.classes_by_id(truth, classes, shown(path), policy)
+    notes += label_files.result_file_notes(
+        truth.categories.names, label, classes, lines, shown(path), noun="classes"
+    )
     shapes = rotated_boxes(corners, lines.place)
     return join.joined(
         truth,
@@ -151,10 +154,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         upright(corners_of(corners)),
         score,
         box_format="xywh",
-        origin=join.Origin(
-            shown(path), lines.place, names, [classes[i] for i in lines.file.tolist()]
-        ),
+        origin=join.Origin(shown(path), lines.place, names, CodedNames(classes, lines.file)),
         policy=policy,
-        notes=notes,
+        notes=(*notes, *label_files.unread(path)),
         shapes=shapes,
     )

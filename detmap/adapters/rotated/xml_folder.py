@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.voc.annotation_xml import _Reader, _root
 from detmap.base import open_files
@@ -80,15 +80,15 @@ KINDS = (
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
-    files = _files(path, "*.xml")[:1]
+    """See `detmap.adapters.formats.Looks`."""
+    files = _files(path)[:1]
     return 3 * any(_kind(file) is not None for file in files)
 
 
-def _files(path: Path, pattern: str) -> list[Path]:
+def _files(path: Path) -> list[Path]:
     """The annotation files in the first folder that has any."""
     folders = (path / name for name in FOLDERS)
-    return next((files for folder in folders if (files := sorted(folder.glob(pattern)))), [])
+    return next((files for folder in folders if (files := folder_files.listed(folder, ".xml"))), [])
 
 
 def _kind(file: Path) -> Kind | None:
@@ -106,7 +106,7 @@ def read_truth(path: Path, shapes: str = "boxes", split: str | None = None) -> T
     Raises `DataError` for invalid XML and missing or wrong elements.
     """
     require_rotated(shapes, path, "ROTATED-XML")
-    files = _files(path, "*.xml")
+    files = _files(path)
     if split is not None:
         files = _listed(path, files, split)
     kind = next((kind for file in files if (kind := _kind(file))), None)

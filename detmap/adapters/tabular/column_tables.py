@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions
-from detmap.adapters.joining import image_names, image_sizes, join
+from detmap.adapters import box_conventions, folder_files
+from detmap.adapters.joining import image_lookup, image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular import box_columns, csv_parquet, flag_columns
 from detmap.adapters.tabular.csv_parquet import Sheet
@@ -26,6 +27,7 @@ from detmap.overlaps.rotated_boxes import RotatedBoxes, require_rotated, rotated
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
+NAMES_OF_CLASSES = ("classname", "categoryname", "labelname", "name")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
 MOST_CLASSES = 50_000  # of a truth: each takes memory in every table of numbers
 SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
@@ -167,13 +169,13 @@ def _images(
     images without objects.
     """
     column = sheet.find(csv_parquet.IMAGE, "image")
-    names = sheet.texts(column)
+    names = sheet.names(column)
     if not names:
         raise DataError(sheet.source, "holds no row", "write one row per object")
-    listed = list(dict.fromkeys(names))
-    place = {name: i for i, name in enumerate(listed)}
-    row_of = np.array([place[name] for name in names], dtype=np.int32)
-    listed += [name for name in dict.fromkeys(more) if name not in place]
+    row_of = names.code
+    known = set(map(image_names.stem, names.names)) if more else set()
+    listed = [*names.names]
+    listed += [name for name in dict.fromkeys(more) if image_names.stem(name) not in known]
     files = sheet.named(FILE_NAME)
     paths = listed
     if files is not None and files != column:
@@ -242,11 +244,13 @@ def _found_images(
     if ids is not None:
         image, notes = join.images_named(truth, ids, sheet.place, sheet.source)
         return image, ids.tolist(), notes
-    names = sheet.texts(column)
+    rows = sheet.names(column)
     known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)
-    short = {name: name if name in known else image_names.stem(name) for name in set(names)}
-    image = join.images_by_stem(truth, [short[name] for name in names], sheet.source)
-    return image, names, ()
+    place = image_lookup.exact_positions(truth, rows.names)
+    others = [name for name in rows.names if name not in place]
+    short = [name if name in known else image_names.stem(name) for name in others]
+    found = join.images_by_stem(truth, short, sheet.source).tolist()
+    return rows.positions(place | dict(zip(others, found, strict=True))), rows, ()
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -255,18 +259,38 @@ def _found_images(
 def _class_column(sheet: Sheet) -> tuple[str, str | None]:
     """Returns the class column, and a second one with ids if there are names.
 
-    In a file of YOLOv5 the column ``class`` holds numbers and ``name`` their names.
+    In a file of YOLOv5 the column ``class`` holds numbers and ``name`` their names, which may be
+    numbers too.
     """
     name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
     if name is not None and number is None and sheet.whole(name) is not None:
-        for other in CLASS_NAME:
-            column = sheet.named((other,))
-            if column not in (None, name) and sheet.whole(str(column)) is None:
-                return str(column), name
+        others = [sheet.named((each,)) for each in (*NAMES_OF_CLASSES, *CLASS_NAME)]
+        for each in dict.fromkeys(column for column in others if column not in (None, name)):
+            if csv_parquet.spelled(str(each)) in NAMES_OF_CLASSES or sheet.whole(str(each)) is None:
+                return str(each), name
+    if number is None:
+        _refuse_two_classes(sheet)
     column = name or number
     if column is None:
         return sheet.find(CLASS_NAME, "class"), None
     return column, number if name is not None else None
+
+
+def _refuse_two_classes(sheet: Sheet) -> None:
+    """Raises `DataError` if two columns of names may be the class, and they differ."""
+    image = sheet.named(csv_parquet.IMAGE)
+    given = (sheet.named((name,)) for name in CLASS_NAME)
+    texts = [name for name in given if name and name != image and _is_text(sheet, name)]
+    for name in texts[1:]:
+        if list(sheet.columns[name]) != list(sheet.columns[texts[0]]):
+            what = f"columns {texts[0]} and {name} may both be the class"
+            raise DataError(sheet.source, what, "remove one")
+
+
+def _is_text(sheet: Sheet, column: str) -> bool:
+    values = sheet.columns[column]
+    is_number = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+    return not is_number and sheet.whole(column) is None
 
 
 def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
@@ -308,13 +332,12 @@ def _categories(
         return categories, label
     if ids_column is not None and numbers is None:
         where = f"{sheet.source}: column {ids_column}"
-        raise DataError(where, "not whole numbers", "class ids are whole numbers")
+        raise DataError(where, "not whole numbers", "write ids such as 7, not 007")
     if numbers is None:
-        names = sheet.texts(column)
-        listed = sorted(set(names))
+        names = sheet.names(column)
+        listed = sorted(names.names)
         _refuse_many(len(listed), f"{sheet.source}: column {column}")
-        place = {name: i for i, name in enumerate(listed)}
-        label = np.array([place[name] for name in names], dtype=np.int32)
+        label = names.positions({name: i for i, name in enumerate(listed)})
         return Categories(np.arange(1, len(listed) + 1), tuple(listed)), label
     ids = np.unique(numbers)
     _refuse_many(len(ids), f"{sheet.source}: column {column}")
@@ -338,17 +361,21 @@ def _refuse_many(classes: int, where: str) -> None:
 def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """Returns the class of each row in the truth, by name if the cells are names, else by id."""
+    """Returns the class of each row in the truth: by name if there is a column of ids beside it, or
+    the cells are names, else by id.
+    """
     column, ids = _class_column(sheet)
     if ids is not None and policy.class_names is not None:
-        column = ids
-    numbers = sheet.whole(column)
+        column, ids = ids, None
+    numbers = None if ids is not None else sheet.whole(column)
     if numbers is not None:
+        given = set(np.unique(numbers).tolist())
         names = set(truth.categories.names)
-        are_names = set(map(str, np.unique(numbers).tolist())) <= names
-        if policy.class_names is not None or not are_names:
+        named = [str(each) in names for each in given]
+        are_ids = given <= set(truth.categories.ids.tolist())
+        if policy.class_names is not None or not any(named) or (are_ids and not all(named)):
             return join.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
-    classes = sheet.texts(column)
+    classes = sheet.names(column)
     return join.classes_by_id(truth, classes, sheet.source, policy), classes
 
 
@@ -372,15 +399,14 @@ def read_csv_detections(
 ) -> Detections:
     """Reads a CSV file of detections, or a folder with one per image; see `read_detections`."""
     read = csv_parquet.read_folder if path.is_dir() else csv_parquet.read_csv
-    return read_detections(read(path), truth, box_format, policy)
+    found = read_detections(read(path), truth, box_format, policy)
+    return replace(found, notes=(*found.notes, *folder_files.unread(path, ".csv")))
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`: a folder of CSV files of detections, one per image."""
-    files = sorted(path.glob("*.csv"))
-    if not files or not csv_parquet.is_of_image(files[0]):
-        return 0
-    return 2
+    """See `detmap.adapters.formats.Looks`: a folder of CSV files of detections, one per image."""
+    first = folder_files.first(path, ".csv")
+    return 2 * (first is not None and csv_parquet.is_of_image(first))
 
 
 def read_parquet_truth(

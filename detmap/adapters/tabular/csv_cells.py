@@ -14,6 +14,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coded_names import CodedNames
 from detmap.base.parallel import CHUNK
 
 WIDE = 64  # bytes of a cell from which on cells are cut one by one
@@ -65,13 +66,7 @@ class Cells(Sequence[str]):
     @cached_property
     def strings(self) -> list[str]:
         """Returns the texts; equal ones share one object."""
-        known: dict[bytes, str] = {}
-        found: list[str] = []
-        for cells in self._chunks():
-            listed = cells.tolist()
-            known.update((each, each.decode()) for each in set(listed).difference(known))
-            found += map(known.__getitem__, listed)
-        return found
+        return list(self.coded)
 
     def numbers(self) -> NDArray[np.float64]:
         """Returns (n,) numbers. Raises `ValueError` for cells that are not finite decimals."""
@@ -83,16 +78,20 @@ class Cells(Sequence[str]):
             found.append(cells.astype(np.float64) if plain is None else plain)  # as by float()
         return np.concatenate(found)
 
-    def codes(self) -> tuple[list[str], NDArray[np.int32]]:
-        """Returns the different texts in order of appearance, and (n,) the text of each cell."""
+    @cached_property
+    def coded(self) -> CodedNames:
+        """Returns the different texts in order of appearance, and the text of each cell."""
         known: dict[bytes, int] = {}
         found = [np.zeros(0, dtype=np.int32)]
         for cells in self._chunks():
-            listed = cells.tolist()
+            changes = cells[1:] != cells[:-1]  # rows of an image follow each other, often
+            runs = np.cumsum(np.append(0, changes), dtype=np.int32)
+            listed = cells[np.append(True, changes)].tolist()
             for each in dict.fromkeys(listed):
                 known.setdefault(each, len(known))
-            found.append(np.fromiter(map(known.__getitem__, listed), np.int32, len(listed)))
-        return [each.decode() for each in known], np.concatenate(found)
+            code = np.fromiter(map(known.__getitem__, listed), np.int32, len(listed))
+            found.append(code[runs])
+        return CodedNames([each.decode() for each in known], np.concatenate(found))
 
     def _chunks(self) -> Iterator[NDArray[Any]]:
         """Yields cells in chunks, as bytes of one width or as objects."""
@@ -110,14 +109,17 @@ class Cells(Sequence[str]):
 
 
 def _plain_decimals(cells: NDArray[Any]) -> NDArray[np.float64] | None:
-    """(n,) numbers of digits and at most one point; None if a cell has another form.
+    """(n,) numbers of digits, at most one point and a minus; None if a cell has another form.
 
     The quotient of a whole number and a power of ten, both exact, is the nearest double.
     """
     letters = cells.view(np.uint8).reshape(len(cells), -1).T.copy()
     digits = letters - np.uint8(ord("0"))
     is_digit, is_point = digits < 10, letters == ord(".")
-    if not (is_digit | is_point | (letters == 0)).all():
+    allowed = is_digit | is_point | (letters == 0)
+    negative = letters[0] == ord("-")
+    allowed[0] |= negative
+    if not allowed.all():
         return None
     n_digits = is_digit.sum(axis=0, dtype=np.uint8)
     if not len(cells) or n_digits.max() > EXACT or not n_digits.all():
@@ -130,7 +132,8 @@ def _plain_decimals(cells: NDArray[Any]) -> NDArray[np.float64] | None:
         below |= point
         value = np.where(here, value * 10 + digit, value)
         n_below += here & below
-    return np.asarray(value / 10.0 ** np.arange(EXACT + 1)[n_below])
+    found = value / 10.0 ** np.arange(EXACT + 1)[n_below]
+    return np.where(negative, -found, found) if negative.any() else np.asarray(found)
 
 
 def split(content: str, delimiter: str) -> list[Cells] | None:

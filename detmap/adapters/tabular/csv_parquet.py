@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
+from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular.csv_cells import Cells
 from detmap.base import arguments, memory, open_files
@@ -30,7 +31,7 @@ WIDTH = ("width", "imagewidth", "imgwidth", "w")
 HEIGHT = ("height", "imageheight", "imgheight", "h")
 
 _IGNORED = re.compile(r"[\s_.\-]+")
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CELL = 100  # bytes of memory that a cell takes while it is read, as a Python object
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
 PLENTY = 1 << 28  # bytes of memory that any Parquet file may take
@@ -106,25 +107,25 @@ class Sheet:
         if long is not None:
             where, what = f"{self.place(long)}, column {column}", f"{len(texts[long])} characters"
             raise DataError(where, what, f"a name has at most {LONGEST}")
+        if any("\0" in cell for cell in texts):
+            row = next(row for row, cell in enumerate(texts) if "\0" in cell)
+            what = f"{text_fields.short(texts[row])} holds a NUL"
+            raise DataError(f"{self.place(row)}, column {column}", what, "use visible characters")
         if "" in texts:
             row = texts.index("")
             raise DataError(f"{self.place(row)}, column {column}", "is empty", "fill the cell")
         return texts
 
-    def codes(self, column: str) -> tuple[list[str], NDArray[np.int32]]:
-        """Returns the different cells as `texts` does, and (n,) the one of each row."""
+    def names(self, column: str) -> CodedNames:
+        """Returns what `texts` does, with each different cell once."""
         values = self.columns[column]
         if not isinstance(values, Cells):
-            texts = self.texts(column)
-            names = list(dict.fromkeys(texts))
-            place = {name: i for i, name in enumerate(names)}
-            return names, np.fromiter(map(place.__getitem__, texts), np.int32, len(texts))
-        written, code = values.codes()
-        names = [each.strip(text_fields.SPACE) for each in written]
-        if any(not 0 < len(name) <= LONGEST for name in names):
+            return coded(self.texts(column))
+        names = [each.strip(text_fields.SPACE) for each in values.coded.names]
+        if any(not 0 < len(name) <= LONGEST or "\0" in name for name in names):
             self.texts(column)  # raises the error
-        distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        return list(distinct), np.array([distinct[name] for name in names], dtype=np.int32)[code]
+        once = coded(names)
+        return CodedNames(once.names, once.code[values.coded.code])
 
     def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
         """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
@@ -156,16 +157,19 @@ class Sheet:
             ) from None
 
     def whole(self, column: str) -> NDArray[np.int64] | None:
-        """Returns (n,) cells as whole numbers; None if one is not."""
+        """Returns (n,) cells as whole numbers; None if one is not, or has leading zeros: 007 and 7
+        are two names.
+        """
         values = self.columns[column]
         if isinstance(values, np.ndarray):
             if values.dtype.kind not in "iuf" and not all(isinstance(v, int) for v in values.flat):
                 return None
             array = arguments.ids(f"{self.source}: column {column}", values)
             return array if array.dtype.kind == "i" else None
-        if not values or not all(map(_WHOLE.fullmatch, set(values))):
+        rows = values.coded if isinstance(values, Cells) else coded(values)
+        if not len(rows) or not all(map(_WHOLE.fullmatch, rows.names)):
             return None
-        return np.array(list(map(int, values)), dtype=np.int64)
+        return rows.whole_numbers()
 
     def take(self, rows: NDArray[np.bool_]) -> Sheet:
         """Selects rows."""
@@ -218,7 +222,7 @@ def read_folder(folder: Path) -> Sheet:
 
     Raises `DataError` if the files have different columns.
     """
-    sheets = {file.stem: read_csv(file) for file in sorted(folder.glob("*.csv"))}
+    sheets = {file.stem: read_csv(file) for file in folder_files.listed(folder, ".csv")}
     if not sheets:
         raise DataError(shown(folder), "no .csv files", "give a folder with one file per image")
     names = list(next(iter(sheets.values())).columns)

@@ -34,12 +34,12 @@ HEAD = 1 << 10
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return _looks(path, DIAMETER)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return _looks(path, SCORE)
 
 
@@ -62,12 +62,12 @@ def read_truth(path: Path) -> Truth:
     place = {scan: i for i, scan in enumerate(scans)}
     sheets = [csv_parquet.read_csv(each) for each in (path, _beside(path, EXCLUDED))]
     parts, notes = [], []
-    for sheet in sheets:
+    for sheet, noun in zip(sheets, ("nodules", "excluded findings"), strict=True):
         image = np.array([place.get(name, -1) for name in _series(sheet)], dtype=np.int32)
         columns = [*_numbers(sheet, AXES), *_numbers(sheet, (DIAMETER,))]
         left = int((image < 0).sum())
         if left:
-            text = f"findings are of scans that {LIST} does not list: they are left out"
+            text = f"{noun} are of scans that {LIST} does not list: they are left out"
             notes.append(Note("scan-unlisted", text, left, sheet.source))
         parts.append((image[image >= 0], np.stack(columns, axis=1)[image >= 0]))
     image = np.concatenate([part[0] for part in parts])
@@ -105,6 +105,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         origin=join.Origin(sheet.source, sheet.place, names),
         policy=policy,
         attributes=_attributes(spheres),
+        in_pixels=False,  # millimeters, from the origin of the scanner
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.joining import image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
@@ -45,16 +45,16 @@ class Tool:
     box_format: str | None
 
     def truth_looks(self, path: Path) -> int:
-        """See `detmap.adapters.registry.Looks`."""
+        """See `detmap.adapters.formats.Looks`."""
         return self._looks(path, 0)
 
     def detections_look(self, path: Path) -> int:
-        """See `detmap.adapters.registry.Looks`."""
+        """See `detmap.adapters.formats.Looks`."""
         return self._looks(path, 1)
 
     def _looks(self, path: Path, kind: int) -> int:
         """Scores a folder by its lines; its name distinguishes the tools."""
-        if not path.is_dir() or any(path.glob("*_det_*.txt")):
+        if not path.is_dir() or any("_det_" in name for name in folder_files.names(path, ".txt")):
             return 0
         rows = label_files.look(path)
         if not rows or not all(_fits(words, kind) for words in rows):
@@ -72,7 +72,7 @@ class Tool:
     ) -> Truth:
         """Reads a folder of truth. Raises `DataError` for invalid lines or a missing box format."""
         box_format = self._box_format(path, box_format)
-        files = _files(path)
+        files = label_files.required(path)
         lines = label_files.read(files)
         difficult = lines.count == 6
         difficult[difficult] = [
@@ -88,19 +88,19 @@ class Tool:
             place=lines.place,
         )
         names = lines.column(0)
-        known = sorted(set(names))
-        label_of = {name: label for label, name in enumerate(known)}
+        known = sorted(names.names)
         return Truth(
             Images(np.array(stems, dtype=str), tuple(stems), width, height),
             Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
             image=lines.file,
-            label=np.array([label_of[name] for name in names], dtype=np.int32),
+            label=names.positions({name: label for label, name in enumerate(known)}),
             boxes=boxes,
             roles={"difficult": difficult},
             attributes={"area": box_conventions.areas(boxes, table_format)},
             box_format=table_format,
             family="voc",
             source=shown(path),
+            notes=label_files.unread(path),
         )
 
     def read_detections(
@@ -108,7 +108,7 @@ class Tool:
     ) -> Detections:
         """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
-        lines = label_files.read(_files(path))
+        lines = label_files.read(label_files.required(path))
         _require(lines, 6, "class score a b c d", "6 words")
         stems, names = lines.stems(), lines.column(0)
         image = join.images_by_stem(truth, stems, shown(path))
@@ -128,6 +128,7 @@ class Tool:
             box_format=table_format,
             origin=join.Origin(shown(path), lines.place, stems, names),
             policy=policy,
+            notes=label_files.unread(path),
         )
 
     def _box_format(self, path: Path, given: str | None) -> str:
@@ -144,13 +145,6 @@ class Tool:
 
 CARTUCHO = Tool("cartucho", ("ground-truth", "detection-results"), "voc")
 RAFAELPADILLA = Tool("rafaelpadilla", ("groundtruths", "detections"), None)
-
-
-def _files(path: Path) -> list[Path]:
-    files = label_files.listed(path)
-    if not files:
-        raise DataError(shown(path), "no .txt files", "give a folder with one text file per image")
-    return files
 
 
 def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:

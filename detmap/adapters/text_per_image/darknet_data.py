@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.text_per_image import data_yaml
 from detmap.adapters.text_per_image.data_yaml import Split
 from detmap.base.open_files import shown
@@ -57,7 +57,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
         what = f"{keys['classes']}, but {shown(names_file)} has {len(names)} names"
         raise DataError(f"{shown(file)}: classes", what, "give one name per class")
     images = [_found(root, entry) for entry in data_yaml.image_paths(place)]
-    images = sorted(dict.fromkeys(images))
+    images = sorted(dict.fromkeys(folder_files.there(images)))
     if not images:
         raise DataError(shown(place), "lists no image", "give one path per line")
     if image_sizes is None and not any(image.is_file() for image in images):
@@ -67,7 +67,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     text = f"list of images, {chosen}, is the only one and is used"
     note = Note("split-only", text, 1, shown(path))
     notes = [note] if split is None and chosen == "train" else []
-    return Split(images, list(map(_label_of, images)), names, name=chosen, notes=notes)
+    return Split(images, _labels_of(images), names, name=chosen, notes=notes)
 
 
 _OTHERS = ("classes", "names", "backup", "eval", "results", "top", "map", "labels", "tree")
@@ -97,10 +97,11 @@ def _found(root: Path, entry: str) -> Path:
     return next((place for place in tails if place.parent.is_dir()), root / entry)
 
 
-def _label_of(image: Path) -> Path:
-    """Returns the label file of an image."""
-    beside = image.with_suffix(".txt")
-    for other in (data_yaml.label_of(image), Path(str(beside).replace("JPEGImages", "labels"))):
-        if other != beside and other.is_file():
-            return other
-    return beside
+def _labels_of(images: list[Path]) -> list[Path]:
+    """Returns the label file of each image: in a folder of labels, else beside the image."""
+    beside = [image.with_suffix(".txt") for image in images]
+    ways = (
+        folder_files.existing(map(data_yaml.label_of, images)),
+        folder_files.existing(Path(str(each).replace("JPEGImages", "labels")) for each in beside),
+    )
+    return [one or two or other for one, two, other in zip(*ways, beside, strict=True)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining import image_sizes as sizes
 from detmap.adapters.text_per_image import label_files, plain_yaml
@@ -178,7 +178,7 @@ def _resolved(root: Path, entry: str) -> Path:
 
 def has_labels(folder: Path) -> bool:
     """Checks for text files that are neither class names nor lists of images."""
-    return any(file.name not in (*NAMES_FILES, *LISTS) for file in folder.glob("*.txt"))
+    return any(name not in (*NAMES_FILES, *LISTS) for name in folder_files.names(folder, ".txt"))
 
 
 def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> list[Path]:
@@ -189,7 +189,7 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
         if images or image_sizes is None:
             return images
     if place.is_file():
-        return [_listed(place, root, name) for name in image_paths(place)]
+        return folder_files.there([_listed(place, root, name) for name in image_paths(place)])
     labels = Path(LABELS.join(f"{place}{os.sep}".rsplit(IMAGES, 1)))
     if image_sizes is not None and labels.is_dir() and labels != place:
         return [place / name for name in _sized(image_sizes)]
@@ -310,7 +310,7 @@ def label_folders(root: Path) -> list[str]:
     found = []
     for parent, folders, names in os.walk(root):
         folders.sort()
-        labels = sorted(n for n in names if n.endswith(".txt") and n not in NAMES_FILES)
+        labels = sorted(n for n in names if n.lower().endswith(".txt") and n not in NAMES_FILES)
         if labels and Path(parent).name != "images":
             found.append(f"{shown(Path(parent))} has {counted(len(labels), 'file')} ({labels[0]})")
         if len(found) > MOST_FOLDERS:

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
+from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
 from detmap.adapters.text_per_image import label_files
@@ -37,22 +38,24 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 NUMBERS = 14  # of a line, after the class; results add the score
 READ = ("truncated", "occluded", "alpha", "left", "top", "right", "bottom")
 ATTRIBUTES = READ[:3]
+UNREAD = NUMBERS - len(READ)  # of the 3D box
 DONT_CARE = "dontcare"
 ROW = 100  # bytes of memory that an object takes
 LABELS = ("label_2", "labels")  # folders of a data set
 RESULTS = ("data", "results")
 IMAGES = ("image_2", "images", "data")  # beside the labels
 _FRAME = re.compile(r"([0-9]{2}_[0-9]{3})_([0-9]{6})")  # DeepStream's names: stream and frame
+FOLDERS = "give the folder label_2, or that of the results"
 FORM = "a line is: class truncated occluded alpha left top right bottom and 7 numbers of the 3D box"
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return _looks(path, LABELS, scored=False)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     return _looks(path, RESULTS, scored=True)
 
 
@@ -65,16 +68,21 @@ def _fits(words: list[str], scored: bool) -> bool:
     """Checks for a class and 14 numbers; 15 in results, or if the last is datumaro's 1.0."""
     for n in (NUMBERS + 1,) if scored else (NUMBERS, NUMBERS + 1):
         name, numbers = words[:-n], words[-n:]
-        if name and label_files.are_numbers(numbers) and not label_files.are_numbers(name):
+        if name and label_files.are_numbers(numbers) and _is_class(name, numbers):
             return scored or n == NUMBERS or float(numbers[-1]) == 1
     return False
 
 
+def _is_class(name: list[str], numbers: list[str]) -> bool:
+    """Checks for a class name; one of digits alone is known by pixels, since YOLO has fractions."""
+    pixels = any(float(number) > 1 for number in numbers[3:7])
+    return not label_files.are_numbers(name) or (len(name) == 1 and name[0].isdigit() and pixels)
+
+
 def _folder(path: Path, names: Sequence[str]) -> Path:
     """Returns a folder of text files, which may be inside the given one."""
-    if any(path.glob("*.txt")):
-        return path
-    return next((path / name for name in names if any((path / name).glob("*.txt"))), path)
+    places = (path, *(path / name for name in names))
+    return next((place for place in places if folder_files.has(place, label_files.TEXT)), path)
 
 
 def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
@@ -84,7 +92,7 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     labels, or from the file of image sizes. Raises `DataError` for invalid files and lines.
     """
     folder = _folder(path, LABELS)
-    files = _files(folder)
+    files = label_files.required(folder, FOLDERS)
     lines = label_files.read(files)
     numbers_at = _name_lengths(lines)
     numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
@@ -96,9 +104,8 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
         place=lines.place,
     )
     names = _names(lines, numbers_at)
-    known = sorted(name for name in set(names) if name.lower() != DONT_CARE)
-    label_of = dict.fromkeys(set(names), -1) | {name: label for label, name in enumerate(known)}
-    written = np.fromiter(map(label_of.__getitem__, names), np.int32, len(names))
+    known = sorted(name for name in names.names if name.lower() != DONT_CARE)
+    written = names.positions({name: label for label, name in enumerate(known)})
     rows, label = _regions_of_every_class(written, len(known), shown(path))
     attributes = {name: numbers[rows, i] for i, name in enumerate(ATTRIBUTES)}
     areas = box_conventions.areas(boxes, table_format)
@@ -113,7 +120,12 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
         box_format=table_format,
         family="coco",
         source=shown(path),
-        notes=(*note, *_region_note(path, int((written < 0).sum()))),
+        notes=(
+            *note,
+            *_region_note(path, int((written < 0).sum())),
+            *_unread_note(lines, numbers_at, shown(path)),
+            *label_files.unread(folder),
+        ),
     )
 
 
@@ -121,7 +133,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """Reads a folder of results, or the folder with ``data``. Raises `DataError` for invalid files
     and lines.
     """
-    files = _files(_folder(path, RESULTS))
+    folder = _folder(path, RESULTS)
+    files = label_files.required(folder, FOLDERS)
     lines = label_files.read(files)
     numbers_at = lines.count - (NUMBERS + 1)
     if (numbers_at < 1).any():
@@ -142,21 +155,17 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         box_format=table_format,
         origin=join.Origin(shown(path), lines.place, lines.stems(), names),
         policy=policy,
-        notes=(*image_notes, *name_notes),
+        notes=(
+            *image_notes,
+            *name_notes,
+            *_unread_note(lines, numbers_at, shown(path)),
+            *label_files.unread(folder),
+        ),
         attributes={"alpha": np.ascontiguousarray(numbers[:, READ.index("alpha")])},
     )
 
 
 # --- lines ----------------------------------------------------------------------------------------
-
-
-def _files(folder: Path) -> list[Path]:
-    files = label_files.listed(folder)
-    if not files:
-        raise DataError(
-            shown(folder), "no .txt files", "give the folder label_2, or that of the results"
-        )
-    return files
 
 
 def _name_lengths(lines: Lines) -> NDArray[Any]:
@@ -181,12 +190,15 @@ def _name_lengths(lines: Lines) -> NDArray[Any]:
     return length
 
 
-def _names(lines: Lines, length: NDArray[Any]) -> list[str]:
+def _names(lines: Lines, length: NDArray[Any]) -> CodedNames:
     """Returns the class of each line; datumaro writes spaces in it."""
-    names = lines.column(0)
-    for row in np.flatnonzero(length > 1).tolist():
+    several = np.flatnonzero(length > 1).tolist()
+    if not several:
+        return lines.column(0)
+    names = list(lines.column(0))
+    for row in several:
         names[row] = " ".join(lines.words.take(lines.first[row] + np.arange(length[row])))
-    return names
+    return coded(names)
 
 
 def _wrong_line(lines: Lines, row: int, fix: str) -> DataError:
@@ -206,6 +218,12 @@ def _regions_of_every_class(
     rows = np.repeat(np.arange(len(label)), times)
     nth = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
     return rows, np.where(label[rows] < 0, nth, label[rows]).astype(np.int32)
+
+
+def _unread_note(lines: Lines, numbers_at: NDArray[Any], source: str) -> tuple[Note, ...]:
+    count = replace(lines, first=lines.first + numbers_at).n_unreadable(len(READ), UNREAD)
+    text = "lines have a 3D box that is not of numbers: it is not read"
+    return (Note("field-unread", text, count, source),) * bool(count)
 
 
 def _region_note(path: Path, count: int) -> tuple[Note, ...]:
@@ -251,36 +269,43 @@ def _pictures(folder: Path, stems: set[str]) -> dict[str, Path]:
     return {}
 
 
-def _known_names(truth: Truth, names: list[str], source: str) -> tuple[list[str], tuple[Note, ...]]:
+def _known_names(
+    truth: Truth, names: CodedNames, source: str
+) -> tuple[CodedNames, tuple[Note, ...]]:
     """Returns the names of the truth's classes where only ``_`` and spaces differ, and a note."""
     by_name = positions_by_unique_name(truth, source)
     spaced: dict[str, list[str]] = {}
     for name in by_name:
         spaced.setdefault(name.replace(" ", "_"), []).append(name)
     meant = {}
-    for name in set(names) - by_name.keys():
+    for name in set(names.names) - by_name.keys():
         same = spaced.get(name.replace(" ", "_"), [])
         if len(same) == 1:
             meant[name] = same[0]
     if not meant:
         return names, ()
-    count = sum(map(meant.__contains__, names))
+    count = int((names.positions(dict.fromkeys(meant, 0)) == 0).sum())
     text = "detections have a class name that differs from the truth's only in _ and spaces"
     note = Note("class-joined", text, count, source)
-    return [meant.get(name, name) for name in names], (note,)
+    return CodedNames([meant.get(name, name) for name in names.names], names.code), (note,)
 
 
 def _found_images(
     truth: Truth, files: list[Path], lines: Lines, source: str
 ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
-    """Returns the image of each line, by stem; DeepStream's by the number of the frame, and a note.
+    """Returns the image of each line, by stem; DeepStream's by the number of the frame; and notes,
+    also on images without a file and files without an image.
 
     Raises `DataError` unless the frames are as many as the truth has images.
     """
     frames = [_FRAME.fullmatch(file.stem) for file in files]
     known = {*truth.images.stems, *map(str, truth.images.ids.tolist())}
     if not all(frames) or known & {file.stem for file in files}:
-        return join.images_by_stem(truth, lines.stems(), source), ()
+        stems = [file.stem for file in files]
+        image_of = join.images_by_stem(truth, stems, source)
+        return image_of[lines.file], label_files.result_file_notes(
+            truth.images.stems, image_of, stems, lines, source
+        )
     numbers = [int(frame[2]) for frame in frames if frame]
     n_images, streams = len(truth.images), {frame[1] for frame in frames if frame}
     if len(streams) > 1 or sorted(numbers) != list(range(n_images)):

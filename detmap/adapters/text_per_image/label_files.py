@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
+from detmap.adapters.coded_names import CodedNames
 from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.adapters.tabular.csv_cells import WIDE, Cells
 from detmap.base import open_files
 from detmap.base.open_files import shown
-from detmap.errors import DataError
+from detmap.errors import DataError, few
+from detmap.tables import Note
 
 FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
+TEXT = ".txt"
 LF, CR = b"\n\r"
 _GAPS = np.isin(np.arange(256), list(b" \t\n\r"))
 
@@ -55,14 +58,15 @@ class Lines:
         """The words of a line, for messages."""
         return " ".join(self.words.take(self.first[row] + np.arange(self.count[row])))
 
-    def stems(self) -> list[str]:
+    def stems(self) -> CodedNames:
         """Returns the file stem of each line."""
-        stems = [file.stem for file in self.files]
-        return [stems[i] for i in self.file.tolist()]
+        used = np.bincount(self.file, minlength=len(self.files)) > 0
+        stems = [self.files[i].stem for i in np.flatnonzero(used).tolist()]
+        return CodedNames(stems, (np.cumsum(used) - 1)[self.file])
 
-    def column(self, place: int) -> list[str]:
+    def column(self, place: int) -> CodedNames:
         """The word of each line at this place."""
-        return self.words.take(self.first + place).strings
+        return self.words.take(self.first + place).coded
 
     def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
         """(n, k) the words from `begin` on as numbers; `names` says what each is.
@@ -71,13 +75,7 @@ class Lines:
         ------
         DataError : a word that is no number, or none that is finite
         """
-        cells = self.words.take((self.first[:, None] + begin + np.arange(len(names))).ravel())
-        try:
-            values = cells.numbers()
-        except ValueError:
-            found = map(text_fields.number, cells)
-            values = np.array([np.nan if each is None else each for each in found])
-        table = values.reshape(-1, len(names))
+        cells, table = self._values(begin, len(names))
         most = [sys.float_info.max if name == "score" else MAX_PIXEL for name in names]
         bad = ~(np.abs(table) <= most)
         if bad.any():
@@ -89,6 +87,20 @@ class Lines:
             )
         return table
 
+    def n_unreadable(self, begin: int, n: int) -> int:
+        """Counts the lines with a word that is no finite number among n words from `begin` on."""
+        return int((~np.isfinite(self._values(begin, n)[1])).any(axis=1).sum())
+
+    def _values(self, begin: int, n: int) -> tuple[Cells, NDArray[np.float64]]:
+        """The n words of each line from `begin` on, and as (lines, n) numbers, NaN for others."""
+        cells = self.words.take((self.first[:, None] + begin + np.arange(n)).ravel())
+        try:
+            values = cells.numbers()
+        except ValueError:
+            found = map(text_fields.number, cells)
+            values = np.array([np.nan if each is None else each for each in found])
+        return cells, values.reshape(-1, n)
+
     def take(self, rows: NDArray[Any]) -> Lines:
         """Some of the lines."""
         some = [column[rows] for column in (self.file, self.number, self.first, self.count)]
@@ -98,13 +110,16 @@ class Lines:
 def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
     """The lines of text files, whose words are found in all files at once; see `text_fields`.
 
-    `separator` parts words as spaces and tabs do.
+    `separator` parts words as spaces and tabs do; one may end a line.
 
     Raises
     ------
-    DataError : a file that cannot be read, or is not UTF-8
+    DataError : a file that cannot be read, or is not UTF-8; two separators without a word between
     """
-    parts = [text_fields.decoded(path).encode().replace(separator, b" ") for path in files]
+    parts = [text_fields.decoded(path).encode() for path in files]
+    if separator != b" ":
+        _refuse_empty_cells(files, parts, separator)
+        parts = [part.replace(separator, b" ") for part in parts]
     data = np.frombuffer(b"\n".join([b"", *parts, bytes(WIDE)]), dtype=np.uint8)
     begins = np.cumsum([1, *(len(part) + 1 for part in parts)])  # of the files
     _refuse_nul(files, parts)
@@ -124,6 +139,28 @@ def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
     return Lines(files, file.astype(np.int32), number, words, upto[rows], count[rows])
 
 
+def require_columns(lines: Lines, allowed: Sequence[int], form: str) -> None:
+    """Raises `DataError` for the first line with another number of columns, or with another one
+    than the lines before it in its file.
+    """
+    first = np.searchsorted(lines.file, lines.file)
+    bad = np.flatnonzero(~np.isin(lines.count, allowed) | (lines.count != lines.count[first]))
+    if len(bad):
+        row = int(bad[0])
+        what = f"{lines.count[row]} columns: {text_fields.short(lines.text(row))}"
+        raise DataError(lines.place(row), what, f"a line is: {form}")
+
+
+def _refuse_empty_cells(files: Sequence[Path], parts: Sequence[bytes], separator: bytes) -> None:
+    """An error on the first cell without a word, which would move those after it."""
+    empty = re.compile(rb"(?:^|[\r\n]|%s)[ \t]*(?=%s)" % (separator, separator))
+    for path, part in zip(files, parts, strict=True):
+        if found := empty.search(part):
+            before = text_fields.split(part[: found.end()].decode())
+            where = f"{shown(path)}: line {len(before)}, column {before[-1].count(',') + 1}"
+            raise DataError(where, "'' is not a number", "fill the cell")
+
+
 def _refuse_nul(files: Sequence[Path], parts: Sequence[bytes]) -> None:
     """An error on the first NUL, which no array of words can end with."""
     for path, part in zip(files, parts, strict=True):
@@ -134,27 +171,73 @@ def _refuse_nul(files: Sequence[Path], parts: Sequence[bytes]) -> None:
 
 
 def listed(folder: Path) -> list[Path]:
-    """Returns the text files of a folder, by stem, without hidden ones."""
-    files = [path for path in folder.glob("*.txt") if not path.name.startswith(".")]
-    for path in files:
-        if shown(path.name) != path.name:
-            raise DataError(shown(path), "a name that is not UTF-8", "rename the file")
-    return sorted(files, key=lambda path: path.stem)
+    """Returns the text files of a folder, by stem; see `folder_files.listed`."""
+    return folder_files.listed(folder, TEXT)
+
+
+def required(folder: Path, fix: str = "give a folder with one text file per image") -> list[Path]:
+    """Returns the text files of a folder. Raises `DataError` if there are none."""
+    files = listed(folder)
+    if not files:
+        raise DataError(shown(folder), "no .txt files", fix)
+    return files
+
+
+def unread(folder: Path) -> tuple[Note, ...]:
+    """Returns a note on text files in sub-folders, which are not read."""
+    return folder_files.unread(folder, TEXT)
+
+
+def result_file_notes(
+    known: Sequence[str],
+    found: NDArray[Any],
+    files: Sequence[str],
+    lines: Lines,
+    source: str,
+    *,
+    noun: str = "images",
+    reference: str = "",
+) -> tuple[Note, ...]:
+    """Returns notes on images without a result file, and on empty result files of no image.
+
+    Lines of unknown images are the policy's: an error, dropped or added.
+
+    Parameters
+    ----------
+    known : names of the images
+    found : (n,) the position of each file's image, -1 if unknown
+    files : n names of the files
+    lines : of the files
+    noun : what has a file: images, classes
+    reference : what the reference does about missing files
+    """
+    missing = np.setdiff1d(np.arange(len(known)), found).tolist()
+    empty = (found < 0) & (np.bincount(lines.file, minlength=len(files)) == 0)
+    others = [files[i] for i in np.flatnonzero(empty).tolist()]
+    lacking = (
+        f"of the {len(known):,} {noun} have no result file{reference}: they have no detections"
+    )
+    beyond = f"result files without detections are not of {noun} of the ground truth"
+    notes = (
+        Note("file-missing", f"{lacking} ({few(known[i] for i in missing)})", len(missing), source),
+        Note("file-unknown", f"{beyond} ({few(others)})", len(others), source),
+    )
+    return tuple(note for note in notes if note.count)
 
 
 def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
     """Returns words of the first lines of a folder's first text files, to detect the format."""
     rows: list[list[str]] = []
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".txt"))
-        for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
+    names = sorted(folder_files.names(folder, TEXT))
+    for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
+        try:
             with open_files.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
-            whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
-            lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
-            rows += [words for words in map(str.split, lines) if words]
-    except (OSError, DataError):
-        return []
+        except (OSError, DataError):
+            continue  # its reader says what is wrong
+        whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
+        lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
+        rows += [words for words in map(str.split, lines) if words]
     return rows
 
 

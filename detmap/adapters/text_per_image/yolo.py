@@ -7,7 +7,6 @@ images with invalid rows; here they are an error.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
+from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import darknet_data, data_yaml, label_files, predictions_json
@@ -36,7 +35,7 @@ FOR_DETECTIONS = (
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
         return 2
     if darknet_data.is_root(path):
@@ -48,7 +47,7 @@ def truth_looks(path: Path) -> int:
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.registry.Looks`."""
+    """See `detmap.adapters.formats.Looks`."""
     rows = _rows_of(path)
     return 2 * bool(rows) and 2 * all(_fits(words, FAR_OUTSIDE) for words in rows)
 
@@ -82,7 +81,8 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     data = found_by.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
     images, place = image_names.table(shown(path), list(map(str, data.images)), (width, height))
-    there = [i for i, label in enumerate(data.labels) if os.path.lexists(label)]
+    labels = dict(enumerate(folder_files.existing(data.labels)))
+    there = [i for i, label in labels.items() if label is not None]
     if not there:
         folders = data_yaml.label_folders(path if path.is_dir() else path.absolute().parent)
         raise DataError(
@@ -92,7 +92,7 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
             "correct the paths of the images, or put the label files there: the last folder "
             "images of a path becomes labels, and a label file has the stem of its image",
         )
-    lines = label_files.read([data.labels[i] for i in there])
+    lines = label_files.read([label for label in labels.values() if label is not None])
     owner = np.array(there, dtype=np.int32)[lines.file]
     rows = _rows(lines, data.keypoints, scored=False)
     fractions = rows.fractions
@@ -138,9 +138,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     folder = path
     if not data_yaml.has_labels(path) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = [file for file in label_files.listed(folder) if file.name not in data_yaml.NAMES_FILES]
-    if not files:
-        raise DataError(shown(path), "no .txt files", "save them with save_txt=True save_conf=True")
+    files = label_files.required(folder, "save them with save_txt=True save_conf=True")
+    files = [file for file in files if file.name not in data_yaml.NAMES_FILES]
     lines = label_files.read(files)
     rows = _rows(lines, None, scored=True)
     _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
@@ -163,7 +162,10 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         origin=join.Origin(shown(path), lines.place, stems, classes),
         policy=policy,
     )
-    return replace(detections, notes=(*detections.notes, *_notes(path, lines, rows)))
+    return replace(
+        detections,
+        notes=(*detections.notes, *_notes(path, lines, rows), *label_files.unread(folder)),
+    )
 
 
 def _labels(

@@ -38,7 +38,7 @@ class Object(NamedTuple):
 
 class Page(NamedTuple):
     """One annotation file; sides are NaN if missing, repeats counts repeated elements; owner is
-    the tool that wrote it, if it says so.
+    the tool that wrote it, if it says so; written is the text ``source.annotation``.
     """
 
     folder: str
@@ -47,6 +47,7 @@ class Page(NamedTuple):
     objects: list[Object]
     repeats: int
     owner: str = ""
+    written: str = ""
 
 
 def read_page(file: Path) -> Page:
@@ -61,9 +62,8 @@ def read_page(file: Path) -> Page:
     page = _Reader(file)
     width, height = page.one(root, "size", "", page.size) or (np.nan, np.nan)
     objects = [page.object(f"object[{i}]", node) for i, node in enumerate(root.findall("object"))]
-    owner = root.find("owner")
-    tool = "" if owner is None else _content(owner, "name")
-    return Page(_content(root, "folder"), width, height, objects, page.repeats, tool)
+    tool, written = (_content(root, place) for place in ("owner/name", "source/annotation"))
+    return Page(_content(root, "folder"), width, height, objects, page.repeats, tool, written)
 
 
 def _root(file: Path) -> Node:

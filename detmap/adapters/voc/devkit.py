@@ -154,7 +154,7 @@ def decode_files(
     """Reference reader of detection files."""
     columns, places, classes = [], [], []
     for file, label in files:
-        lines, names, numbers = _lines(file)
+        lines, names, numbers = _lines(file, set(truth.images.stems))
         columns.append((names, np.full(len(names), label, dtype=np.int32), numbers))
         places.append((file, lines))
         classes += [file.name] * len(names)
@@ -182,9 +182,12 @@ def decode_files(
 # --- detections -----------------------------------------------------------------------------------
 
 
-def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
-    """Returns line numbers, image names and (n, 5) score, x1, y1, x2, y2 of a file."""
-    rows = list(text_fields.lines(file))
+def _lines(file: Path, stems: set[str]) -> tuple[list[int], list[str], NDArray[np.float64]]:
+    """Returns line numbers, image names and (n, 5) score, x1, y1, x2, y2 of a file.
+
+    `stems` are the images of the truth, whose names may have spaces.
+    """
+    rows = [(line, _joined(words, stems)) for line, words in text_fields.lines(file)]
     for line, words in rows:
         if len(words) != 6:
             raise DataError(
@@ -200,6 +203,12 @@ def _lines(file: Path) -> tuple[list[int], list[str], NDArray[np.float64]]:
     if not ((np.abs(numbers[:, 1:]) <= join.MAX_PIXEL).all() and np.isfinite(numbers).all()):
         raise _not_a_number(file, rows)
     return [line for line, _ in rows], [words[0] for _, words in rows], numbers
+
+
+def _joined(words: list[str], stems: set[str]) -> list[str]:
+    """Returns the words of a line with the known name of its image as one word."""
+    name = " ".join(words[:-5])
+    return [name, *words[-5:]] if len(words) > 6 and name in stems else words
 
 
 def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:

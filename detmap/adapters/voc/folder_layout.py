@@ -11,12 +11,12 @@ Notes report automatic choices.
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from detmap.adapters import text_fields
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -24,6 +24,8 @@ from detmap.tables import Note
 
 SPLITS = ("test", "val", "valid", "train")
 """Folders that Roboflow makes, in the order in which one is chosen."""
+XML, LIST = ".xml", ".txt"
+_QUOTED, _FLAGGED = re.compile(r'"([^"]*)"'), re.compile(r"(.*?)[ \t]+(?:-1|0|1)")
 LONGEST = 255  # bytes of a file name
 
 
@@ -97,13 +99,10 @@ def find(path: Path, split: str | None) -> Layout:
 
 def _every(root: Path, folder: Path, split: str) -> Layout:
     """Uses every annotation file of a folder, including subfolders."""
-    files = sorted(folder.rglob("*.xml"))
+    files = folder_files.nested(folder, XML)
     if not files:
         raise DataError(shown(folder), "no XML file", "give the folder that holds the annotations")
     of = {file.relative_to(folder).with_suffix("").as_posix(): file for file in files}
-    for stem, file in of.items():
-        if shown(stem) != stem:
-            raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
     text = "annotation files are used, all in the folder: it has no list of images"
     notes = [Note("images-unlisted", text, len(of), shown(folder))]
     pictures = root / "JPEGImages" if (root / "JPEGImages").is_dir() else folder
@@ -138,7 +137,7 @@ def _listed(root: Path, split: str | None) -> Layout:
         )
     stems = _stems(root, split, lists)
     named = [root / "Annotations" / f"{stem}.xml" for stem in stems]
-    files = [file if os.path.lexists(file) else None for file in named]
+    files = folder_files.existing(named)
     missing = files.count(None)
     if missing == len(files):
         raise DataError(
@@ -158,7 +157,7 @@ def _with(layout: Layout, note: Note) -> Layout:
 
 
 def _has_xml(path: Path) -> bool:
-    return any(file.suffix.lower() == ".xml" for file in path.iterdir() if file.is_file())
+    return folder_files.has(path, XML)
 
 
 def _split_folders(path: Path) -> list[str]:
@@ -188,22 +187,21 @@ def folder_with(
 
 def _lists(root: Path) -> list[str]:
     """Returns the image lists; with an underscore only if there is no other."""
-    names = sorted(file.stem for file in (root / "ImageSets" / "Main").glob("*.txt"))
+    files = folder_files.names(root / "ImageSets" / "Main", LIST)
+    names = sorted(name[: -len(LIST)] for name in files)
     splits = [name for name in names if "_" not in name]
     return splits or (names if len(names) == 1 else [])
 
 
 def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
     """Returns the split's image stems, ascending."""
-    file = root / "ImageSets" / "Main" / f"{split}.txt"
-    if not file.exists():
+    named = root / "ImageSets" / "Main" / f"{split}{LIST}"
+    (file,) = folder_files.existing([named])
+    if file is None:
         fix = f"there are {', '.join(lists) or 'no lists at all'}"
-        raise DataError(str(file), "no such split", fix)
+        raise DataError(str(named), "no such split", fix)
     line_of: dict[str, int] = {}
-    for line, words in text_fields.lines(file):
-        name = words[0]
-        if name.startswith('"') and " ".join(words).count('"') >= 2:  # with spaces, as CVAT has it
-            name = " ".join(words).split('"')[1]
+    for line, name in _named(file, root / "Annotations"):
         if not _is_inside(name):
             raise DataError(
                 f"{file}: line {line}",
@@ -222,6 +220,22 @@ def _stems(root: Path, split: str, lists: list[str]) -> list[str]:
     return sorted(line_of)
 
 
+def _named(file: Path, folder: Path) -> Iterator[tuple[int, str]]:
+    """Yields number and image of each line: all of it, or what is quoted (CVAT).
+
+    A list of a class has a flag 1, 0 or -1 after the name. A file with such a name comes first.
+    """
+    texts = [each.strip(text_fields.SPACE) for each in text_fields.split(text_fields.decoded(file))]
+    flagged = [match[1] if (match := _FLAGGED.fullmatch(text)) else text for text in texts]
+    odd = [text for text, name in zip(texts, flagged, strict=True) if text != name]
+    there = folder_files.existing(folder / f"{text}{XML}" for text in odd)
+    whole = {text for text, found in zip(odd, there, strict=True) if found}
+    for line, (text, name) in enumerate(zip(texts, flagged, strict=True), start=1):
+        quoted = _QUOTED.match(text)
+        if text:
+            yield line, quoted[1] if quoted else text if text in whole else name
+
+
 def _is_inside(stem: str) -> bool:
     """Checks that a stem names a file in its folder or below, on every system."""
     paths = PurePosixPath(stem), PureWindowsPath(stem)
@@ -231,8 +245,9 @@ def _is_inside(stem: str) -> bool:
 
 
 def _listed_classes(root: Path, split: str) -> set[str]:
-    files = (root / "ImageSets" / "Main").glob(f"*_{split}.txt")
-    return {readable(file).stem.removesuffix(f"_{split}") for file in files}
+    ending = f"_{split}{LIST}"
+    files = folder_files.listed(root / "ImageSets" / "Main", ending.lower())
+    return {readable(file).name[: -len(ending)] for file in files}
 
 
 def readable(file: Path) -> Path:

@@ -7,20 +7,25 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from detmap.adapters import folder_files, text_fields
 from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import Policy
+from detmap.adapters.text_per_image import label_files
 from detmap.adapters.voc.folder_layout import readable
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
 
 _BEFORE = re.compile(r"^(?:comp[0-9]+(?:_.+?)?_)?det_")
-DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.txt")
+DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.(?i:txt)")
+TEXT = ".txt"
+NUMBERS = 5  # of a line, after the image: score and box
+MOST_FRACTION = 2.0  # of a box in fractions of the image, which may lie outside of it
 
 
 def looks(path: Path) -> int:
     """Scores a folder: 1 a folder, 3 a file has a devkit name."""
-    return 3 if any(DETECTION_FILE.fullmatch(file.name) for file in path.glob("*.txt")) else 1
+    return 3 if any(map(DETECTION_FILE.fullmatch, folder_files.names(path, TEXT))) else 1
 
 
 def find(
@@ -29,9 +34,10 @@ def find(
     """Returns the detection files of the truth's split with their class (-1: to drop), and a note
     if they are of another split.
     """
-    files = sorted(readable(file) for file in path.iterdir() if DETECTION_FILE.fullmatch(file.name))
-    if not files and are_of_classes(path, truth):
-        return _class_files(path, truth, policy), ()
+    files = [file for file in _files(path) if DETECTION_FILE.fullmatch(file.name)]
+    nested = folder_files.unread(path, TEXT)
+    if not files and _are_named_by_classes(path, truth):
+        return _class_files(path, truth, policy), nested
     if not files:
         raise DataError(
             str(path),
@@ -41,7 +47,7 @@ def find(
     listed: list[tuple[Path, str, int]] = []
     strange: list[tuple[Path, str]] = []
     for file in files:
-        tail = _BEFORE.sub("", file.name, count=1).removesuffix(".txt")
+        tail = _BEFORE.sub("", file.stem, count=1)
         fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
         if fitting:
             cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
@@ -76,13 +82,43 @@ def find(
         seen[label] = file
     if truth.split and wanted != truth.split:
         text = f"files are of the split {wanted}, and the truth is {truth.split}"
-        return chosen, (Note("split-other", text, len(chosen), shown(path)),)
-    return chosen, ()
+        return chosen, (Note("split-other", text, len(chosen), shown(path)), *nested)
+    return chosen, nested
 
 
 def are_of_classes(path: Path, truth: Truth) -> bool:
-    """Checks if text files are named by classes: most are, and none is an image."""
-    stems = {file.stem for file in path.glob("*.txt")}
+    """Checks if text files are named by classes and their lines begin with images.
+
+    Raises `DataError` if they may as well be named by images, with lines that begin with classes.
+    """
+    if not _are_named_by_classes(path, truth):
+        return False
+    stems, images = _stems(path), set(truth.images.stems)
+    rows = label_files.look(path)
+    names = {" ".join(words[:-NUMBERS]) for words in rows}
+    if not rows or not (names & images or stems.isdisjoint(images)):
+        return not rows
+    if "" in names or not any(_is_pixel(word) for words in rows for word in words[-4:]):
+        return False  # rows of fractions are YOLO's
+    if stems | names <= images & set(truth.categories.names):
+        what = "the format is ambiguous: voc, a file per class, and cartucho, a file per image"
+        fix = "choose the format: --detections-format voc or cartucho"
+        raise DataError(shown(path), f"{what}; classes and images have the same names", fix)
+    return True
+
+
+def _is_pixel(word: str) -> bool:
+    number = text_fields.number(word)
+    return number is not None and abs(number) > MOST_FRACTION
+
+
+def _stems(path: Path) -> set[str]:
+    return {name[: -len(TEXT)] for name in folder_files.names(path, TEXT)}
+
+
+def _are_named_by_classes(path: Path, truth: Truth) -> bool:
+    """Checks that most text files are named by classes, and no other by an image."""
+    stems = _stems(path)
     known = stems & set(truth.categories.names)
     return 2 * len(known) > len(stems) and not (stems - known) & set(truth.images.stems)
 
@@ -90,11 +126,15 @@ def are_of_classes(path: Path, truth: Truth) -> bool:
 def _class_files(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
     """Returns the files ``<class>.txt``."""
     label = {name: i for i, name in enumerate(truth.categories.names)}
-    files = sorted(readable(file) for file in path.glob("*.txt"))
+    files = _files(path)
     strange = [(file, file.stem) for file in files if file.stem not in label]
     if strange and policy.unknown == "error":
         raise _unknown_class(strange, truth)
     return [(file, label.get(file.stem, -1)) for file in files]
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(map(readable, folder_files.listed(path, TEXT)))
 
 
 def _unknown_class(strange: list[tuple[Path, str]], truth: Truth) -> DataError:

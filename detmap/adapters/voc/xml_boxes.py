@@ -3,6 +3,7 @@
 - the devkit, LabelImg, Roboflow: first and last pixel, counted from 1 (``voc``)
 - CVAT, datumaro: continuous pixels from 0, with decimals (``xyxy``)
 - Label Studio: the same, cut to whole pixels; the files name it as their owner
+- detmap: the text ``source.annotation`` says which (`DECLARED`)
 
 Source: the VOC devkit; save_voc of datumaro; convert_to_voc of label-studio-sdk.
 """
@@ -22,6 +23,10 @@ from detmap.errors import DataError, few
 from detmap.tables import BoxFormat, Note
 
 LABEL_STUDIO = "Label Studio"
+DECLARED = {
+    "detmap, continuous pixels from 0": "xyxy",
+    "detmap, first and last pixel from 1": "voc",
+}
 CERTAIN = 0.5  # share of boxes with fractions of pixels from which none counts whole pixels
 ODD = 0.05  # and from which a note shows them
 CHOICES = (
@@ -55,6 +60,15 @@ def read(
 def _guess(files: Sequence[Path], objects: Objects, source: str) -> tuple[str, tuple[Note, ...]]:
     """Returns the box format that the files show with certainty, else ``voc``, and notes."""
     boxes = objects.boxes
+    first = annotation_xml.read_page(files[0]) if files else None
+    if first is not None and first.written in DECLARED:
+        others = [file for file in files if annotation_xml.read_page(file).written != first.written]
+        if others:
+            what = (
+                f"some files declare '{first.written}', and others do not: {few(map(str, others))}"
+            )
+            raise DataError(source, what, f"choose one box format for all: {CHOICES}")
+        return DECLARED[first.written], ()
     with_decimals = int((boxes != np.floor(boxes)).any(axis=1).sum())
     if len(boxes) and with_decimals > CERTAIN * len(boxes):
         text = (
@@ -62,7 +76,7 @@ def _guess(files: Sequence[Path], objects: Objects, source: str) -> tuple[str, t
             "as continuous pixels from 0 (--truth-box-format xyxy); voc reads first and last pixels"
         )
         return "xyxy", (Note("box-continuous", text, with_decimals, source),)
-    if len(boxes) and annotation_xml.read_page(files[0]).owner == LABEL_STUDIO:
+    if len(boxes) and first is not None and first.owner == LABEL_STUDIO:
         others = [file for file in files if annotation_xml.read_page(file).owner != LABEL_STUDIO]
         if others:
             what = f"some files are Label Studio's, and others are not: {few(map(str, others))}"

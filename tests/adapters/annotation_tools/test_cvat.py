@@ -87,6 +87,25 @@ def test_what_has_no_box_is_counted(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (page(box() + "<Box/><cuboid2/>"), 2),
+        (page(box()).replace("</annotations>", f"<Image>{box()}</Image></annotations>"), 2),
+        (page(box()).replace("</annotations>", f"{box()}</annotations>"), 1),
+    ],
+)
+def test_unknown_elements_are_counted(tmp_path: Path, text: str, count: int) -> None:
+    (note,) = read_truth(make.write(tmp_path / "x.xml", text)).notes
+    assert (note.code, note.count) == ("element-unknown", count)
+
+
+def test_images_in_groups_are_read(tmp_path: Path) -> None:
+    text = page(box()).replace("<image", "<group><image").replace("</image>", "</image></group>")
+    truth = read_truth(make.write(tmp_path / "x.xml", text))
+    assert (len(truth), len(truth.images), truth.notes) == (1, 1, ())
+
+
 def test_a_folder_is_read_too(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
     assert path is not None
@@ -97,6 +116,7 @@ VIDEO = '<annotations><track id="4" label="cat"><box frame="0" outside="0"/></tr
 BAD = {
     VIDEO: "x.xml: track 4: a video track (export it as CVAT for images 1.1 or COCO 1.0",
     "<annotations/>": "x.xml: no image elements (export the task again",
+    page("<Box/>"): "x.xml: no boxes, but unknown elements: Box (export the task again",
     "<annotations>": "x.xml: not XML: no element found...write or copy the file again",
     "<!DOCTYPE a [<!ENTITY b 'c'>]><annotations/>": "x.xml: defines XML entities",
     page("", name=""): "x.xml: image 0: no name",
@@ -110,7 +130,9 @@ BAD = {
     ),
     page('<polygon label="c" points="1,2;3"/>'): "polygon[0], points: '1,2;3' are not points",
     page("").replace('width="100"', 'width="0"'): "x.xml: image a/1.jpg: a size of 0 x 80 pixels",
-    page("").replace("</annotations>", page("")[13:]): "two images have the name",
+    page("").replace("</annotations>", "\n" + page("")[13:]): (
+        "image a/1.jpg: occurs 2 times (lines 1, 2) (remove or rename the others"
+    ),
 }
 
 

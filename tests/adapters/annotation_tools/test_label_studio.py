@@ -134,6 +134,40 @@ def test_records_of_json_min_with_one_id_are_one_task(tmp_path: Path) -> None:
     refuses(read_truth, make.write(tmp_path / "min.json", records), says=says)
 
 
+def minimal(label: Any) -> Tree:
+    keys = {"annotator": 1, "annotation_id": 1, "lead_time": 1}
+    return {"id": 4, "image": "a.jpg", "label": label, **keys}
+
+
+@pytest.mark.parametrize(
+    ("drop", "says"),
+    [
+        ("original_width", "original_width: no size of the image"),
+        ("original_height", "original_width: no size of the image"),
+        (None, "min.json[1].label: type str, the field needs array"),
+        (0, "min.json[1].label[1]: type str, the field needs object"),
+    ],
+)
+def test_damaged_records_of_json_min(tmp_path: Path, drop: Any, says: str) -> None:
+    whole = {**region()["value"], "original_width": 200, "original_height": 80}
+    damaged: Any = [{key: value for key, value in whole.items() if key != drop}]
+    damaged = {None: "cat", 0: [whole, "cat"]}.get(drop, damaged)
+    file = make.write(tmp_path / "min.json", [minimal([whole]), minimal(damaged)])
+    refuses(read_truth, file, says=says)
+
+
+@pytest.mark.parametrize("label", ["cat", [], [{"x": 1}], None])
+def test_json_min_without_regions(tmp_path: Path, label: Any) -> None:
+    file = make.write(tmp_path / "min.json", [minimal(label)])
+    refuses(read_truth, file, says="min.json: no task has a region")
+
+
+def test_tasks_without_annotations(tmp_path: Path) -> None:
+    file = written(tmp_path, {"data": {"image": "a.jpg"}})
+    says = "export.json[0].annotations: missing in all tasks"
+    refuses(read_truth, file, says=says, format="labelstudio")
+
+
 LABELLED = region()["value"]
 BAD = {
     "type": (

@@ -125,7 +125,7 @@ def test_bad_files(tmp_path: Path, name: str) -> None:
 def test_two_files_of_one_image(tmp_path: Path) -> None:
     make.write(tmp_path / "a.json", page())
     make.write(tmp_path / "b.json", page())
-    refuses(read_truth, tmp_path, says="two images have the name 'a'")
+    refuses(read_truth, tmp_path, says="b.json: imagePath 'a.jpg' is that of ...a.json too")
     refuses(
         read_truth,
         make.write(tmp_path / "c" / "x.txt", "").parent,
@@ -137,3 +137,10 @@ def test_two_files_of_one_image(tmp_path: Path) -> None:
 def test_a_coco_file_with_a_class_called_shapes_is_no_labelme(tmp_path: Path) -> None:
     tree = make.instances(categories=[{"name": "shapes", "id": 1}])
     assert detmap.read_truth(make.write(tmp_path / "gt.json", tree)).categories.names == ("shapes",)
+
+
+def test_a_rectangle_of_four_points_and_shapes_without_a_type(tmp_path: Path) -> None:
+    four = [(10, 4), (30, 4), (30, 20), (10, 20)]
+    untyped = shape(*four[:3], shape_type=None)
+    make.write(tmp_path / "a.json", page(shape(*four), shape(*four[::2], shape_type=None), untyped))
+    assert read_truth(tmp_path).boxes.tolist() == [[10, 4, 20, 16]] * 3

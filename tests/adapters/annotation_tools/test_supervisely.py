@@ -72,3 +72,13 @@ def test_folders_without_annotations(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     with pytest.raises(DataError, match=r"no .json files"):
         read_truth(tmp_path, format="supervisely")
+
+
+def test_nested_data_sets_are_read(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    n = len(read_truth(root))
+    shutil.copytree(root / "ds0", root / "ds0" / "datasets" / "ds1")
+    shutil.copytree(
+        root / "ds0" / "ann", root / "ds0" / "datasets" / "ds1" / "datasets" / "x" / "ann"
+    )
+    assert len(read_truth(root)) == len(read_truth(root / "ds0")) == 3 * n

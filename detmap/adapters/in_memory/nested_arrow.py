@@ -1,0 +1,104 @@
+"""Reads tables with one row an image: Arrow, pandas or a list of dicts, with nested columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from detmap.errors import DataError, require
+
+KEYS = {
+    "bbox": "boxes",
+    "box": "boxes",
+    "category_id": "labels",
+    "category": "labels",
+    "label": "labels",
+    "score": "scores",
+}
+"""Names of columns beside those of `detmap.Evaluator.update`, which are kept."""
+
+
+def images_from_table(
+    table: Any, *, truth: str = "truth", detections: str = "detections"
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Returns predictions and targets for `detmap.Evaluator.update`.
+
+    Parameters
+    ----------
+    table : an Arrow table or record batch, a pandas frame, or a list of dicts: one row an image,
+        with ``image_id`` and two nested columns
+    truth, detections : names of the nested columns; a list of structs, or a struct of lists, with
+        the keys of `detmap.Evaluator.update` or of COCO JSON (``bbox``, ``category_id``,
+        ``score``)
+
+    Raises
+    ------
+    DataError : a column is missing or is not nested; a box without four numbers
+    """
+    arrow = require("pyarrow", "parquet")
+    if isinstance(table, arrow.RecordBatch):
+        table = arrow.Table.from_batches([table])
+    elif isinstance(table, list):
+        table = arrow.Table.from_pylist(table)
+    elif not isinstance(table, arrow.Table):
+        table = arrow.Table.from_pandas(table)
+    for name in ("image_id", truth, detections):
+        if name not in table.column_names:
+            fix = f"the columns are {', '.join(table.column_names)}"
+            raise DataError("table", f"no column {name!r}", fix)
+    ids = table.column("image_id").to_pylist()
+    return _images(ids, table, detections, truth), _images(ids, table, truth, truth)
+
+
+def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str, Any]]:
+    """Returns one dict an image; an image without rows has empty columns."""
+    arrow = require("pyarrow", "parquet")
+    column = table.column(name).combine_chunks()
+    images: list[dict[str, Any]] = [{"image_id": each} for each in ids]
+    if _is_list(arrow, column.type) and arrow.types.is_null(column.type.value_type):
+        nothing = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, np.int64)}
+        scores = {} if name == truth else {"scores": np.zeros(0)}
+        return [each | nothing | scores for each in images]  # no row in the whole table
+    for key, lists in _fields(arrow, name, column):
+        sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        values = _values(arrow, f"{name}.{key}", lists.flatten())
+        for image, part in zip(images, np.split(values, np.cumsum(sizes)[:-1]), strict=False):
+            image[KEYS.get(key, key)] = part
+    return images
+
+
+def _fields(arrow: Any, name: str, column: Any) -> list[tuple[str, Any]]:
+    """Returns the lists of each field."""
+    if arrow.types.is_struct(column.type):
+        names = [column.type.field(i).name for i in range(column.type.num_fields)]
+        lists = [column.field(each) for each in names]
+    elif _is_list(arrow, column.type) and arrow.types.is_struct(column.type.value_type):
+        sizes = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        off = arrow.array(np.concatenate([[0], np.cumsum(sizes)]), type=arrow.int64())
+        flat = column.flatten()
+        names = [flat.type.field(i).name for i in range(flat.type.num_fields)]
+        lists = [arrow.LargeListArray.from_arrays(off, flat.field(each)) for each in names]
+    else:
+        fix = "give a list of structs, or a struct of lists, with bbox, category_id and score"
+        raise DataError(f"table: {name}", f"type {column.type}", fix)
+    for key, each in zip(names, lists, strict=True):
+        if not _is_list(arrow, each.type):
+            raise DataError(f"table: {name}.{key}", f"type {each.type}", "give a list an image")
+    return list(zip(names, lists, strict=True))
+
+
+def _values(arrow: Any, where: str, values: Any) -> Any:
+    if not _is_list(arrow, values.type):
+        array = values.to_numpy(zero_copy_only=False)
+        return array.astype(str) if array.dtype.kind == "O" and len(array) else array
+    sizes = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    if (sizes != 4).any():
+        row = int(np.argmax(sizes != 4))
+        raise DataError(f"table: {where}[{row}]", f"{sizes[row]} numbers", "a box has four")
+    return values.flatten().to_numpy(zero_copy_only=False).reshape(-1, 4)
+
+
+def _is_list(arrow: Any, kind: Any) -> bool:
+    types = arrow.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
