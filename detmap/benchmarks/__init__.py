@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from detmap.errors import ProtocolError, few
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from detmap.benchmarks.benchmark_result import BenchmarkResult, Numbers
     from detmap.protocol import Protocol
     from detmap.tables import Detections, Truth
@@ -32,12 +34,13 @@ RULES: dict[str, str] = {
     "motion": "motion.evaluate",
 }
 """``evaluation.rule`` -> ``module.function`` of this folder, called with truth, detections and
-protocol; it returns `Numbers`. The module's `READS` lists the keys that the rule reads: with
-``metrics`` among them it gives what they ask for, else they choose among its numbers by name."""
+protocol; it returns `Numbers`. The module's `READS` lists the keys that the rule reads, or has such
+a list per function: with ``metrics`` among them it gives what they ask for, else they choose among
+its numbers by name."""
 EXTRA: dict[str, str] = {
     "olrp": "olrp.olrp",
-    "crowd_index": "crowd_index.by_crowd_index",
-    "as_given": "open_images.as_given",
+    "crowd_index": "crowd_index.crowd_index_metrics",
+    "as_given": "open_images.given_mean",
     "first_recalls": "visdrone.first_recalls",
     "JI": "jaccard_index.best",
 }
@@ -62,7 +65,9 @@ def evaluate(
 
     require_truth_of(detections, truth)
     place = RULES[protocol.evaluation.rule]
-    reads = _function(place.partition(".")[0] + ".READS")
+    module, name = place.split(".")
+    reads = _function(f"{module}.READS")
+    reads = reads[name] if isinstance(reads, Mapping) else reads
     _refuse_unread(protocol, reads)
     numbers = _function(place)(truth, detections, protocol)
     if "metrics" not in reads:
@@ -93,6 +98,16 @@ def _chosen(metrics: Mapping[str, float], protocol: Protocol) -> dict[str, float
             raise ProtocolError(f"protocol {protocol.name}", f"no metric {wanted!r}", fix)
         chosen |= found
     return chosen
+
+
+def extra_part(
+    tables: tuple[Truth, Detections, Protocol], image_ids: ArrayLike
+) -> dict[str, float]:
+    """Returns the metrics of ``evaluation.extra`` of some images, given by id."""
+    from detmap.tables import selection
+
+    truth, detections, protocol = tables
+    return extra(*selection.part(truth, detections, image_ids, None), protocol)
 
 
 def extra(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:

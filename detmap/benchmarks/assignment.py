@@ -12,23 +12,29 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def largest_sum(values: Floats) -> Floats:
-    """Returns the assigned values above 0 of a matrix (n, m) of values from 0 on.
+Places = NDArray[np.int64]
+
+
+def largest_sum(values: Floats) -> tuple[Places, Places]:
+    """Returns rows and columns of the assigned values above 0 of a matrix (n, m), values from 0 on.
 
     The sum is exact up to rounding. Of several assignments with an equal sum it takes the one that
     SciPy's linear_sum_assignment takes: the order of rows, columns and ties is the same.
     """
     positive = values > 0
     if (positive.sum(axis=0) <= 1).all() and (positive.sum(axis=1) <= 1).all():
-        return values[positive]  # nothing competes
-    cost = -values if values.shape[0] <= values.shape[1] else -values.T
-    columns = _solve(cost)
-    chosen = -cost[np.arange(len(columns)), columns]
-    return chosen[chosen > 0]
+        rows, columns = np.nonzero(positive)  # nothing competes
+        return rows, columns
+    turned = values.shape[0] > values.shape[1]
+    rows, columns = _solve(-values.T if turned else -values)
+    if turned:
+        rows, columns = columns, rows
+    chosen = positive[rows, columns]
+    return rows[chosen], columns[chosen]
 
 
-def _solve(cost: Floats) -> NDArray[np.int64]:
-    """The column of each row with the smallest sum of costs (n, m), n <= m."""
+def _solve(cost: Floats) -> tuple[Places, Places]:
+    """Each row and its column with the smallest sum of costs (n, m), n <= m."""
     n, m = cost.shape
     of_rows, of_columns = np.zeros(n), np.zeros(m)  # dual variables
     row_of = np.full(m, -1)
@@ -63,4 +69,4 @@ def _solve(cost: Floats) -> NDArray[np.int64]:
             row = int(path[column])
             row_of[column] = row
             column, column_of[row] = int(column_of[row]), column
-    return column_of
+    return np.arange(n), column_of

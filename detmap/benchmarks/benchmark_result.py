@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from detmap.tables.catalog import summed
 from detmap.tables.digests import data_digest, image_digests
 
 if TYPE_CHECKING:
-    from detmap.doctor.findings import Finding
+    from detmap.doctor.findings import Findings
+    from detmap.statistics.intervals import Intervals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +50,8 @@ class Numbers:
 class BenchmarkResult:
     """The return value of `detmap.evaluate` for a benchmark with a rule of its own.
 
-    It has the metrics, tables and text of `detmap.Result`. What needs the matches of the ordinary
-    rules (intervals, curves, operating points, ties) is refused by name.
+    It has the metrics, intervals, tables and text of `detmap.Result`. What needs the matches of the
+    ordinary rules (curves, operating points, ties) is refused by name.
     """
 
     truth: Truth = field(repr=False)
@@ -92,11 +94,20 @@ class BenchmarkResult:
     @cached_property
     def signature(self) -> str:
         """One line that identifies protocol, changes, data and version."""
+        return signature(self.protocol, "+".join((self.data_digest, *self.fixes)))
+
+    @cached_property
+    def data_digest(self) -> str:
+        """The digest of the evaluated data."""
         truth = self.truth
         order = np.zeros(0, dtype=np.uint64)
         digests = image_digests(truth, self.detections)
-        data = data_digest(truth.categories, truth.images.ids, digests, order)
-        return signature(self.protocol, "+".join((data, *self.fixes)))
+        return data_digest(truth.categories, truth.images.ids, digests, order)
+
+    @property
+    def lowest_score(self) -> float:
+        """The lowest score of the detections; NaN without one."""
+        return float(self.detections.score.min()) if len(self.detections) else np.nan
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -109,12 +120,12 @@ class BenchmarkResult:
         return summed((*self.truth.notes, *self.detections.notes, *self.numbers.notes))
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """Common mistakes in the input files; see `detmap.Result.findings`."""
-        if self.inputs is None:
-            return []
-        from detmap.doctor import examine_given
+        from detmap.doctor import Findings, examine_given
 
+        if self.inputs is None:
+            return Findings()
         truth, detections, rules, how = self.inputs
         return examine_given(truth, detections, rules, **how)
 
@@ -126,6 +137,28 @@ class BenchmarkResult:
         return evaluate(
             *selection.part(self.truth, self.detections, image_ids, None), self.protocol
         )
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        replicates: int | None = None,
+        seed: int = 0,
+        groups: Mapping[Any, Any] | str | Path | None = None,
+        *,
+        method: str = "jackknife",
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Intervals:
+        """Computes standard error and confidence interval of every metric and class.
+
+        Parameters are those of `detmap.Result.intervals`; the method is ``jackknife``.
+        """
+        from detmap.statistics import jackknife
+
+        if method != "jackknife":
+            raise self._refusal(f"intervals by {method}")
+        how = jackknife.How(level, replicates, seed, groups, progress)
+        return jackknife.intervals(self, self.truth.images.ids, self.select, how)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, BenchmarkResult]:
         """Returns the result of each named set of images."""
@@ -149,7 +182,7 @@ class BenchmarkResult:
         tables = [Table(self.protocol.title, header, tuple(cells), name="metrics")]
         if per_class:
             tables.append(class_table(self.classes(iou)))
-        lines = (count_lines(self.counts()), self.signature)
+        lines = (count_lines(self.counts(), self.lowest_score), self.signature)
         last = tables[-1]
         tables[-1] = Table(last.title, last.header, last.rows, name=last.name, lines=lines)
         return tables
@@ -163,15 +196,20 @@ class BenchmarkResult:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise DetmapError(
+        raise self._refusal(name.replace("_", " "))
+
+    def _refusal(self, what: str) -> DetmapError:
+        """The error for what needs the matches of the ordinary rules."""
+        return DetmapError(
             f"protocol {self.protocol.name}",
-            f"{name.replace('_', ' ')}: not available under the rule "
+            f"{what}: not available under the rule "
             f"{self.protocol.evaluation.rule}, which has no matches at IoU thresholds",
             "use a protocol with evaluation.rule = matching",
         )
 
     def _repr_html_(self) -> str:
-        return formats.html(self.tables())
+        found = formats.html(self.findings.tables()) if self.findings else ""
+        return found + formats.html(self.tables())
 
     def __repr__(self) -> str:
         metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]

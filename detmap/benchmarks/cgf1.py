@@ -111,8 +111,8 @@ def _pairs(truth: Truth, detections: Detections, thresholds: Floats) -> list[_Pa
         if len(g) and len(d):
             each_d, each_g = np.repeat(d, len(g)), np.tile(g, len(d))
             sides = (found_area[each_d], area[each_g])
-            overlap = overlaps(found[each_d], boxes[each_g], sides)[1]
-            matched = largest_sum(overlap.reshape(len(d), len(g)))
+            overlap = overlaps(found[each_d], boxes[each_g], sides)[1].reshape(len(d), len(g))
+            matched = overlap[largest_sum(overlap)]
             tp = (matched[:, None] >= thresholds).sum(axis=0)
         pairs.append(_Pair(tp, len(d), len(g)))
     return pairs

@@ -18,7 +18,9 @@ DEGREES = {"easy": (-math.inf, 0.2), "medium": (0.2, 0.8), "hard": (0.8, math.in
 DIGITS = 4
 
 
-def by_crowd_index(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
+def crowd_index_metrics(
+    truth: Truth, detections: Detections, protocol: Protocol
+) -> dict[str, float]:
     """Returns AP of easy, medium and hard images, to four digits; NaN without objects.
 
     Source: crowdposetools cocoeval.py, get_type_result and split, which print -1 without objects.

@@ -25,10 +25,14 @@ from detmap.matching.unstable_sorts import sort_lists
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth, boxes_as
 
-READS = (
-    *("froc", "iou.thresholds", "iou.comparison", "iou.cap", "boxes.extent"),
-    *("matching.neutral", "subsets", "ranking.sort"),
-)
+READS = {
+    "evaluate_spheres": ("froc", "matching.neutral", "subsets"),
+    "evaluate_boxes": (
+        *("froc.rates", "froc.mean_up_to", "froc.lookup", "boxes.extent", "ranking.sort"),
+        *("iou.thresholds", "iou.comparison", "iou.cap", "matching.neutral", "subsets"),
+    ),
+}
+"""By function."""
 CENTER = ("x", "y", "z")
 UNKNOWN_DIAMETER = 10.0  # of a nodule with a negative one, in millimeters
 Floats = NDArray[np.float64]
@@ -123,7 +127,7 @@ def evaluate_boxes(truth: Truth, detections: Detections, protocol: Protocol) -> 
     absorbs = words.absorb[g] == EVERY_SUBSET
     reached = np.where(absorbs, ratio(shared, area[0]), overlap) >= least
     d, g = d[reached], g[reached]
-    order, n_tied = _by_score(detections, protocol)
+    order, n_tied = _ranked_marks(detections, protocol)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     first = np.full(len(truth), len(order))
@@ -148,7 +152,7 @@ def _pixels(table: Truth | Detections, pixel: float) -> Floats:
     return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:] - pixel])
 
 
-def _by_score(detections: Detections, protocol: Protocol) -> tuple[NDArray[np.int32], int]:
+def _ranked_marks(detections: Detections, protocol: Protocol) -> tuple[NDArray[np.int32], int]:
     """Rows by descending score, from the order of images and input; and how many are tied."""
     rows = np.argsort(detections.image, kind="stable").astype(np.int32)
     off = np.array([0, len(rows)])

@@ -52,9 +52,14 @@ def overlaps(
     area : (n,) of each
     pixel : added to each side: 1 if the last pixel is inside the box
     """
-    sides = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]) + pixel
-    shared = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
+    shared = shared_areas(a, b, pixel)
     return shared, ratio(shared, area[0] + area[1] - shared)
+
+
+def shared_areas(a: Floats, b: Floats, pixel: float = 0.0) -> Floats:
+    """Returns the shared area of boxes (..., 4)."""
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + pixel
+    return np.where((sides > 0).all(axis=-1), sides[..., 0] * sides[..., 1], 0.0)
 
 
 def ratio(shared: Floats, area: Floats) -> Floats:

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.assignment import largest_sum
+from detmap.benchmarks.image_pairs import areas, corners, shared_areas
 from detmap.matching.scope import clipped
 from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables import Detections, Truth
 from detmap.tables.grouping import group_images
 
 Floats = NDArray[np.float64]
@@ -23,17 +25,17 @@ SCORES = [0.1 * i for i in range(10)]
 
 def best(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
     """JI, the highest mean over images of the ten score thresholds; NaN without boxes."""
-    return {"JI": max(at_scores(truth, detections, protocol), default=np.nan)}
+    return {"JI": max(ji_at_scores(truth, detections, protocol), default=np.nan)}
 
 
-def at_scores(truth: Truth, detections: Detections, protocol: Protocol) -> list[float]:
+def ji_at_scores(truth: Truth, detections: Detections, protocol: Protocol) -> list[float]:
     """The mean JI over images with boxes at each score threshold; without any it is left out."""
     ignored = np.zeros(len(truth), dtype=bool)
     for role, what in protocol.matching.neutral:
         if what != "count":
             ignored |= truth.role(role)
     truth, detections = clipped(truth, detections, protocol)
-    objects, found = _corners(truth), _corners(detections)
+    objects, found = corners(truth), corners(detections)
     ratios, present = np.zeros((2, len(SCORES)))
     order, off = group_images(detections.image, len(truth.images))
     obj_order, obj_off = group_images(truth.image, len(truth.images))
@@ -56,8 +58,8 @@ class _Image:
         self.score = score
         self.overlap = _overlaps(found, to_find)
         self.rows, self.columns = np.nonzero(self.overlap > OVERLAP)
-        self.excused = _in_regions(found, regions)
-        self.object_excused = _in_regions(to_find, regions)
+        self.excused = _inside_regions(found, regions)
+        self.object_excused = _inside_regions(to_find, regions)
 
     def counts(self, threshold: float) -> tuple[int, int, int]:
         """Pairs k, objects m and detections n; boxes in ignored regions count in pairs only."""
@@ -72,28 +74,13 @@ class _Image:
         return len(pairs), n_objects, int(taken.sum()) - int(self.excused[~found].sum())
 
 
-def _corners(table: Truth | Detections) -> Floats:
-    boxes = boxes_as(table.boxes, table.box_format, "xywh")
-    return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
-
-
-def _shared(a: Floats, b: Floats) -> Floats:
-    first = np.maximum(a[:, None, :2], b[None, :, :2])
-    sides = np.maximum(np.minimum(a[:, None, 2:], b[None, :, 2:]) - first, 0)
-    return np.asarray(sides[..., 0] * sides[..., 1])
-
-
-def _area(a: Floats) -> Floats:
-    return np.asarray((a[:, 2] - a[:, 0]) * (a[:, 3] - a[:, 1]))
-
-
 def _overlaps(a: Floats, b: Floats) -> Floats:
-    shared = _shared(a, b)
-    return shared / (_area(a)[:, None] + _area(b)[None] - shared + EPSILON)
+    shared = shared_areas(a[:, None], b[None])
+    return np.asarray(shared / (areas(a)[:, None] + areas(b)[None] - shared + EPSILON))
 
 
-def _in_regions(boxes: Floats, regions: Floats) -> NDArray[np.bool_]:
-    share = _shared(boxes, regions) / (_area(boxes)[:, None] + EPSILON)
+def _inside_regions(boxes: Floats, regions: Floats) -> NDArray[np.bool_]:
+    share = shared_areas(boxes[:, None], regions[None]) / (areas(boxes)[:, None] + EPSILON)
     return np.asarray((share > OVERLAP).any(axis=1))
 
 
@@ -129,39 +116,11 @@ def _components(edges: list[Edge]) -> Iterator[list[Edge]]:
 
 
 def _assigned(edges: list[Edge]) -> list[tuple[int, int]]:
-    """The Hungarian method of Kuhn and Munkres, by shortest augmenting paths; O(n^2 m)."""
+    """The pairs of one connected part."""
     rows = sorted({i for i, _, _ in edges})
     columns = sorted({j for _, j, _ in edges})
-    turned = len(rows) > len(columns)
-    if turned:
-        rows, columns = columns, rows
-    weight = {(j, i) if turned else (i, j): w for i, j, w in edges}
-    cost = [[-weight.get((i, j), 0.0) for j in columns] for i in rows]
-    n, m = len(rows), len(columns)
-    u, v, owner = [0.0] * (n + 1), [0.0] * (m + 1), [0] * (m + 1)
-    for row in range(1, n + 1):
-        owner[0], at = row, 0
-        least, way, done = [np.inf] * (m + 1), [0] * (m + 1), [False] * (m + 1)
-        while owner[at]:
-            done[at] = True
-            i, delta, after = owner[at], np.inf, 0
-            for j in range(1, m + 1):
-                if not done[j]:
-                    reduced = cost[i - 1][j - 1] - u[i] - v[j]
-                    if reduced < least[j]:
-                        least[j], way[j] = reduced, at
-                    if least[j] < delta:
-                        delta, after = least[j], j
-            for j in range(m + 1):
-                if done[j]:
-                    u[owner[j]] += delta
-                    v[j] -= delta
-                else:
-                    least[j] -= delta
-            at = after
-        while at:
-            owner[at] = owner[way[at]]
-            at = way[at]
-    chosen = ((rows[owner[j] - 1], columns[j - 1]) for j in range(1, m + 1) if owner[j])
-    pairs = [pair for pair in chosen if pair in weight]
-    return [(j, i) for i, j in pairs] if turned else pairs
+    weights = np.zeros((len(rows), len(columns)))
+    for i, j, weight in edges:
+        weights[rows.index(i), columns.index(j)] = weight
+    chosen = (each.tolist() for each in largest_sum(weights))
+    return [(rows[i], columns[j]) for i, j in zip(*chosen, strict=True)]

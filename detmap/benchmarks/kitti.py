@@ -18,15 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.parallel import CHUNK
 from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import corners, image_pairs, overlaps, ratio, table_areas
-from detmap.errors import ProtocolError
+from detmap.errors import ProtocolError, few
 from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
 
 READS = ("iou.classes", "subsets", "matching.neutral", "kitti.height", "kitti.neighbors")
 SAMPLES = 41  # N_SAMPLE_PTS
+CLASSES = (
+    *("car", "van", "truck", "pedestrian", "person_sitting", "cyclist", "tram", "misc"),
+    "dontcare",
+)
+"""Source: readme.txt of the development kit."""
 CURVES = {"R11": slice(0, SAMPLES, 4), "R40": slice(1, SAMPLES)}
 NO_ORIENTATION = -10.0  # alpha of a detection without orientation
 ABSENT, VALID, IGNORED = -1, 0, 1
@@ -38,15 +44,20 @@ _Curves = dict[str, tuple[Floats | None, Floats | None]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inputs:
-    """Pairs of detections and objects that overlap enough for one class, by object, then by
-    detection; and the detections in a DontCare region.
+    """Pairs of detections and objects that overlap enough; and the largest share of each detection
+    that lies in a DontCare region.
     """
 
     score: Floats
     detection: NDArray[np.int64]
     object: NDArray[np.int64]
     overlap: Floats
-    in_region: NDArray[np.bool_]
+    covered: Floats
+
+    def take(self, some: NDArray[np.bool_]) -> _Inputs:
+        """Some of the pairs."""
+        columns = (self.detection[some], self.object[some], self.overlap[some])
+        return _Inputs(self.score, *columns, self.covered)
 
 
 def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Numbers:
@@ -54,20 +65,21 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     if not protocol.iou.classes:
         raise ProtocolError("iou.classes", "no class", "give each evaluated class a threshold")
     words = object_words(truth, _strict(protocol))
-    regions = words.absorb == EVERY_SUBSET
-    boxes, found = corners(truth), corners(detections)
+    lowest = min(least for _, least in protocol.iou.classes)
+    pairs = _pairs(truth, detections, words.absorb == EVERY_SUBSET, lowest)
+    inside = corners(detections)[:, 0] >= 0
     alphas, notes = _orientations(truth, detections)
     metrics: dict[str, float] = {}
     definitions: dict[str, tuple[str, str, str]] = {}
     per_class = []
     for name, least in protocol.iou.classes:
         own = _labelled(detections.categories.names, [name], detections.label)
-        if not (own & (found[:, 0] >= 0)).any():  # a class that is never detected has no AP
+        if not (own & inside).any():  # a class that is never detected has no AP
             curves: _Curves = {level.name: (None, None) for level in protocol.subsets}
         else:
-            inputs = _pairs(truth, detections, regions, boxes, found, least)
             sides = (_roles(truth, words, name, protocol), own)
-            curves = _levels(inputs, sides, truth, detections, protocol, alphas)
+            inputs = pairs.take(pairs.overlap > least)
+            curves = _levels(inputs, least, sides, truth, detections, protocol, alphas)
         row: dict[str, Any] = {"name": name, "id": _id(truth, name)}
         for level, pair in curves.items():
             for kind, curve in zip(("", "AOS-"), pair, strict=True):
@@ -77,7 +89,16 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
                     definitions[metric] = (f"{least:g}", level, "all")
                     row[f"{kind}{points}-{level}"] = metrics[metric]
         per_class.append(row)
-    return Numbers(metrics, definitions, per_class, notes)
+    return Numbers(metrics, definitions, per_class, [*notes, *_unknown_classes(truth)])
+
+
+def _unknown_classes(truth: Truth) -> list[Note]:
+    names = truth.categories.names
+    known = np.isin([name.lower() for name in names], CLASSES)
+    count = int((~known)[truth.label[~truth.crowd]].sum())
+    strange = few(name for name, each in zip(names, known.tolist(), strict=True) if not each)
+    text = f"objects are of classes that KITTI does not have ({strange}): no class counts them"
+    return [Note("class-excluded", text, count, truth.source)] * bool(count)
 
 
 def _mean(curve: Floats) -> float:
@@ -152,26 +173,32 @@ def _roles(truth: Truth, words: ObjectWords, name: str, protocol: Protocol) -> l
 
 
 def _pairs(
-    truth: Truth,
-    detections: Detections,
-    regions: NDArray[np.bool_],
-    boxes: Floats,
-    found: Floats,
-    least: float,
+    truth: Truth, detections: Detections, regions: NDArray[np.bool_], least: float
 ) -> _Inputs:
     """All pairs of an image that overlap by more than `least`, whatever their classes."""
-    g, d = image_pairs(truth.image, detections.image)
+    boxes, found = corners(truth), corners(detections)
     area, found_area = table_areas(truth), table_areas(detections)
-    shared, overlap = overlaps(found[d], boxes[g], (found_area[d], area[g]))
-    own = ratio(shared, found_area[d])
-    in_region = np.zeros(len(detections), dtype=bool)
-    in_region[d[regions[g] & (own > least)]] = True
-    kept = ~regions[g] & (overlap > least)
-    return _Inputs(detections.score, d[kept], g[kept], overlap[kept], in_region)
+    _, once = np.unique(  # a region of every class is an object of each
+        np.column_stack([truth.image, boxes])[regions], axis=0, return_index=True
+    )
+    taken = np.sort(np.concatenate([np.flatnonzero(~regions), np.flatnonzero(regions)[once]]))
+    covered = np.zeros(len(detections))
+    parts = [(np.zeros(0, dtype=np.int64),) * 2 + (np.zeros(0),)]
+    for begin in range(0, len(detections), CHUNK):
+        d, g = image_pairs(detections.image[begin : begin + CHUNK], truth.image[taken])
+        d, g = d + begin, taken[g]
+        shared, overlap = overlaps(found[d], boxes[g], (found_area[d], area[g]))
+        absorbed = regions[g]
+        np.maximum.at(covered, d[absorbed], ratio(shared, found_area[d])[absorbed])
+        kept = ~absorbed & (overlap > least)
+        parts.append((d[kept], g[kept], overlap[kept]))
+    d, g, overlap = map(np.concatenate, zip(*parts, strict=True))
+    return _Inputs(detections.score, d, g, overlap, covered)
 
 
 def _levels(
     inputs: _Inputs,
+    least: float,
     sides: tuple[list[Flags], NDArray[np.bool_]],
     truth: Truth,
     detections: Detections,
@@ -186,7 +213,8 @@ def _levels(
         lowest = max((r.low for r in level.ranges if r.attribute == "height"), default=0.0)
         state = np.where(own, VALID, ABSENT).astype(np.int8)
         state[height < lowest] = IGNORED  # of any class
-        curves[level.name] = _curve(inputs, role, state, truth, detections, alphas)
+        side = (state, inputs.covered > least)
+        curves[level.name] = _curve(inputs, role, side, truth, detections, alphas)
     return curves
 
 
@@ -199,19 +227,17 @@ def _height(detections: Detections) -> Floats:
 def _curve(
     inputs: _Inputs,
     role: Flags,
-    state: Flags,
+    side: tuple[Flags, NDArray[np.bool_]],
     truth: Truth,
     detections: Detections,
     alphas: tuple[Floats, Floats] | None,
 ) -> tuple[Floats, Floats | None]:
-    """Precision, and orientation similarity, at the samples of a class and level."""
-    some = (role[inputs.object] != ABSENT) & (state[inputs.detection] != ABSENT)
-    pairs = replace(
-        inputs,
-        detection=inputs.detection[some],
-        object=inputs.object[some],
-        overlap=inputs.overlap[some],
-    )
+    """Precision, and orientation similarity, at the samples of a class and level.
+
+    `side` is what each detection is, and whether it lies in a DontCare region.
+    """
+    state, in_region = side
+    pairs = inputs.take((role[inputs.object] != ABSENT) & (state[inputs.detection] != ABSENT))
     n_valid = int((role == VALID).sum())
     thresholds = score_samples(_best_scores(pairs, role, state), n_valid)
     n_samples = len(thresholds)
@@ -219,7 +245,7 @@ def _curve(
     assigned, hits = _assign(pairs, role, state, alive)
     tp = _counts(np.array([word for _, _, word in hits], dtype=np.uint64), n_samples)
     wrong = alive & ~assigned
-    wrong[(state != VALID) | inputs.in_region] = 0
+    wrong[(state != VALID) | in_region] = 0
     fp = _counts(wrong, n_samples)
     precision, similarity = np.zeros(SAMPLES), None
     with np.errstate(invalid="ignore"):

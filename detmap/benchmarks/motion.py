@@ -27,7 +27,11 @@ from detmap.protocol.key_checks import Subset
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import group, group_images
 
-READS = ("metrics", "boxes", "iou", "matching", "subsets", "limits", "ranking")
+READS = (
+    *("metrics", "boxes.extent", "boxes.empty", "boxes.reversed", "boxes.precision", "subsets"),
+    *("iou.thresholds", "iou.comparison", "iou.cap", "iou.epsilon", "iou.tolerance"),
+    *("matching.rule", "matching.equal", "limits.max_dets", "ranking.ties", "ranking.sort"),
+)
 MOTION = "motion_iou"
 PAIRS = 1 << 20  # of a detection and an object, compared at once
 FIXED = ("ap", "mean", "operating", "scope", "detections", "metrics", "groups")

@@ -13,7 +13,7 @@ from detmap.protocol import Protocol
 from detmap.tables import DERIVED, Detections, Scope, Truth
 
 
-def as_given(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
+def given_mean(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
     """Returns ``mAP-as-given``: of the objects and verified classes that the files list."""
     given = replace(truth.take(~truth.role("derived")), scope=_written(truth.scope))
     matches = engine.match(given, detections, protocol)

@@ -19,7 +19,10 @@ from detmap.protocol import Protocol
 from detmap.statistics.ties import ties
 from detmap.tables import Detections, Note, Truth
 
-READS = ("boxes", "iou", "matching", "detections", "limits", "ranking", "ap", "mean", "subsets")
+READS = (
+    *("boxes", "iou", "matching", "detections.outside", "detections.margin"),
+    *("ap", "mean", "subsets"),
+)
 ORDERS = 100
 SHOWN = 0.5
 Counts = NDArray[np.int64]
@@ -29,7 +32,7 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     """Computes counts-based metrics over all classes and per class, and AP over random orders."""
     rows = ["AP", f"AP{round(100 * SHOWN)}"] if SHOWN in protocol.thresholds() else ["AP"]
     rules = protocol.override({"evaluation.rule": "matching", "metrics": rows})
-    equal = replace(detections, score=np.ones(len(detections)))
+    equal = _canonical_order(replace(detections, score=np.ones(len(detections))))
     matches = match(truth, equal, rules)
     found = scores(matches)
     a = rules.subset()
@@ -56,6 +59,14 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
         for name in metrics
     }
     return Numbers(metrics, definitions, _classes(truth, found, rules), notes)
+
+
+def _canonical_order(detections: Detections) -> Detections:
+    """The detections by image, class, box and shape: no number depends on their order in a file."""
+    shapes = detections.shapes
+    keys = detections.boxes if shapes is None else shapes.digest().reshape(len(detections), -1)
+    columns = (*keys.T[::-1], *detections.boxes.T[::-1], detections.label, detections.image)
+    return detections.take(np.lexsort(columns))
 
 
 def _rates(tp: Counts, fp: Counts, n_objects: int, rules: Protocol) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""What numbers are worth: their uncertainty, their differences, what ties do to them."""
+"""Uncertainty of metrics: confidence intervals, comparison of detectors, bounds for ties."""

@@ -1,15 +1,15 @@
-"""How far a number is off because the images are few: from random halves of them.
+"""Small-sample bias of a metric, estimated from random halves of the images.
 
-AP of few images is too high, as its envelope takes a maximum over noise. A random half of the
-images is itself a sample of their source, so the mean over halves is what half as many images give.
-If n images are off by c n^-rate, twice as many are off by 2^-rate of it, and the step from n to n/2
-tells c. The rate of a recall, a ratio of sums, is 1. That of an AP lies between 1/2, where
-precision is level and the maximum over all that follows is one over noise alone, and 1, where it
-falls steeply and only neighbours can exceed it; 2/3, the rate of monotone estimates in between
-(cube-root asymptotics: Kim and Pollard 1990), was checked on the populations of docs/statistics.md.
+AP of few images is too high, because its envelope takes a maximum over noise. A random half of the
+images is a sample of the same source, so the mean over halves estimates the metric of n/2 images.
+If the bias of n images is c n^-rate, the difference between n/2 and n images gives c. The rate of a
+recall, a ratio of sums, is 1. The rate of AP lies between 1/2 (constant precision: the maximum is
+over noise alone) and 1 (steeply falling precision: only neighbours can exceed it). This module uses
+2/3, the rate of monotone estimates (cube-root asymptotics: Kim and Pollard 1990). It was tested on
+the populations of docs/statistics.md.
 
-Each class is followed for itself, over the halves that have it: which classes a sample lacks is no
-bias of a class (`detmap.statistics.support`).
+Each class uses only the halves that contain it. Missing classes are no bias of a class; see
+`detmap.statistics.support`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ RATE_OF_AP, RATE_OF_RECALL = 2 / 3, 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bias:
-    """What to take off a number.
+    """The bias to subtract from each metric.
 
     Parameters
     ----------
     metrics : (Q,) float64
-    classes : (C, K) float64, of the rows of the per-class table; NaN of a class without objects
+    classes : (C, K) float64, rows of the per-class table; NaN for a class without objects
     """
 
     metrics: NDArray[np.float64]
@@ -43,11 +43,11 @@ class Bias:
 
 
 def bias(plan: Plan, units: Units, n: int, seed: int, threads: int | None = None) -> Bias:
-    """The bias of every number of a result.
+    """Estimate the bias of every metric of a result.
 
     Parameters
     ----------
-    n : how many halves, at most `MOST_HALVES`, in whole batches of complements
+    n : number of halves, at most `MOST_HALVES`, rounded up to whole batches
     """
     read = drawing.reader(plan)
     batches = range(-(-min(n, MOST_HALVES) // drawing.LANES))
@@ -72,7 +72,7 @@ def bias(plan: Plan, units: Units, n: int, seed: int, threads: int | None = None
 
 
 def _halves(units: Units, seed: int, batch: int) -> NDArray[np.float64]:
-    """(I, L) 1 for the images of each half, else 0: a coin a unit, and the complements."""
+    """(I, L) 1 for the images of each half, else 0: random units, and their complements."""
     pairs = drawing.LANES // 2
     words = drawing.random_words(seed, drawing.HALVES, batch * pairs, (pairs, units.n))
     side = (words >= 1 << 63).T

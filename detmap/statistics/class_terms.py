@@ -1,4 +1,4 @@
-"""What is read of each class, and how metrics and the per-class table are made of it."""
+"""The readings per class, and how metrics and the per-class table combine them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from detmap.protocol.tree import ORDER_ALONE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """The metrics of a result and the numbers of a class, in terms of S readings.
+    """The metrics of a result and of each class, in terms of S readings.
 
     Parameters
     ----------
-    matches : what is read
-    ranked, image : its rows, or those of a swapped detector
-    metrics : rows averaged over classes; classes : rows that are given for each class
-    readings : the S numbers of a class; of_metric, of_class : which of them each row is made of
-    members : a row a metric, (K,) bool, the classes that it averages
-    positives : (K, A) float64, what recall is over; of the objects, counts (G, A) are that
+    matches : the match results
+    ranked, image : their rows, or those of a swapped detector
+    metrics : metrics averaged over classes; classes : metrics reported per class
+    readings : the S values per class; of_metric, of_class : the reading that each row uses
+    members : (Q, K) bool, the classes that each metric averages
+    positives : (K, A) float64, denominators of recall; counts (G, A), 1 for each object in them
     n_images : (K,) float64, images with an object of the class
     """
 
@@ -53,12 +53,12 @@ class Plan:
         return self.matches.protocol
 
     def has_objects(self) -> NDArray[np.bool_]:
-        """(Q, K) the classes with an object in the area of each metric, of those it averages."""
+        """(Q, K) the averaged classes with an object in the area of each metric."""
         areas = self.readings.area[list(self.of_metric)]
         return (self.positives[:, areas].T > 0) & self.members
 
     def averaged(self) -> NDArray[np.bool_]:
-        """(Q, K) the classes that enter the mean, by the protocol's rule for the others."""
+        """(Q, K) the classes in the mean; the protocol decides about classes without objects."""
         return self.has_objects() if self.protocol.mean.undefined == "skip" else self.members
 
     def shares(self) -> NDArray[np.float64]:
@@ -72,18 +72,18 @@ class Plan:
 
 
 INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
-"""What `detmap.kernels.resampling.influence` and `detmap.kernels.resampling.replicates` know."""
+"""Supported by `detmap.kernels.resampling.influence` and `detmap.kernels.resampling.replicates`."""
 
 
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
-    """Gather what the rows of metrics and of the per-class table read."""
+    """Collect the readings of the metrics and of the per-class table."""
     protocol = matches.protocol
     protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from", "iou.classes"))
     strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
     if protocol.ap.integrator not in INTEGRATORS:
         strange.append(f"ap.integrator {protocol.ap.integrator!r}")
-    if strange:  # one that came later would get the influence of another
-        what = f"nobody has worked out the influence on {few(strange)}"
+    if strange:  # a metric added later must not get the influence function of another
+        what = f"no influence function for {few(strange)}"
         raise ProtocolError(f"protocol {protocol.name}", what, "see docs/CONTRIBUTING.md")
     distinct: dict[tuple[int, int, int], int] = {}
 

@@ -1,5 +1,5 @@
-"""Detectors compared on the same images: differences with their intervals and p-values, the classes
-and images that moved most, a leaderboard, gates.
+"""Comparison of detectors on the same images: differences with confidence intervals and p-values,
+the classes and images that changed most, and a leaderboard.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.reprs import outline
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
+from detmap.output.table import Table
+from detmap.output.tabular import Tabular
 from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
@@ -24,26 +27,26 @@ from detmap.statistics.sampling_units import Units
 from detmap.tables import Note
 
 TESTS = ("z", "permutation", "plain-permutation")
-LEAST_UNITS = 100  # with fewer the test is not trusted: no p-value
-POWER = 0.8  # with which the minimum detectable difference would be seen
-SHOWN = 10  # classes and images that moved most
+LEAST_UNITS = 100  # no p-value for fewer images or groups: the test is not reliable
+POWER = 0.8  # of the test for the minimum detectable difference
+SHOWN = 10  # images that changed most
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The difference of two detectors, `b` less `a`, in fractions; NaN where there is none.
+    """The difference of two detectors, `b` minus `a`, as a fraction; NaN if undefined.
 
     Parameters
     ----------
     a, b : names of the detectors
-    metric : name of the number
-    difference, se : and its standard error
-    low, high : confidence interval of the difference, less its bias
-    bias : by how much the difference is too high, because the images are few
-    p, p_adjusted : of no difference, less its bias, as the interval; adjusted for the number of
-        comparisons, as no interval is
-    mdd : the least true difference that this test would see four times out of five
-    why_not : why there is neither interval nor test; "" where there is one
+    metric : name of the metric
+    difference, se : the difference and its standard error
+    low, high : confidence interval of the difference, corrected for its bias
+    bias : small-sample bias of the difference
+    p, p_adjusted : p-value of no difference, corrected for the bias like the interval; and adjusted
+        for the number of comparisons (intervals are not)
+    mdd : minimum detectable difference: this test detects it with a power of 0.8
+    why_not : why there is no interval and no test; "" if there are
     """
 
     a: str
@@ -61,47 +64,47 @@ class Pair:
 
     @property
     def outside(self) -> bool:
-        """Whether the difference is not within its interval, which is corrected for the bias."""
+        """Whether the difference is outside its interval, which is corrected for the bias."""
         return self.difference < self.low or self.difference > self.high
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, undefined ones and an empty reason as None."""
+        """Plain values; None for undefined values and an empty reason."""
         plain = {key: or_none(value) for key, value in asdict(self).items()}
         return {**plain, "why_not": self.why_not or None}
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPair(Pair):
-    """The difference of two detectors on one class, `name`, at `place` among the classes: two may
-    have one name.
+    """The difference of two detectors on the class `name`; `place` is its index, because two
+    classes may have the same name.
     """
 
     name: str
     place: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As of a `Pair`; without the place, which is no data."""
+        """Like `Pair.to_dict`, without the index."""
         plain = Pair.to_dict(self)
         del plain["place"]
         return plain
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What `detmap.compare` returns.
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
+    """The result of `detmap.compare`.
 
     Parameters
     ----------
-    names : of the detectors; values : metric to the values of all of them
-    pairs : every pair of detectors and every metric
-    classes : every pair, class and number of a class, least adjusted p-value first
-    images : (pair, unit, change): the images or groups that moved the first metric most; without
+    names : of the detectors; values : metric to the values of all detectors
+    pairs : one per pair of detectors and metric
+    classes : one per pair of detectors, class and metric, lowest adjusted p-value first
+    images : (a, b, unit, change): the images or groups that changed the first metric most; without
         one of them the difference would be about `change` smaller
-    leaderboard : (name, value, letters) of the first metric, best first; detectors that share a
-        letter cannot be told apart
-    alpha, test, adjust, replicates, seed, units : how they were made
-    signature : of the data and rules that they have in common, with the method
-    notes : what a careful reader would ask
+    leaderboard : (name, value, letters) by the first metric, best first; the differences between
+        detectors with a common letter are not significant
+    alpha, test, adjust, replicates, seed, units : the method
+    signature : of the common data and rules, with the method
+    notes : caveats
     """
 
     names: tuple[str, ...]
@@ -148,13 +151,29 @@ class Comparison:
 
     as_dict = to_dict  # the old name
 
+    def tables(self) -> list[Table]:
+        """Returns the tables ``leaderboard``, ``pairs``, ``classes``, ``images`` or ``groups``."""
+        from detmap.statistics.interval_tables import comparison_tables
+
+        return comparison_tables(self)
+
+    def __repr__(self) -> str:
+        first = self.pairs[0].metric
+        changes = (
+            f"{one.metric} of {one.b} - {one.a}: {one.difference:+.4f}, "
+            f"{100 * (1 - self.alpha):g} % [{one.low:+.4f}, {one.high:+.4f}]"
+            for one in self.pairs
+            if one.metric == first
+        )
+        return outline(self, *changes, f"{self.units.n} {self.units.noun}", self.signature)
+
     def images_needed(self, pair: Pair, difference: float) -> int:
-        """For how many images a true difference of this size would show."""
+        """Number of images for which `difference` would be the minimum detectable difference."""
         return math.ceil(self.units.n * (pair.mdd / difference) ** 2)
 
 
 def check(alpha: float, adjust: str, test: str) -> None:
-    """A `DataError` unless these are what can be asked for."""
+    """Raise `DataError` for an unknown value."""
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise DataError("alpha", f"{alpha!r}", "give a fraction between 0 and 1, such as 0.05")
     for name, value, known in (("adjust", adjust, multiple.ADJUSTMENTS), ("test", test, TESTS)):
@@ -163,7 +182,7 @@ def check(alpha: float, adjust: str, test: str) -> None:
 
 
 class Maker:
-    """From measured pairs to a comparison."""
+    """Builds a `Comparison` from paired differences."""
 
     def __init__(
         self, names: Sequence[str], paired: Paired, alpha: float, adjust: str, test: str
@@ -175,12 +194,12 @@ class Maker:
         self.first, self.second = (list(side) for side in zip(*paired.pairs, strict=True))
 
     def difference(self) -> NDArray[np.float64]:
-        """(P, Q) of the metrics."""
+        """(P, Q) differences of the metrics."""
         own: NDArray[np.float64] = self.paired.values
         return own[self.second] - own[self.first]
 
     def p_of(self, difference: float, bias: float, se: float, why_not: str) -> float:
-        """Two-sided, from z; 1 where nothing differs; none of too few images."""
+        """Two-sided p-value from z; 1 without any difference; NaN for too few images."""
         if self.trusted and difference == 0 and se == 0:
             return 1.0
         if not self.trusted or why_not or math.isnan(difference) or not se > 0:
@@ -190,7 +209,7 @@ class Maker:
     def permutation_p_values(
         self, n: int, seed: int, threads: int | None, progress: drawing.Progress
     ) -> NDArray[np.float64]:
-        """(P, Q) p-values of exchanged detectors."""
+        """(P, Q) p-values from exchanged detectors."""
         own = self.paired
         tests = [
             permutation.p_values(
@@ -212,7 +231,7 @@ class Maker:
         return np.where(same, 1.0, np.where(trusted, p, np.nan))
 
     def pairs(self, p: NDArray[np.float64] | None = None) -> list[Pair]:
-        """Every pair and metric; p-values adjusted over the pairs of a metric."""
+        """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
         own, difference = self.paired, self.difference()
         pairs = []
         adjusted = np.empty_like(difference)
@@ -247,7 +266,7 @@ class Maker:
         return pairs
 
     def classes(self) -> list[ClassPair]:
-        """Every pair, number of a class and class with objects; adjusted over the classes."""
+        """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
         own, rows = self.paired, []
         for i, (a, b) in enumerate(own.pairs):
             for c, row in enumerate(self.class_rows):
@@ -295,7 +314,7 @@ class Maker:
         draws: NDArray[np.float64],
         why_not: Sequence[str],
     ) -> list[float]:
-        """p-values for all together; those that have none do not count."""
+        """Adjusted p-values; missing ones are not counted."""
         if self.adjust == "maxt":
             untested = np.array([bool(why) for why in why_not], dtype=bool) & (se != 0)
             se = np.where(untested, np.nan, se)
@@ -324,7 +343,7 @@ class Maker:
         return (normal(1 - self.alpha / 2) + normal(POWER)) * se, ""
 
     def images(self) -> list[tuple[str, str, str, float]]:
-        """The units that moved the first metric most, of each pair."""
+        """The images or groups that changed the first metric most, per pair."""
         own, rows = self.paired, []
         for a, b in own.pairs:
             apart = own.moved[b, 0] - own.moved[a, 0]
@@ -335,7 +354,7 @@ class Maker:
         return rows
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
-        """The detectors by the first metric, with a letter for each group that they share."""
+        """The detectors by the first metric, with a letter per group without differences."""
         metric, values = self.rows[0].name, self.paired.values[:, 0]
         order = sorted(range(len(values)), key=lambda i: (-np.nan_to_num(values[i], nan=-1), i))
         place = {self.names[i]: at for at, i in enumerate(order)}
@@ -353,27 +372,27 @@ class Maker:
         return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
 
     def notes(self) -> tuple[Note, ...]:
-        """What a careful reader would ask."""
+        """Caveats."""
         notes, units = [], self.paired.units
         if not self.trusted:
             text = f"{units.noun} are fewer than {LEAST_UNITS}: no p-value is printed"
             notes.append(Note("few-images", text, units.n))
         if self.test == "plain-permutation":
             text = (
-                "test is of exchangeability, not of equal AP: with scores on two scales it does "
-                "not hold its level; --test permutation does"
+                "this test assumes exchangeable detectors, not only equal AP: its level is wrong "
+                "if the scores have different scales; use --test permutation"
             )
             notes.append(Note("plain-permutation", text, 1))
         return tuple(notes)
 
     def signature(self, common: str, n: int, seed: int) -> str:
-        """Rules and data, with the method."""
+        """Signature of rules, data and method."""
         test = f"{self.test}+{self.adjust}"
         return f"{common}|{drawing_signature(test, n, seed, self.paired.units)}"
 
 
 def _untested(d: float, se: float, why_not: str) -> str:
-    """The reason, where it stands: two that do not differ in anything need no test."""
+    """Why there is no test; "" if nothing differs, because then none is needed."""
     return "" if d == 0 and se == 0 else why_not
 
 

@@ -1,5 +1,5 @@
-"""Gates for continuous integration: whether a number dropped by more than is accepted, or whether
-it is shown that it did not.
+"""Gates for continuous integration: fail on a significant drop of a metric, or require proof that
+there is none.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ KINDS = ("fail-if-drop", "require-within")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is asked of a metric, or of a metric of a class.
+    """A requirement on a metric, or on a metric of one class.
 
     Parameters
     ----------
-    kind : ``fail-if-drop``: fail where it dropped by more than `points`, significantly;
-        ``require-within``: pass only where it is shown that it dropped by less
+    kind : ``fail-if-drop``: fail if the metric dropped by significantly more than `points`;
+        ``require-within``: pass only if a drop of `points` or more is excluded
     points : percentage points of the metric: 0.5 is from 42.3 to 41.8
-    metric : name; the first of the protocol where it is ""
-    name : a class; all of them together where it is ""
+    metric : name; "" for the first metric of the protocol
+    name : class; "" for the mean over classes
     """
 
     kind: str
@@ -35,18 +35,18 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a gate is passed, and one line that says why."""
+    """Whether a gate passed, and one line with the reason."""
 
     passed: bool
     line: str
 
 
 def read(kind: str, text: str) -> Gate:
-    """A gate as it is written: ``0.5``, ``AP50=0.5`` or ``AP50/person=1``, in percentage points.
+    """Parse a gate: ``0.5``, ``AP50=0.5`` or ``AP50/person=1``, in percentage points.
 
     Raises
     ------
-    DataError : no number from 0 to 100
+    DataError : the value is not a number from 0 to 100
     """
     of, _, number = text.rpartition("=")
     metric, _, name = of.partition("/")
@@ -61,18 +61,18 @@ def read(kind: str, text: str) -> Gate:
 
 
 def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
-    """Judge the first pair, base and new.
+    """Test the first pair, baseline and new detector.
 
     Raises
     ------
-    DataError : a metric or class that there is not
+    DataError : unknown metric or class
     """
     pair = _pair(comparison, gate)
     of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
     drop = gate.points / 100
-    asked = "allowed:" if gate.kind == "fail-if-drop" else "to show: no drop of more than"
+    asked = "allowed" if gate.kind == "fail-if-drop" else "to show: no drop of more than"
     told = (
-        f"({asked} {gate.points:g}; alpha {alpha:g}; standard error "
+        f"{asked} {gate.points:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
         f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, taken off; '}"
     )
@@ -100,14 +100,14 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         unknown = math.isnan(pair.se) and gate.kind == "require-within"
         passed = margin >= 0 and not unknown
     verdict = "PASS" if passed else "FAIL"
-    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)} {told}")
+    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told}")
 
 
 def _change(difference: float) -> str:
     if difference == 0:
         return "did not change"
     moved = "dropped" if difference < 0 else "rose"
-    return f"{moved} by {abs(100 * difference):.2f} points"
+    return f"{moved} {abs(round(100 * difference, 2))} points"
 
 
 def _pair(comparison: Comparison, gate: Gate) -> Pair:

@@ -1,4 +1,4 @@
-"""Sums over rows, kept image by image, so that they can be taken anew where images have weights."""
+"""Sums over rows, stored per image, so that they can be computed again with image weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Tally:
 
     Parameters
     ----------
-    off : (N + 1,) int64, where each group begins
+    off : (N + 1,) int64, start of each group
     image : (n,) int32, ascending within a group
     sums : (n, C) float64
     """
@@ -30,13 +30,13 @@ class Tally:
     sums: Floats
 
     def totals(self, weights: Floats) -> Floats:
-        """(N, C, L) sums, where an image counts as often as each of L weights says."""
+        """(N, C, L) sums for L sets of image weights."""
         totals = np.empty((len(self.off) - 1, self.sums.shape[1], weights.shape[1]))
         kernels.add_lanes(self.off, self.image, self.sums, weights, totals)
         return totals
 
     def n_images(self) -> NDArray[np.int64]:
-        """(N,) images of each group."""
+        """(N,) number of images per group."""
         return np.diff(self.off)
 
 

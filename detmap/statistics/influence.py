@@ -1,4 +1,4 @@
-"""Influence functions of a result: the standard error of every number without a replicate."""
+"""Influence functions of a result: standard errors of all metrics without replicates."""
 
 from __future__ import annotations
 
@@ -25,27 +25,22 @@ class OfClass:
     Parameters
     ----------
     raw : (S, U) float64; its sums over U are 0
-    leverage : (S, U) float64 in [1/2, 1], by which it is divided: 1 less the unit's share of the
-        class's objects
-    n_units : (S,) int64, units with an object to find
+    corrected : (S, U) float64, divided by the leverage, in [1/2, 1]: 1 minus the unit's share of
+        the objects of the class
+    n_units : (S,) int64, units with a ground-truth object
     values : (S,) float64, the readings
     present : (U,) float64, images of the unit with an object of the class
     """
 
     raw: NDArray[np.float64]
-    leverage: NDArray[np.float64]
+    corrected: NDArray[np.float64]
     n_units: NDArray[np.int64]
     values: NDArray[np.float64]
     present: NDArray[np.float64]
 
-    @property
-    def corrected(self) -> NDArray[np.float64]:
-        """(S, U) with the leverage correction."""
-        return self.raw / self.leverage
-
 
 def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator[OfClass]:
-    """Influence on one class after the other, in their order; only a few are held at a time."""
+    """Influence on the classes, one at a time; only a few are in memory."""
     matches, readings = plan.matches, plan.readings
     n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
     ranked, image_of = plan.ranked, plan.image
@@ -94,9 +89,10 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
         present = np.bincount(units.of_image[np.unique(image)], minlength=units.n).astype(
             np.float64
         )
+        gathered = units.gathered(raw)
         return OfClass(
-            units.gathered(raw),
-            leverage[readings.area],
+            gathered,
+            gathered / leverage[readings.area],
             (per_area > 0).sum(axis=1)[readings.area],
             values,
             present,
@@ -109,21 +105,20 @@ def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator
 
 
 def _nothing(n_readings: int, n_units: int) -> OfClass:
-    """Of a class without an object."""
-    none, one = np.zeros((n_readings, n_units)), np.ones((n_readings, n_units))
-    n = np.zeros(n_readings, np.int64)
-    return OfClass(none, one, n, np.zeros(n_readings), np.zeros(n_units))
+    """The influence on a class without objects."""
+    none, n = np.zeros((n_readings, n_units)), np.zeros(n_readings, np.int64)
+    return OfClass(none, none, n, np.zeros(n_readings), np.zeros(n_units))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:
-    """What the intervals of a result need of its influence functions.
+    """The influence functions of a result, as its intervals need them.
 
     Parameters
     ----------
     uncorrected, corrected : (Q, U) float64, of each metric, without and with leverage correction
     class_uncorrected, class_corrected : (S, K) float64, variances of the readings of each class
-    n_units : (S, K) int64, units with an object to find
+    n_units : (S, K) int64, units with a ground-truth object
     n : U
     """
 
@@ -139,20 +134,18 @@ class Influence:
         return np.sqrt([variance(row) for row in self.corrected])
 
     def uncorrected_se(self) -> NDArray[np.float64]:
-        """(Q,) those without the leverage correction."""
+        """(Q,) standard errors without the leverage correction."""
         return np.sqrt([variance(row) for row in self.uncorrected])
 
 
 def variance(influence: NDArray[np.float64]) -> float:
-    """Of an estimate, from the influence of its U units: U / (U - 1) times the sum of squares, one
-    after the other.
-    """
+    """Variance of an estimate: U / (U - 1) times the sequential sum of its squared influences."""
     n = len(influence)
     return n / (n - 1) * kernels.sum_of_squares(np.ascontiguousarray(influence)) if n > 1 else 0.0
 
 
 def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence:
-    """Influence of each unit on all numbers of a result; sums over classes in their order."""
+    """Influence of each unit on all metrics of a result; sums run in class order."""
     n_readings, n_classes = len(plan.readings.area), len(plan.positives)
     uncorrected, corrected = np.zeros((2, len(plan.metrics), units.n))
     class_uncorrected, class_corrected = np.zeros((2, n_readings, n_classes))
@@ -160,17 +153,18 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
     mix = Mixer(plan)
     for k, each in enumerate(each_class(plan, units, threads)):
         mix.add(k, each, uncorrected, corrected)
-        for s in range(n_readings if each.n_units.any() else 0):
-            class_uncorrected[s, k] = variance(each.raw[s])
-            class_corrected[s, k] = variance(each.corrected[s])
+        if each.n_units.any():
+            class_corrected[:, k] = [variance(row) for row in each.corrected]
+            if plan.of_class:  # a metric does not need them
+                class_uncorrected[:, k] = [variance(row) for row in each.raw]
         n_units[:, k] = each.n_units
     mix.finish(uncorrected, corrected)
     return Influence(uncorrected, corrected, class_uncorrected, class_corrected, n_units, units.n)
 
 
 class Mixer:
-    """From the influence on classes to that on metrics: their means, weighed by images where the
-    protocol says so; the weights move with the images then.
+    """Influence on metrics from the influence on classes. Means over classes may be weighted by
+    images; the weights then depend on the images too.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -191,14 +185,13 @@ class Mixer:
         corrected: NDArray[np.float64],
     ) -> None:
         """Add a class to the metrics."""
-        fixed = each.corrected
         for q, s in enumerate(self.plan.of_metric):
             share = self.shares[q, k]
             if share == 0.0:
                 continue
             if self.plan.positives[k, self.plan.readings.area[s]] > 0:
                 uncorrected[q] += share * each.raw[s]
-                corrected[q] += share * fixed[s]
+                corrected[q] += share * each.corrected[s]
                 value = each.values[s]
             else:
                 value = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
@@ -212,7 +205,7 @@ class Mixer:
                 self.mean[q] += share * value
 
     def finish(self, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
-        """Take off what the weights themselves weigh."""
+        """Subtract the influence on the weights themselves."""
         if self.present is not None:
             uncorrected -= self.mean[:, None] * self.present
             corrected -= self.mean[:, None] * self.present

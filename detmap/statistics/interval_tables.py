@@ -1,4 +1,4 @@
-"""Intervals and ties as tables."""
+"""Tables of confidence intervals, ties and comparisons."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from detmap.statistics.ties import Tied
 
 HEADER = ("value", "SE", "low", "high", "bias")
 MARK, OUTSIDE = "*", "+"
-MDD = "the least true difference that this test would see four times out of five"
+MDD = "minimum detectable difference: the test detects it with a power of 80 %"
 
 
 def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
-    """The intervals of the metrics, and on demand those of the classes."""
+    """Tables of the intervals of the metrics and, on request, of the classes."""
     promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
     tables = [
         Table(
@@ -43,11 +43,11 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
 
 
 def tie_table(tied: Mapping[str, Tied], orders: int) -> Table:
-    """What the order of equal scores does to each metric."""
+    """Table of the metrics over the orders of tied scores."""
     outer = any(not one.attained for one in tied.values())
-    lines = (f"{MARK} outer bounds: no order was found that gives them",) if outer else ()
+    lines = (f"{MARK} outer bounds: no order was found that reaches them",) if outer else ()
     return Table(
-        f"over all orders of equal scores; mean and spread over {orders} random ones",
+        f"over all orders of tied scores; mean and standard deviation over {orders} random orders",
         ("metric", "value", "low", "high", "expected", "mean", "SD"),
         tuple(
             (
@@ -69,10 +69,12 @@ def tie_table(tied: Mapping[str, Tied], orders: int) -> Table:
 def _how(made: Intervals) -> str:
     if made.method == "percentile":
         return (
-            f"percentile bootstrap, {made.replicates} replicates; for comparison with papers: it "
-            "held 36 to 94 % where 95 are promised"
+            f"percentile bootstrap, {made.replicates} replicates, for comparison with papers: its "
+            "coverage was 36 to 94 % at a level of 95 %"
         )
-    return "influence functions, less the bias that halves of the sample show"
+    if made.method == "jackknife":
+        return f"jackknife of {made.replicates} parts, corrected for the small-sample bias"
+    return "influence functions, corrected for the small-sample bias"
 
 
 def _cells(one: Interval) -> tuple[float, ...]:
@@ -84,8 +86,8 @@ def _marked(name: str, one: Interval | Pair) -> str:
 
 
 def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
-    """Why some have none: the first reason, and how many more there are; and that values are
-    outside of theirs.
+    """Footnotes: the first reason for a missing interval, the number of other reasons, and values
+    outside of their intervals.
     """
     lines = []
     if any(one.outside for one in intervals.values()):
@@ -98,7 +100,7 @@ def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[st
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """The leaderboard, the pairs, the classes and the images that moved most."""
+    """Tables of the leaderboard, the pairs, and the classes and images that changed most."""
     tables = []
     several = len(comparison.names) > 2
     metric = comparison.pairs[0].metric
@@ -109,7 +111,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
             f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
             ("detector", metric, "group"),
             comparison.leaderboard,
-            ("who shares a letter cannot be told apart",) if letters else (),
+            ("detectors with a common letter do not differ significantly",) if letters else (),
             name="leaderboard",
         )
     )
@@ -118,18 +120,18 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     p = "p" if by_z else f"p ({comparison.test})"
     header = ("difference", "SE", "low", "high", p, "adjusted p", "MDD")
     basis = (
-        "low, high and p: of each row by itself, less its bias; adjusted p: of all together"
+        "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
         if by_z
-        else "low, high: by z, less the bias; p: by exchanging images, of the difference as it is"
+        else "low, high: normal, corrected for bias; p: permutation of images, without correction"
     )
     rows = tuple(
         (*((one.a, one.b) if several else ()), _marked(one.metric, one), *_differences(one))
         for one in comparison.pairs
     )
     title = (
-        f"{comparison.names[1]} less {comparison.names[0]}"
+        f"{comparison.names[1]} minus {comparison.names[0]}"
         if not several
-        else "all pairs, b less a"
+        else "all pairs, b minus a"
     )
     tables.append(
         Table(
@@ -148,7 +150,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
     tables.append(
         Table(
-            f"classes that moved most, adjusted by {comparison.adjust}",
+            f"classes that changed most, adjusted by {comparison.adjust}",
             (*names, "class", "metric", *header),
             tuple(
                 (
@@ -166,7 +168,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     noun = comparison.units.noun
     tables.append(
         Table(
-            f"{noun} that moved {metric} most: what the difference owes to each",
+            f"{noun} that changed {metric} most, and the part of the difference due to each",
             (*names, noun[:-1], "change"),
             tuple(
                 (*((a, b) if several else ()), unit, change)
@@ -185,11 +187,11 @@ def _differences(one: Pair) -> tuple[Cell, ...]:
 
 
 def _needed(comparison: Comparison) -> tuple[str, ...]:
-    """For how many images half of what can be seen would show."""
+    """Number of images that would halve the minimum detectable difference."""
     first = comparison.pairs[0]
     if not first.mdd > 0:
         return ()
     points = [0.1, 0.2, 0.5, 1.0, 2.0]
     shown = [x for x in points if x / 100 < first.mdd][-1:] or points[:1]
     n = comparison.images_needed(first, shown[0] / 100)
-    return (f"a difference of {shown[0]:g} points in {first.metric} would show on {n:,} images",)
+    return (f"a difference of {shown[0]:g} points in {first.metric} needs {n:,} images",)

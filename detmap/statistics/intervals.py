@@ -1,8 +1,8 @@
-"""Intervals: every number of a result with its standard error, bias and confidence interval.
+"""Standard error, bias and confidence interval of every metric of a result.
 
-The rule was chosen by simulation (docs/statistics.md): standard errors by influence functions with
-a leverage correction, bias by halves of the images, an interval on the logit scale with Student's
-quantile; none, and the reason, where the images cannot bear one.
+The method was chosen by simulation (docs/statistics.md): standard errors from influence functions
+with a leverage correction, bias from halves of the images, an interval on the logit scale with
+Student's quantile. Too few images give no interval, but a reason.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from detmap.statistics.quantiles import student
 from detmap.statistics.sampling_units import Units, units
 from detmap.tables import Note
 
-METHODS = ("influence", "percentile")
+METHODS = ("influence", "percentile", "jackknife")
+"""The last is that of `detmap.statistics.jackknife`."""
 FEW_UNITS = 3
 CLIP = 1e-3  # from 0 and 1, on the logit scale
-WIDER = 1.08  # an AP less its bias varies by 4 to 20 % more than the AP itself
+WIDER = 1.08  # an AP minus its bias varies by 4 to 20 % more than the AP itself
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number with its uncertainty, in fractions; NaN where there is none.
+    """A metric with its uncertainty, as fractions; NaN if undefined.
 
     Parameters
     ----------
-    value : the exact engine's
+    value : the metric of the exact engine
     se : standard error
     low, high : the confidence interval
-    bias : by how much the value is too high, because the images are few
-    level : what the interval promises to hold
-    why_not : why there is no interval; "" where there is one
+    bias : small-sample bias, positive if the value is too high
+    level : confidence level
+    why_not : why there is no interval; "" if there is one
     """
 
     value: float
@@ -61,11 +62,11 @@ class Interval:
 
     @property
     def outside(self) -> bool:
-        """Whether the value is not within its interval, which is corrected for the bias."""
+        """Whether the value is outside its interval, which is corrected for the bias."""
         return self.value < self.low or self.value > self.high
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, undefined ones and an empty reason as None."""
+        """Plain values; None for undefined values and an empty reason."""
         return {
             key: None if value == "" or (isinstance(value, float) and math.isnan(value)) else value
             for key, value in asdict(self).items()
@@ -79,10 +80,10 @@ class Intervals:
     Parameters
     ----------
     metrics : metric to interval; per_class : class to row to interval
-    classes : the same of each class by its place, as two may have one name
-    method, replicates, seed, level : how they were made
-    units : what was drawn
-    notes : what a careful reader would ask
+    classes : the same per class index, because two classes may have the same name
+    method, replicates, seed, level : the method
+    units : the sampling units: images or groups
+    notes : caveats
     """
 
     metrics: dict[str, Interval]
@@ -97,15 +98,15 @@ class Intervals:
 
     @property
     def signature(self) -> str:
-        """What the signature of a result gains: the method, B, the seed, the groups."""
+        """The part of the signature for method, replicates, seed and groups."""
         return signature(self.method, self.replicates, self.seed, self.units)
 
     def sentence(self, metric: str | None = None) -> str:
-        """A metric with its interval, as a paper would print it; the first when left out."""
+        """A metric with its interval, as printed in a paper; default: the first metric."""
         name = next(iter(self.metrics)) if metric is None else metric
         one = self.metrics[name]
         sample = f"{self.units.n:,} {self.units.noun}"
-        scope = f"speaks of {self.units.noun} like these, not of training seeds"
+        scope = f"the interval covers sampling of {self.units.noun}, not training variance"
         if math.isnan(one.value):
             return f"{name} is undefined ({one.why_not})"
         value = f"{name} {100 * one.value:.1f}"
@@ -120,7 +121,7 @@ class Intervals:
 
 
 def signature(method: str, n: int, seed: int, of: Units) -> str:
-    """What a signature says of random numbers and method."""
+    """The part of a signature for random numbers and method."""
     unit = f"|unit={of.digest}" if of.digest else ""
     return f"ci:{method}.2|B={n}|seed={seed}{unit}"
 
@@ -138,25 +139,25 @@ def intervals(
     threads: int | None = None,
     progress: drawing.Progress | None = None,
 ) -> Intervals:
-    """The interval of every metric and of every row of the per-class table.
+    """Compute the interval of every metric and every row of the per-class table.
 
     Parameters
     ----------
     matches, scores : of a result
-    level : what the intervals promise to hold
-    replicates : how many; 0 for standard errors alone
-    seed : of the random numbers, from 0
-    groups : a mapping from image to group, or a CSV file ``image,group``, where images belong
-        together
-    method : ``influence``; or ``percentile``, for comparison with papers: it holds 36 to 94 % where
-        95 are promised
-    more : rows beside the protocol's
-    threads : how many to use; no result depends on it
-    progress : called with the number of replicates that are done, and of all
+    level : confidence level
+    replicates : number of replicates; 0 gives standard errors only
+    seed : of the random numbers, at least 0
+    groups : a mapping from image to group, or a CSV file ``image,group``, for dependent images
+        (frames of one video)
+    method : ``influence``; or ``percentile``, for comparison with papers: its coverage is 36 to
+        94 % at a level of 95 %
+    more : rows to add to those of the protocol
+    threads : number of threads; results do not depend on it
+    progress : called with the numbers of finished and of all replicates
 
     Raises
     ------
-    DataError : a level, number or method that cannot be; images without a group
+    DataError : invalid level, number or method; images without a group
     """
     check(level, method)
     if progress is not None and not callable(progress):
@@ -201,7 +202,7 @@ def intervals(
 
 
 def check(level: float, method: str = METHODS[0]) -> None:
-    """A `DataError` unless the level is between 0 and 1 and the method is known."""
+    """Raise `DataError` for an invalid level or an unknown method."""
     number = isinstance(level, float | np.floating) and math.isfinite(level)
     if not number or not 0.5 <= level < 1:
         raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
@@ -210,7 +211,7 @@ def check(level: float, method: str = METHODS[0]) -> None:
 
 
 class Maker:
-    """One interval after the other."""
+    """Computes intervals one by one."""
 
     def __init__(
         self,
@@ -229,7 +230,7 @@ class Maker:
         self.eleven = planned.protocol.ap.integrator == "eleven_point"
 
     def metric_interval(self, q: int, value: float) -> Interval:
-        """Of a mean over classes; of a single class, where there is only one."""
+        """The interval of a mean over classes, or of the only class."""
         s = self.plan.of_metric[q]
         alone = np.flatnonzero(self.has_objects[q])
         sampled = None if self.sample is None else self.sample.metrics[:, q]
@@ -244,7 +245,7 @@ class Maker:
         return self.interval(s, value, float(self.se[q]), ratio, sampled, off, df, single, why)
 
     def unsupported(self, q: int, single: int | None) -> str:
-        """Why a metric has no interval, by its rule and the images that its classes are on."""
+        """Why a metric has no interval: its rule, or too few images of its classes."""
         if why := self.refused_rule(self.plan.of_metric[q]):
             return why
         if single is not None:
@@ -254,12 +255,12 @@ class Maker:
         )
 
     def refused_rule(self, s: int) -> str:
-        """Why the numbers of a reading have no interval, whatever the images."""
+        """Why a reading has no interval for any number of images."""
         kind = "AP" if self.plan.readings.limit[s] < 0 else "AR"
         return support.refuse_rule(self.plan.protocol, kind)
 
     def class_interval(self, c: int, k: int, value: float) -> Interval:
-        """Of a row of the per-class table."""
+        """The interval of a row of the per-class table."""
         s = self.plan.of_class[c]
         se = math.sqrt(self.moved.class_corrected[s, k])
         uncorrected = math.sqrt(self.moved.class_uncorrected[s, k])
@@ -295,14 +296,14 @@ class Maker:
         """One of them; `single` is the number of units of a single class."""
         undefined = (math.nan,) * 4
         if math.isnan(value):
-            return Interval(value, *undefined, self.level, "no object to find")
+            return Interval(value, *undefined, self.level, "no ground-truth object")
         if self.units.n < 2:
             why = f"fewer than two {self.units.noun}"
             return Interval(value, *undefined, self.level, why)
         by_draws = self.eleven and self.plan.readings.limit[s] < 0
         why = ""
         if sampled is None:
-            why = "without replicates the bias is not known"
+            why = "the bias needs replicates"
             se = math.nan if by_draws else se
         else:
             defined = sampled[~np.isnan(sampled)]
@@ -325,7 +326,7 @@ class Maker:
             low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
             return Interval(value, se, low, high, bias, self.level)
         if not se > 0:
-            why = "every image says the same: the standard error is 0"
+            why = "all images agree: the standard error is 0"
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
         low, high = logit_interval(value, wider * se, bias, student((1 + self.level) / 2, df))
@@ -333,7 +334,7 @@ class Maker:
 
 
 def logit_interval(value: float, se: float, bias: float, q: float) -> tuple[float, float]:
-    """The estimate less its bias, q standard errors to each side on the logit scale.
+    """The estimate minus its bias, plus and minus q standard errors on the logit scale.
 
     Source: Boyd, Eng and Page 2013.
     """
@@ -352,12 +353,12 @@ def expit(x: float) -> float:
 
 
 def mean_of(values: NDArray[np.float64]) -> float:
-    """Mean of replicates, summed one after the other; NaN of none."""
+    """Mean of replicates, by a sequential sum; NaN without replicates."""
     return float(np.cumsum(values)[-1] / len(values)) if len(values) else math.nan
 
 
 def spread(values: NDArray[np.float64]) -> float:
-    """Standard deviation of replicates, summed one after the other; NaN of fewer than two."""
+    """Standard deviation of replicates, by a sequential sum; NaN for fewer than two."""
     if len(values) < 2:
         return math.nan
     mean = mean_of(values)
@@ -372,10 +373,10 @@ def _notes(
     rare = int((moved.n_units[s][mine] < FEW_UNITS).sum())
     notes = []
     if rare:
-        text = f"classes are on fewer than {FEW_UNITS} {drawn.noun}: what they are worth is a guess"
+        text = f"classes are on fewer than {FEW_UNITS} {drawn.noun}: their metrics are unreliable"
         notes.append(Note("few-images", text, rare))
     outside = sum(one.outside for one in metrics.values())
     if outside:
-        text = "values are outside of their intervals, which are corrected for the bias"
+        text = "values are outside of their intervals, which are corrected for bias"
         notes.append(Note("outside-interval", text, outside))
     return tuple(notes)

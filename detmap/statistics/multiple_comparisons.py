@@ -1,4 +1,4 @@
-"""Many comparisons at once: adjusted p-values, and groups that cannot be told apart."""
+"""Multiple comparisons: adjusted p-values, and groups without significant differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ADJUSTMENTS = ("holm", "bh", "maxt", "none")
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values that hold for all together; undefined ones stay so and do not count.
+    """p-values adjusted for the family-wise error rate; NaN stays NaN and is not counted.
 
     Source: Holm 1979.
     """
@@ -19,7 +19,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def bh(p: Sequence[float]) -> list[float]:
-    """p-values by which the share of false discoveries is held.
+    """p-values adjusted for the false discovery rate.
 
     Source: Benjamini and Hochberg 1995.
     """
@@ -43,12 +43,12 @@ def _adjust_sorted(p: Sequence[float], factor: object, rising: bool) -> list[flo
 def maxt(
     difference: NDArray[np.float64], se: NDArray[np.float64], draws: NDArray[np.float64]
 ) -> list[float]:
-    """p-values by the largest of all studentised differences in joint replicates, step by step.
+    """Step-down p-values from the maximum of all studentized differences in joint replicates.
 
     Parameters
     ----------
-    difference, se : (m,); of 0 and 0 the p-value is 1
-    draws : (B, m) the differences in the replicates; an undefined one is none
+    difference, se : (m,); the p-value is 1 if both are 0
+    draws : (B, m) the differences in the replicates; NaN is left out
 
     Source: Westfall and Young 1993, algorithm 2.8.
     """
@@ -70,8 +70,8 @@ def maxt(
 
 
 def groups(n: int, apart: set[tuple[int, int]]) -> list[list[int]]:
-    """The largest sets of n detectors of which no two are apart, by their first members; they may
-    overlap.
+    """The maximal sets of detectors without a significant difference, by their first members; sets
+    may overlap.
 
     Source: Bron and Kerbosch 1973, algorithm 457.
     """

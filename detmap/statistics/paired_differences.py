@@ -1,5 +1,5 @@
-"""Differences of detectors on the same images: their standard errors from the differences of
-influence, their bias from shared replicates.
+"""Paired differences of detectors on the same images: standard errors from differences of the
+influence functions, bias from shared replicates.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from detmap.statistics.sampling_units import Units
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """m detectors on the same units, and the differences of their P pairs, later less earlier.
+    """m detectors on the same units, and the differences of their P pairs, later minus earlier.
 
     Parameters
     ----------
-    plans : of the detectors; units : what is drawn
+    plans : of the detectors; units : the sampling units
     pairs : (first, second) positions of detectors
     values : (m, Q) the metrics; class_values : (m, C, K)
     moved : (m, Q, U) influence on the metrics, with the leverage correction
     se, bias : (P, Q); class_se, class_bias : (P, C, K)
     draws : (B, P, Q) the differences in the replicates; class_draws : (B, P, C, K)
-    why_not : (Q,) why the differences of a metric have no interval, "" for none; class_why_not :
-        (C, K)
+    why_not : (Q,) why the differences of a metric have no interval, "" if they have one;
+        class_why_not : (C, K)
     """
 
     plans: list[Plan]
@@ -60,7 +60,7 @@ class Paired:
 
 
 def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None:
-    """A `DataError` that names what differs: protocol, classes, images or truth."""
+    """Raise `DataError` if protocol, classes, images or ground truth differ, and name which."""
     first = matches[0]
     for name, other in zip(names[1:], matches[1:], strict=True):
         both = f"{names[0]} and {name}"
@@ -99,12 +99,12 @@ def pair_up(
     threads: int | None = None,
     progress: drawing.Progress = drawing.silent,
 ) -> Paired:
-    """Measure all detectors and all pairs of them.
+    """Compute the metrics of all detectors and the differences of all pairs.
 
     Parameters
     ----------
     results : of the same images and protocol
-    units : what is drawn; n, seed : the replicates
+    units : the sampling units; n, seed : number and seed of the replicates
     """
     protocol = results[0][0].protocol
     rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
@@ -141,7 +141,7 @@ def pair_up(
         for q, row in enumerate(rows)
     ]
     for q, why in enumerate(why_not):
-        if why:  # the replicates see that other samples have other classes
+        if why:  # the replicates include the variation of which classes a sample has
             se[:, q] = _spreads(draws[:, :, q])
     class_why_not = [
         [
@@ -152,7 +152,7 @@ def pair_up(
     ]
     for c, s in enumerate(plans[0].of_class):
         alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
-        class_se[:, c, alone] = np.nan  # one unit says nothing of the others
+        class_se[:, c, alone] = np.nan  # one unit has no variance
     return Paired(
         plans,
         units,

@@ -1,7 +1,7 @@
-"""The permutation test of two detectors: their detections exchanged, an image at a time.
+"""Permutation test of two detectors: exchanges their detections image by image.
 
-The difference is divided by its standard error in every permutation: undivided, the test is one of
-exchangeability, not of equal AP, and detectors whose scores are on two scales are not exchangeable.
+Each permutation divides the difference by its standard error. Without this, the null hypothesis
+would be exchangeability, not equal AP: detectors with different score scales are not exchangeable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from detmap.tables.grouping import labels, offsets
 
 
 class Exchange:
-    """The rows of two detectors in one ranking, from which exchanged detectors are taken."""
+    """The rows of two detectors in one ranking, the source of the exchanged detectors."""
 
     def __init__(self, first: Plan, second: Plan) -> None:
         self.first, self.n_images = first, first.matches.n_images
@@ -41,7 +41,7 @@ class Exchange:
         )
 
     def exchanged(self, swapped: NDArray[np.bool_]) -> tuple[Plan, Plan]:
-        """The two detectors after the images in `swapped` (I,) have changed hands."""
+        """The two detectors with the images in `swapped` (I,) exchanged."""
         of_second = self.is_second ^ swapped[self.image]
         return self._take(~of_second), self._take(of_second)
 
@@ -52,7 +52,7 @@ class Exchange:
         return replace(self.first, ranked=ranked, image=np.ascontiguousarray(self.image[rows]))
 
     def values(self, swapped: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(2, n, Q) the metrics of both detectors after each of n exchanges, (n, I)."""
+        """(2, n, Q) the metrics of both detectors after each of n exchanges (n, I)."""
         n = len(swapped)
         values = np.empty((2, n, len(self.first.metrics)))
         # An image is two, one of each detector: an exchange gives one of them the weight 1.
@@ -83,7 +83,7 @@ def p_values(
     threads: int | None = None,
     progress: drawing.Progress = drawing.silent,
 ) -> list[float]:
-    """p-value of every metric by n exchanges of the units.
+    """The p-value of every metric from n random exchanges of the units.
 
     Source: Chung and Romano 2013.
     """

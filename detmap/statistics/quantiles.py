@@ -9,7 +9,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 NORMAL = NormalDist()
-AS_NORMAL = 1e7  # degrees of freedom from which on the two agree to 1e-7
+AS_NORMAL = 1e7  # above these degrees of freedom both distributions agree to 1e-7
 
 
 def normal(p: float) -> float:
@@ -50,12 +50,12 @@ def student(p: float, df: float) -> float:
 
 
 def _upper_tail(t: float, df: float) -> float:
-    """Probability of more than t, for t from 0."""
+    """Probability of a value above t, for t of at least 0."""
     return incomplete_beta(df / 2, 0.5, df / (df + t * t)) / 2
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function. Source: DLMF 8.17.22, by Lentz's method."""
+    """The regularized incomplete beta function. Source: DLMF 8.17.22, by Lentz's method."""
     if x <= 0.0 or x >= 1.0:
         return 0.0 if x <= 0.0 else 1.0
     if x > (a + 1) / (a + b + 2):

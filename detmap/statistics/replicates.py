@@ -1,5 +1,5 @@
-"""Replicates of a result: the units drawn with replacement, and every number taken anew, without
-matching anything again.
+"""Bootstrap replicates of a result: samples the units with replacement and computes every metric
+again, without matching again.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Progress = Callable[[int, int], None]
 
 
 def silent(done: int, of: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 def word(value: int) -> NDArray[np.uint64]:
-    """A number as kernels take it where all 64 bits count."""
+    """An integer as uint64, for kernels that use all 64 bits."""
     return np.array([value], np.uint64)
 
 
@@ -47,21 +47,21 @@ def random_words(seed: int, tag: int, first: int, shape: tuple[int, int]) -> NDA
 
 
 def draws(seed: int, b: int, n_units: int) -> NDArray[np.int64]:
-    """(U,) the units that replicate b draws, in their order."""
+    """(U,) the units of replicate b, in the order of drawing."""
     upper = random_words(seed, BOOTSTRAP, b, (1, n_units))[0] >> np.uint64(32)
     drawn: NDArray[np.int64] = ((upper * np.uint64(n_units)) >> np.uint64(32)).astype(np.int64)
     return drawn
 
 
 def swaps(seed: int, b: int, n_units: int) -> NDArray[np.bool_]:
-    """(U,) the units whose two detectors permutation b exchanges."""
+    """(U,) the units that permutation b exchanges."""
     exchanged: NDArray[np.bool_] = random_words(seed, SWAP, b, (1, n_units))[0] >= 1 << 63
     return exchanged
 
 
-@lru_cache(maxsize=32)  # many numbers are drawn alike, one after the other
+@lru_cache(maxsize=32)  # shared by many metrics
 def lanes_of(units: Units, seed: int, first: int) -> NDArray[np.float64]:
-    """(I, L) how often each image is in each of L replicates from `first` on."""
+    """(I, L) the count of each image in each of L replicates, starting at `first`."""
     weights, drawn = np.empty((len(units.of_image), LANES)), np.empty((units.n, LANES))
     kernels.draw_lanes(word(seed), word(first), units.of_image, drawn, weights)
     weights.flags.writeable = False
@@ -69,7 +69,7 @@ def lanes_of(units: Units, seed: int, first: int) -> NDArray[np.float64]:
 
 
 def check(replicates: int, seed: int) -> None:
-    """A `DataError` unless both are whole numbers in range."""
+    """Raise `DataError` unless both are integers in range."""
     for name, value, least, most in (
         ("replicates", replicates, 1, MOST_REPLICATES),
         ("seed", seed, 0, MOST_SEED),
@@ -81,7 +81,7 @@ def check(replicates: int, seed: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicates:
-    """All numbers of a result in B replicates; NaN where a replicate has no object for it.
+    """All metrics of a result in B replicates; NaN if a replicate has no object for the metric.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def replicates(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> Replicates:
-    """Draw the units n times and take every number anew.
+    """Sample the units n times and compute every metric each time.
 
-    Replicate b depends on the seed and on b alone: the same bits from any number of threads.
+    Replicate b depends only on the seed and b: any number of threads gives the same bits.
     """
     n_classes, n_rows = len(plan.positives), len(plan.of_class)
     memory.require(
@@ -140,7 +140,7 @@ def means(
 
     Parameters
     ----------
-    values : (K, S, L), NaN where a class has no object
+    values : (K, S, L), NaN for a class without objects
     n_images : (K, L), weight of the images with an object of the class
     """
     rules = plan.protocol.mean
@@ -160,7 +160,7 @@ def means(
 
 
 def _grid(plan: Plan) -> kernels.Grid | None:
-    """What lanes need of the integrator; None where they do not know it."""
+    """Parameters of the AP interpolation for the kernel; None if the kernel does not support it."""
     rule = plan.protocol.ap.rule.kernel
     if rule in (ALL_POINTS, STEP):
         return kernels.Grid(0, 0.0)
@@ -172,12 +172,12 @@ def _grid(plan: Plan) -> kernels.Grid | None:
 
 
 def reader(plan: Plan) -> Batch:
-    """From (I, L) weights of the images to the (K, S, L) readings and (K, L) weights of images."""
+    """A function of (I, L) image weights: the (K, S, L) readings and (K, L) image weights."""
     return _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
 
 
 def _lanes(plan: Plan) -> Batch:
-    """The batch of any lanes' weights."""
+    """The batch for any weights."""
     matches = plan.matches
     first = counting.first_of_image(matches)[:, None].astype(np.float64)
     n_classes, n_areas = plan.positives.shape
@@ -193,8 +193,8 @@ def _lanes(plan: Plan) -> Batch:
 
 
 def metrics_of_rows(plan: Plan, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(L, Q) the metrics where only the rows are weighed, by (n, L) weights of what `plan.image`
-    counts; objects and their images count once.
+    """(L, Q) the metrics with weighted rows, by (n, L) weights of `plan.image`; objects and their
+    images have weight 1.
     """
     positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
     images = np.repeat(plan.n_images[:, None], LANES, axis=1)
@@ -230,7 +230,7 @@ def _values(
 
 
 def _one_by_one(plan: Plan) -> Batch:
-    """The batch for an integrator that lanes do not know: each replicate by `curves.scores`."""
+    """The batch for an AP interpolation without a kernel: each replicate by `curves.scores`."""
     matches, protocol, readings = plan.matches, plan.protocol, plan.readings
     limits = protocol.max_dets()
     bits = np.uint64(1) << np.arange(len(protocol.thresholds()), dtype=np.uint64)

@@ -1,9 +1,8 @@
-"""Numbers of any kind with what they are in replicates: their intervals, and the difference of two
-detectors from the same draws.
+"""Intervals of any statistics from their replicates, and differences of two detectors from the same
+replicates.
 
-A number whose influence function is known has its standard error from it, any other from the
-replicates; the bias is always from the replicates, the interval as everywhere else
-(`detmap.statistics.intervals`).
+The standard error comes from the influence function if it is known, else from the replicates. The
+bias always comes from the replicates. The interval has the form of `detmap.statistics.intervals`.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ from detmap.statistics.sampling_units import Units
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95
-FEW = 20  # units of a share, below which its standard error stands alone
+FEW = 20  # units of a share; fewer have a standard error, but no interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """Q numbers, and what they are in B replicates.
+    """Q statistics and their values in B replicates.
 
     Parameters
     ----------
     values : (Q,)
-    draws : (B, Q), NaN where a replicate has nothing to take a number of
-    units : what was drawn
-    intervals : one a number
-    moved : (Q, U) influence of each unit, with the leverage correction; None where it is not known
-    rare : (Q,) why a difference of the number has no interval, though it has one itself; "" for
-        nothing; empty where that holds of all
+    draws : (B, Q), NaN if undefined in a replicate
+    units : the sampling units
+    intervals : one per statistic
+    moved : (Q, U) influence of each unit, with the leverage correction; None if unknown
+    rare : (Q,) why a difference of the statistic has no interval, though the statistic has one; ""
+        for no reason; empty if there is no reason for any
     """
 
     values: Floats
@@ -69,12 +68,12 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A number of B less that of A, on the same units; NaN where there is none.
+    """A statistic of B minus that of A, on the same units; NaN if undefined.
 
     Parameters
     ----------
-    value, se, low, high : as of `Interval`
-    p : of no difference, two-sided; adjusted where many were asked together
+    value, se, low, high : as in `Interval`
+    p : two-sided p-value of no difference; adjusted if several were requested together
     """
 
     value: float
@@ -86,13 +85,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Numbers that are functions of sums over images.
+    """Statistics that are functions of sums over images.
 
     Parameters
     ----------
-    values : (Q,) as they are
-    of : (I, L) weights of the images to (Q, L), what the numbers are then
-    n_units : (Q,) units that each is about
+    values : (Q,)
+    of : function from (I, L) image weights to the (Q, L) statistics
+    n_units : (Q,) number of units of each statistic
     """
 
     values: Floats
@@ -103,7 +102,7 @@ class Part:
 def resample_ap(
     matches: Matches, units: Units, n: int, seed: int, *, threads: int | None = None
 ) -> Sampled:
-    """AP of matches, the mean over classes and thresholds of the main subset: one number."""
+    """AP of matches: the mean over classes and thresholds of the main subset."""
     protocol = matches.protocol
     row = MetricRow("AP", "AP", None, protocol.axes().main, "", NO_LIMIT)
     planned = plan(matches, (row,), ())
@@ -124,7 +123,7 @@ def resample_ap(
 def resample_fractions(
     parts: Sequence[Part], units: Units, n: int, seed: int, *, threads: int | None = None
 ) -> list[Sampled]:
-    """Fractions, drawn together."""
+    """Replicates of several fractions together."""
     draws = [np.empty((n, len(part.values))) for part in parts]
 
     def evaluate_batch(first: int) -> None:
@@ -150,10 +149,10 @@ def resample_fractions(
 
 
 def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interval:
-    """The interval of a fraction that is on some of the units; the logit scale, as of AP."""
+    """The interval of a fraction on some of the units; on the logit scale, like AP."""
     nan = math.nan
     if math.isnan(value):
-        return Interval(value, nan, nan, nan, nan, LEVEL, "nothing to take it of")
+        return Interval(value, nan, nan, nan, nan, LEVEL, "no cases")
     known = draws[~np.isnan(draws)]
     lost = len(draws) - len(known)
     se, off = spread(known), mean_of(known) - value
@@ -169,15 +168,15 @@ def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interva
         low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
         return Interval(value, se, low, high, off, LEVEL)
     if not se > 0:
-        why = f"all {units.noun} say the same: the standard error is 0"
+        why = f"all {units.noun} agree: the standard error is 0"
         return Interval(value, se, nan, nan, off, LEVEL, why)
     low, high = logit_interval(value, se, off, student((1 + LEVEL) / 2, float(n_units - 1)))
     return Interval(value, se, low, high, off, LEVEL)
 
 
 def less(after: Sampled, before: Sampled) -> Sampled:
-    """Each number of `after` less that of `before` in the same replicates, with the interval of a
-    difference.
+    """Each statistic of `after` minus that of `before` in the same replicates, with the interval of
+    the difference.
     """
     values, draws = after.values - before.values, after.draws - before.draws
     moved = None
@@ -191,7 +190,7 @@ def less(after: Sampled, before: Sampled) -> Sampled:
         off = after.intervals[q].bias - before.intervals[q].bias
         lost = rare[q] if rare else ""
         why = lost or after.intervals[q].why_not or before.intervals[q].why_not
-        if lost:  # the replicates see that other samples have other classes
+        if lost:  # the replicates include the variation of which classes a sample has
             se = spread(known)
         if why and (value != 0 or se != 0):
             intervals.append(Interval(value, se, math.nan, math.nan, off, LEVEL, why))
@@ -202,11 +201,11 @@ def less(after: Sampled, before: Sampled) -> Sampled:
 
 
 def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:
-    """B less A of each number, with its p-value.
+    """B minus A of each statistic, with its p-value.
 
     Parameters
     ----------
-    adjust : p-values for all of the numbers together, by Holm's rule
+    adjust : adjust the p-values for all statistics together, by Holm's rule
     """
     apart = less(after, before)
     p = [_p(each, apart.units) for each in apart.intervals]
@@ -219,7 +218,7 @@ def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> lis
 
 
 def _p(apart: Interval, units: Units) -> float:
-    """As in a comparison of detectors: from z; none of too few units."""
+    """The p-value from z, as in a comparison of detectors; NaN for too few units."""
     if units.n >= LEAST_UNITS and apart.value == 0 and apart.se == 0:
         return 1.0
     if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
@@ -228,7 +227,7 @@ def _p(apart: Interval, units: Units) -> float:
 
 
 def joined(each: Sequence[Sampled]) -> Sampled:
-    """Numbers that were drawn alike as one."""
+    """Concatenate statistics with common replicates."""
     known = [one.moved for one in each if one.moved is not None]
     return Sampled(
         np.concatenate([one.values for one in each]),

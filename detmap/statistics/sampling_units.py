@@ -1,5 +1,5 @@
-"""What is drawn: images one by one, or groups of them that belong together (frames of a video,
-views of a scene, tiles of a picture).
+"""Sampling units: single images, or groups of dependent images (frames of a video, views of a
+scene, tiles of a picture).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from detmap.errors import DataError, few
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The U units that the I images fall into, numbered in the order of their first image.
+    """The U units of the I images, numbered in the order of their first image.
 
     Parameters
     ----------
     of_image : (I,) int32
     n : U
     names : of the units: image ids or groups
-    digest : of the groups; "" where each image is a unit
+    digest : of the groups; "" if each image is a unit
     """
 
     of_image: NDArray[np.int32]
@@ -38,7 +38,7 @@ class Units:
 
     @property
     def noun(self) -> str:
-        """What a unit is called."""
+        """The plural noun for a unit in texts."""
         return "groups" if self.digest else "images"
 
     def gathered(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -51,12 +51,12 @@ class Units:
 
 
 def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None) -> Units:
-    """Each image by itself, or the groups of a mapping from image id to group, or of a CSV file
-    with a line ``image,group`` an image.
+    """Units from single images, from a mapping of image id to group, or from a CSV file with one
+    row ``image,group`` per image.
 
     Raises
     ------
-    DataError : an image without a group, or twice; groups of images that were not evaluated
+    DataError : an image without a group or with two; groups of images that were not evaluated
     """
     if groups is None:
         every = np.arange(len(image_ids), dtype=np.int32)
@@ -73,7 +73,7 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
         raise DataError(
             where,
             f"no group for {len(missing)} of {len(ids)} images: {few(missing)}",
-            "give each evaluated image one line: its id or file stem, and its group",
+            "give each evaluated image one row: its id or file stem, and its group",
         )
     number: dict[str, int] = {}
     of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
@@ -82,7 +82,7 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The lines of a file: image, group; a first line that says so is passed over."""
+    """The rows of a file: image, group; a header row is skipped."""
     try:
         text = opening.read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -100,7 +100,7 @@ def _read(path: Path) -> dict[str, str]:
             continue
         if len(cells) != 2 or not all(cells):
             raise DataError(
-                f"{path}:{number}", f"{len(cells)} fields", "a line is image,group: two fields"
+                f"{path}:{number}", f"{len(cells)} fields", "write two fields per row: image,group"
             )
         if groups.get(cells[0], cells[1]) != cells[1]:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Orders of equal scores that are looked for, where their order inside an image decides too."""
+"""Search for the best and worst orders of tied scores, if their order inside an image matters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from detmap.kernels.curves import Ranked
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics.replicates import TIES, random_words
 
-TRIED = 16  # random orders of which each component's best and worst are put together
+TRIED = 16  # random orders; the best and worst per component are combined
 Metrics = Callable[[Scores], list[float]]
 
 
@@ -27,8 +27,8 @@ def searched(
     seed: int,
     threads: int | None,
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """The metrics of random orders, and of two that are made for each row: the best and the worst
-    of some orders in each component, then the images' true positives first, or last.
+    """The metrics of random orders, and of two orders built per row: the best and the worst of some
+    orders in each component, with the true positives of the images first, or last.
     """
 
     def ordered(listed: Ranked) -> list[float]:
@@ -61,7 +61,7 @@ def searched(
 def _combined(
     orders: Orders, row: MetricRow, kept: list[tuple[NDArray[Any], Ranked]], best: bool
 ) -> NDArray[Any]:
-    """Keys of the table: of each component those of the order with most true positives, or fewest,
+    """Keys of the table: per component those of the order with the most, or fewest, true positives,
     early ones first.
     """
     parts, key = orders.components, kept[0][0].astype(np.float64)
@@ -86,8 +86,9 @@ def _combined(
 def _verdict_key(
     orders: Orders, row: MetricRow, key: NDArray[Any], verdicts: Ranked, best: bool
 ) -> NDArray[Any]:
-    """Keys of the table by verdict, then as before. For the worst, the rows of a component stay in
-    their order: a false one that came after a true one may take its object if it comes first.
+    """Keys of the table by match result, then as before. For the worst order, the rows of a
+    component keep their order: a false positive after a true positive could match its object if it
+    came first.
     """
     whole = orders.whole
     better = _value(orders, row, verdicts, np.arange(len(whole)))
@@ -107,7 +108,7 @@ def _verdict_key(
 def _value(
     orders: Orders, row: MetricRow, verdicts: Ranked, rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """(n,) how good verdicts are for a row: how often true, then how seldom false."""
+    """(n,) rank of match results for a row: most true positives, fewest false positives."""
     protocol = orders.protocol
     a, n_thresholds = protocol.subset(row.subset), len(protocol.thresholds())
     word = verdicts.tp.dtype.type((1 << n_thresholds) - 1)
@@ -121,6 +122,6 @@ def _value(
 
 
 def n_bits(words: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int64]:
-    """(n,) how many bits are set."""
+    """(n,) number of set bits."""
     counts: NDArray[np.int64] = np.bitwise_count(words).astype(np.int64)
     return counts

@@ -1,5 +1,5 @@
-"""What equal scores do to a result: no rule that a benchmark states orders them, and each order
-gives a number of its own.
+"""Effect of tied scores on a result. Benchmarks define no order for tied scores, and each order can
+give another value.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ SAME = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Tied:
-    """A number over all orders of equal scores, in fractions.
+    """A metric over all orders of tied scores, as fractions.
 
     Parameters
     ----------
     value : in the protocol's own order
-    low, high : no order gives less or more
-    attained : whether an order was found that gives low, and one that gives high; else they are
-        outer bounds
-    expected : the mean over all orders, by a closed form, which only the rule `step` has, where
-        the order inside an image decides nothing; else NaN
-    mean, sd : over random orders
+    low, high : bounds that hold for every order
+    attained : whether orders were found that give low and high; if not, they are outer bounds
+    expected : the mean over all orders in closed form: only for the rule `step`, if the order
+        inside an image has no effect; else NaN
+    mean, sd : mean and standard deviation over random orders
     """
 
     value: float
@@ -55,11 +54,11 @@ class Tied:
 
     @property
     def shows(self) -> bool:
-        """Whether a printed digit depends on the order."""
+        """Whether the order changes a printed digit."""
         return f"{self.low:.{DIGITS}f}" != f"{self.high:.{DIGITS}f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, undefined ones as None."""
+        """Plain values; None if undefined."""
         return {key: or_none(value) for key, value in asdict(self).items()}
 
 
@@ -72,15 +71,15 @@ def ties(
     seed: int = 0,
     threads: int | None = None,
 ) -> dict[str, Tied]:
-    """Bounds, expectation and spread of every metric over the orders of equal scores.
+    """Compute bounds, expectation and spread of every metric over the orders of tied scores.
 
     Parameters
     ----------
     matches, scores : of a result
-    tables : what was matched. Without it, where equal scores of an image meet objects, bounds are
-        wide, and there are no random orders
-    orders : how many random ones; seed : of them
-    threads : how many to use; no result depends on it
+    tables : the input of the matching. Without it, bounds are wide where tied scores of one image
+        overlap objects, and there are no random orders
+    orders : number of random orders; seed : of the random numbers
+    threads : number of threads; results do not depend on it
     """
     protocol, categories = matches.protocol, matches.categories
     rows = protocol.rows()[0]
@@ -112,9 +111,7 @@ def ties(
     ends = np.array([low, high])
     near = np.isclose(np.array(found)[:, None], ends, rtol=0, atol=SAME, equal_nan=True)
     attained = near.any(axis=0).all(axis=0).tolist()
-    if (
-        cells is None
-    ):  # the bounds of a single curve are those of an order, and recall does not move
+    if cells is None:  # an order reaches the bounds of a single curve, and recall does not change
         attained = [one or row.iou is not None for one, row in zip(attained, rows, strict=True)]
     expected = [math.nan] * len(rows)
     if protocol.ap.integrator == "step" and cells is None:
@@ -133,7 +130,7 @@ def ties(
 
 
 def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
-    """The scores with every cell at the mean over all orders; the rule is `step`."""
+    """The scores with the mean over all orders in every cell, for the rule `step`."""
     setting = Setting(matches, scores)
     terms = np.full(setting.shape, np.nan)
 
@@ -153,7 +150,7 @@ def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
 
 
 class _Groups:
-    """The groups of equal scores of a class, and orders of their rows."""
+    """The groups of tied scores of a class, and orders of their rows."""
 
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
@@ -166,8 +163,8 @@ class _Groups:
         self.tied = np.flatnonzero(~(begins & ends))
 
     def match_order(self, a: int, worst: bool) -> curve_kernels.Ranked:
-        """The rows of each group by how many thresholds they are true at in an area, then by how
-        few they are false at; most first, or last.
+        """The rows of each group by their number of thresholds with a true positive in an area,
+        then by fewest with a false positive; most first, or last.
         """
         own, rows = self.matches, self.tied
         n_thresholds = len(own.protocol.thresholds())

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
+from detmap.base.reprs import outline
 from detmap.errors import DataError, ProtocolError, few
 from detmap.evaluate import evaluate, read_truth_and_protocol
-from detmap.output import formats
 from detmap.output.cell_text import or_none
 from detmap.output.table import Table
+from detmap.output.tabular import Tabular
 from detmap.protocol import Protocol
 from detmap.results.result import Result
 from detmap.results.signature import environment
@@ -28,8 +29,8 @@ from detmap.tables import Note, Truth, truth_key
 LEVEL = 0.95
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SuiteResult:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SuiteResult(Tabular):
     """The return value of `evaluate_suite`.
 
     Parameters
@@ -128,8 +129,11 @@ class SuiteResult:
         lines = (self.signature,)
         return [*tables, Table("figures", columns, tuple(rows), name="figures", lines=lines)]
 
-    def __str__(self) -> str:
-        return formats.text(self.tables()) + "".join(f"note: {note}\n" for note in self.notes)
+    def __repr__(self) -> str:
+        metric = self.metrics[0]
+        figures = (f"{name}={row[metric]:.4f}" for name, row in self.figures().items())
+        data = f"{len(self.rows)} data sets"
+        return outline(self, self.suite.name, data, f"{metric}:", *figures, self.signature)
 
 
 def evaluate_suite(
@@ -162,6 +166,9 @@ def evaluate_suite(
         paths = [path for each in missing.values() for path in each]
         what = f"{len(missing)} of {len(suite.rows)} data sets have missing files: "
         fix = "add the files; --allow-missing leaves such data sets out"
+        if lost := [each.name for each in suite.figures if each.to in missing]:
+            fix = f"add the files of {few(sorted(needed & missing.keys()))}: the "
+            fix += f"figure{'s' * (len(lost) > 1)} {few(lost)} divides by them"
         raise DataError(suite.source, what + f"{few(missing)} ({few(paths)})", fix)
     rows, notes, cache = [], [], _Truths()
     for row in suite.rows:

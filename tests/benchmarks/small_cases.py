@@ -71,7 +71,7 @@ UAVDT: Files = {
 }
 
 
-def frame(name: str, *labels: tuple[str, float, tuple[int, int, int, int], dict[str, bool]]) -> Any:
+def frame(name: str, *labels: tuple[str, float, tuple[int, int, int, int], dict[str, Any]]) -> Any:
     """A frame of Scalabel: labels of a class, a score, a box and attributes."""
     return {
         "name": name,

@@ -9,6 +9,7 @@ import pytest
 
 import detmap
 from detmap.errors import DataError, DetmapError
+from tests.adapters import test_kitti, test_people, test_rotated
 from tests.benchmarks.small_cases import (
     BDD100K,
     CASES,
@@ -18,7 +19,9 @@ from tests.benchmarks.small_cases import (
     frame,
     written,
 )
+from tests.support import builders as make
 from tests.support.mat_bytes import mat
+from tests.support.running import run
 from tests.support.tier import drawn
 
 WANTED = {
@@ -64,11 +67,12 @@ BAD = [
         )
     ),
     ("imagenet-det", "synsets.txt", None, "xml", "synsets.txt or map_det.txt"),
+    ("imagenet-det", "val.txt", None, "xml", "no val.txt"),
     ("imagenet-det", "synsets.txt", "n01\n", "x.xml", "not listed: n02"),
     ("imagenet-det", "val.txt", "x 2\ny 2\n", "val.txt: line 2", "index 2 occurs twice"),
     ("imagenet-det", "val.txt", "x 2\nz 1\n", "z.xml", "missing"),
     ("imagenet-det", "blacklist.txt", "1 n07\n", "blacklist.txt: line 1", "no class 'n07'"),
-    ("imagenet-det", "dets.txt", "2 1 .9 1 1 10\n", "line 1", "6 words"),
+    ("imagenet-det", "dets.txt", "2 1 .9 1 1 10\n", "line 1", "6 columns"),
     ("imagenet-det", "dets.txt", "2 9 .9 1 1 9 9\n", "line 1, class", "no class 9"),
     ("imagenet-det", "dets.txt", "2.5 1 .9 1 1 9 9\n", "line 1, image", "2.5 is not a whole"),
     ("imagenet-vid", "motion_iou.mat", None, "Annotations", "motion_iou.mat"),
@@ -84,15 +88,32 @@ BAD = [
     ("visdrone", "sizes.txt", None, "a.txt", "image of unknown size"),
     ("visdrone", "sizes.txt", "a 100 90\n", "sizes.txt", "lacks 1 of 2 images: b"),
     ("visdrone", "sizes.txt", "a 100\n", "sizes.txt: line 1", "'a 100'"),
-    ("visdrone", "annotations/b.txt", "1,1,5,5,1\n", "b.txt: line 1", "5 numbers"),
+    ("visdrone", "annotations/b.txt", "1,1,5,5,1\n", "b.txt: line 1", "5 columns"),
+    ("visdrone", "results/b.txt", "1,1,5,5,.5,1,-1\n", "b.txt: line 1", "7 columns"),
+    ("visdrone", "results/b.txt", "1,1,5,5,.5,1,-1,-1,0\n", "b.txt: line 1", "9 columns"),
+    ("visdrone", "results/b.txt", "1,1,,5,.5,1,-1,-1\n", "line 1, column 3", "'' is not a number"),
     ("visdrone", "annotations/b.txt", "1,1,5,5,.5,1,0,0\n", "line 1, score", "0.5"),
     ("visdrone", "annotations/b.txt", "1,1,5,5,1,12,0,0\n", "line 1, category", "12"),
     ("visdrone", "annotations/b.txt", "1,1,-5,5,1,1,0,0\n", "line 1", "negative"),
     ("visdrone", "results/c.txt", "1,1,5,5,1,1,-1,-1\n", "c.txt: line 1", "no image 'c'"),
     ("uavdt", "M1_det.txt", None, "", "no results of 1 of 1 sequences: M1"),
     ("uavdt", "M1_det.txt", "0,-1,1,1,5,5,.5\n", "line 1, frame", "0"),
+    *(
+        ("uavdt", "M1_det.txt", f"1,-1,1,1,5,5,.5,1,-1\n{line}\n", where, what)
+        for line, where, what in (
+            ("1,-1,1,1,5,5,,1,-1", "line 2, column 7", "'' is not a number"),
+            (",1,1,1,5,5,.5,1,-1", "line 2, column 1", "'' is not a number"),
+            ("1,-1,1,5,5,.5,1,-1", "line 2", "8 columns"),
+            ("1,-1,1,1,5,5,.5,1,-1,-1", "line 2", "10 columns"),
+        )
+    ),
+    ("uavdt", "M1_gt_whole.txt", "1,1,10,10,50,40,1,1\n", "line 1", "8 columns"),
     ("uavdt", "M1_det.txt", "7,-1,1,1,5,5,.5\n", "line 1, frame", "no image 'M1/000007'"),
     ("bdd100k", "truth.json", "[", "truth.json", "not JSON"),
+    (
+        *("bdd100k", "truth.json", json.dumps([frame("a.jpg", ("car", 1, (0, 0, 9, 10**23), {}))])),
+        *("truth.json: [0].labels[0].box2d", "0 0 9 1e+23 is too large"),
+    ),
     ("bdd100k", "truth.json", '[{"name": 3}]', "truth.json: $[0].name", "Expected `str`"),
     (
         *("bdd100k", "truth.json", json.dumps([frame("a.jpg"), frame("a.jpg")])),
@@ -101,6 +122,17 @@ BAD = [
     (
         *("bdd100k", "truth.json", json.dumps([frame("a.jpg", ("car", 1, (9, 9, 3, 3), {}))])),
         *("truth.json: [0].labels[0].box2d", "negative"),
+    ),
+    *(
+        (
+            *(
+                "bdd100k",
+                "truth.json",
+                json.dumps([frame("a.jpg", ("car", 1, (0, 0, 9, 9), flag))]),
+            ),
+            *("truth.json: [0].labels[0].attributes.crowd", "is not a flag"),
+        )
+        for flag in ({"crowd": "no"}, {"crowd": 2}, {"crowd": None}, {"crowd": []})
     ),
     (
         *(
@@ -190,3 +222,126 @@ def test_the_rule_of_vid_refuses_keys_that_it_does_not_know(tmp_path: Path) -> N
         detmap.evaluate(*arguments, settings={"ap.integrator": "eleven_point"})
     with pytest.raises(DetmapError, match="not available under the rule motion"):
         detmap.evaluate(*arguments).curves()
+
+
+@pytest.mark.parametrize("protocol", CASES)
+def test_inspect_and_doctor_read_the_files_of_a_protocol(tmp_path: Path, protocol: str) -> None:
+    truth, detections, _ = written(tmp_path, protocol)
+    rules = ("-p", protocol)
+    assert "ground truth" in run("inspect", truth, *rules).out
+    assert "detections" in run("inspect", detections, "--truth", truth, *rules).out
+    assert run("doctor", truth, detections, *rules).code in (0, 1)
+
+
+def test_an_ambiguous_format_names_the_benchmarks_that_have_it(tmp_path: Path) -> None:
+    truth, detections, _ = written(tmp_path, "visdrone")
+    for command in (("inspect", truth), ("doctor", truth, detections)):
+        outcome = run(*command)
+        assert outcome.code == 2
+        assert "or the benchmark: -p visdrone" in outcome.err
+
+
+def test_missing_and_other_result_files_are_counted(tmp_path: Path) -> None:
+    """In every reader of a folder with a result file per image, or per class."""
+    annotations, results, _ = written(tmp_path / "visdrone", "visdrone")
+    labels, found = test_kitti.sample(tmp_path / "kitti")
+    frames, boxes = tmp_path / "gt", tmp_path / "dt"
+    for name in ("I00001", "I00002"):
+        test_people.caltech(frames, "person 1 2 30 80 0 0 0 0 0 0 0", name=name)
+        test_people.caltech(boxes, "1 2 30 80 0.5", head="", name=name)
+    polygon = "1 1 9 1 9 9 1 9"
+    dota = test_rotated.dota(tmp_path / "dota", p=f"{polygon} ship 0\n{polygon} plane 0\n")
+    task = test_rotated.results(tmp_path / "dota", ship=f"p .5 {polygon}\n", plane="")
+    for folder, files, first in (
+        (annotations, results, "b.txt"),
+        (labels, found / "data", "b.txt"),
+        (frames, boxes, "I00002.txt"),
+        (dota, task, "Task1_plane.txt"),
+    ):
+        truth = detmap.read_truth(folder, **FORMATS.get(folder.name, {}))
+        how = FORMATS.get(folder.name, {})
+        whole = {note.code for note in detmap.read_detections(files, truth, **how).notes}
+        assert not whole & {"file-missing", "file-unknown"}
+        (files / first).unlink()
+        (files / first.replace(".txt", "x9.txt")).write_text("")
+        notes = {note.code: note for note in detmap.read_detections(files, truth, **how).notes}
+        assert str(notes["file-missing"]).startswith("1 of the 2 "), folder
+        assert notes["file-unknown"].count == 1, folder
+
+
+FORMATS = {"annotations": {"format": "visdrone"}, "gt": {"format": "bbgt"}}
+
+
+def test_files_of_other_sequences_and_fields_that_are_not_read_are_counted(tmp_path: Path) -> None:
+    truth, results, _ = written(tmp_path, "uavdt")
+    make.write(tmp_path / "M9_det.txt", "1,-1,10,10,50,40,.9,1,-1\n")
+    table = detmap.read_truth(truth, format="uavdt")
+    notes = {
+        note.code: note for note in detmap.read_detections(results, table, format="uavdt").notes
+    }
+    assert "M9_det.txt" in notes["file-unknown"].text
+    labels, found = test_kitti.sample(tmp_path / "kitti")
+    file = found / "data" / "a.txt"
+    file.write_text(file.read_text().replace("1.5 1.6", "1.5 tall"))
+    notes = {
+        note.code: note
+        for note in detmap.read_detections(found, detmap.read_truth(labels), format="kitti").notes
+    }
+    assert notes["field-unread"].count == 1
+
+
+def test_frames_and_boxes_that_are_missing_are_counted(tmp_path: Path) -> None:
+    truth, found, protocol = written(tmp_path, "bdd100k")
+    content = "\ufeff" + json.dumps([{"name": "b.jpg", "labels": [{"category": "car"}]}])
+    found.write_text(content, encoding="utf-8")
+    codes = {note.code: note.count for note in detmap.evaluate(truth, found, protocol).notes}
+    assert (codes["frame-missing"], codes["box-missing"]) == (1, 1)
+    found.write_text(json.dumps([{"name": "a.jpg", "label": []}, {"name": "b.jpg"}]))
+    codes = {note.code: note.count for note in detmap.evaluate(truth, found, protocol).notes}
+    assert codes["labels-missing"] == 2
+    assert "frame-missing" not in codes
+
+
+def test_a_class_that_kitti_does_not_have_is_counted(tmp_path: Path) -> None:
+    labels, found = test_kitti.sample(tmp_path)
+    notes = {note.code: note for note in detmap.evaluate(labels, found, "kitti").notes}
+    assert notes["class-excluded"].count == 2
+    assert "cat, guide dog" in notes["class-excluded"].text
+
+
+def test_sizes_of_visdrone_may_be_an_option(tmp_path: Path) -> None:
+    truth = written(tmp_path, "visdrone", **{"sizes.txt": None})[0]
+    sizes = make.write(tmp_path / "s.csv", "image,width,height\na,100,90\nb,100,90\n")
+    table = detmap.read_truth(truth, format="visdrone", image_sizes=sizes)
+    assert table.images.width.tolist() == [100, 100]
+    written(tmp_path, "visdrone")
+    assert detmap.evaluate(tmp_path, tmp_path, "visdrone").metrics["AP"] == 0.75  # the data set
+
+
+@pytest.mark.parametrize("protocol", ["openimages-v2", "bdd100k", "froc-luna16"])
+def test_a_folder_where_the_benchmark_has_a_file(tmp_path: Path, protocol: str) -> None:
+    (tmp_path / "notes").mkdir()
+    with pytest.raises(DataError, match=r"a folder, but the benchmark's format .* is a file"):
+        detmap.evaluate(tmp_path, tmp_path, protocol)
+
+
+def test_labels_that_the_map_lacks_are_counted_and_items_may_have_commas(tmp_path: Path) -> None:
+    labels = with_line(with_line(OPEN_IMAGES["labels.csv"], "a,/m/cow,0"), "b,/m/emu,1")
+    items = str(OPEN_IMAGES["labelmap.pbtxt"]).replace("\n  id", ",\n  id").replace("}\n", "},\n")
+    files = {"labels.csv": labels, "labelmap.pbtxt": items}
+    result = detmap.evaluate(*written(tmp_path, "openimages-v2", **files))
+    assert result.metrics["mAP"] == 0.5
+    notes = {note.code: note for note in result.notes}
+    assert notes["label-unlisted"].count == 2
+    assert "/m/cow, /m/emu" in notes["label-unlisted"].text
+
+
+@pytest.mark.parametrize("flag", [None, 1])
+def test_a_truth_without_the_flag_of_its_benchmark_is_noted(
+    tmp_path: Path, flag: int | None
+) -> None:
+    more = {"vis_ratio": 1, **({} if flag is None else {"ignore": flag})}
+    truth = make.write(tmp_path / "gt.json", make.instances(annotations=[make.annotation(**more)]))
+    found = make.write(tmp_path / "dt.json", [make.detection()])
+    notes = [str(note) for note in detmap.evaluate(truth, found, "citypersons").notes]
+    assert any("flag ignore" in note for note in notes) == (flag is None)

@@ -14,6 +14,7 @@ import detmap
 from detmap.benchmarks.assignment import largest_sum
 from tests.benchmarks import goldens
 from tests.reference import own_rules
+from tests.support import builders as make
 from tests.support.tier import drawn
 
 PREFIX = "cgF1_eval_bbox_"
@@ -52,7 +53,9 @@ def test_the_assignment_has_the_largest_sum(seed: int) -> None:
     values[rng.random(values.shape) < 0.4] = 0.0
     if seed % 2:
         values = np.round(values, 1)  # ties
-    assert largest_sum(values).sum() == pytest.approx(own_rules.best_assignment(values.tolist()))
+    assert values[largest_sum(values)].sum() == pytest.approx(
+        own_rules.best_assignment(values.tolist())
+    )
 
 
 @pytest.mark.parametrize("seed", range(drawn(60)))
@@ -61,7 +64,7 @@ def test_the_assignment_takes_ties_as_scipy_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 4, rng.integers(1, 9, 2)) / 4
     taken = values[optimize.linear_sum_assignment(-values)]
-    assert sorted(largest_sum(values)) == sorted(taken[taken > 0])
+    assert sorted(values[largest_sum(values)]) == sorted(taken[taken > 0])
 
 
 def pairs(folder: Path, exhaustive: Any = 1, crowd: int = 0, score: float = 0.5) -> tuple[str, str]:
@@ -101,3 +104,10 @@ def test_bad_flags_are_named(tmp_path: Path) -> None:
 
 def test_the_files_are_coco_for_other_protocols(tmp_path: Path) -> None:
     assert detmap.evaluate(*pairs(tmp_path), "coco-bbox").metrics["AP"] > 0.99
+
+
+def test_a_gap_in_the_numbers_of_annotators_is_counted(tmp_path: Path) -> None:
+    for number in (1, 3):
+        make.write(tmp_path / f"truth_{number}.json", make.instances())
+    notes = detmap.read_truth(tmp_path / "truth_1.json", format="sa-co").notes
+    assert [note.count for note in notes if note.code == "annotators-missing"] == [1]

@@ -327,7 +327,7 @@ def test_a_part_without_points_is_neither_an_object_nor_a_detection(tmp_path: Pa
     assert round(result.metrics["AP-body"], 9) == round(result.metrics["AP-all"], 9) == 1
     assert [note.count for note in result.notes if note.code == "part-empty"] == [1]
     with pytest.raises(detmap.DetmapError, match="not available under the rule wholebody"):
-        result.intervals()
+        result.intervals(method="influence")
 
 
 def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:

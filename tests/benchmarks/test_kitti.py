@@ -173,3 +173,12 @@ def test_an_attribute_that_is_missing_is_named() -> None:
     truth = replace(truth, attributes={"area": truth.area})
     with pytest.raises(detmap.DataError, match="occluded"):
         detmap.evaluate(truth, detections, "kitti")
+
+
+def test_selected_classes_have_the_numbers_of_all_classes() -> None:
+    data = tables(3)
+    settings = {"iou.classes": {"Car": 0.5, "Pedestrian": 0.5}}
+    every = detmap.evaluate(*data, "kitti", settings=settings).metrics
+    car = detmap.evaluate(*data, "kitti", settings=settings, classes=["Car"]).metrics
+    assert car
+    np.testing.assert_equal(car, {name: v for name, v in every.items() if "-Car-" in name})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import detmap
+from detmap.matching.scope import scope_notes
+from detmap.protocol import load
 from detmap.tables import ABSENT, Scope
 from tests.benchmarks import goldens
 
@@ -68,3 +72,20 @@ def test_the_positive_split_drops_classes_without_an_object_on_the_image() -> No
             for unlisted in ("judge", "positive")
         }
         assert counts == {"judge": 1, "positive": 0}
+
+
+def test_selected_classes_reduce_the_groups() -> None:
+    groups = {"seen": ["cat", "bird"], "new": ["dog"]}
+    settings = {"metrics": ["AP", "AP@group"], "groups": groups}
+    result = detmap.evaluate(*tables(), "coco-bbox", settings=settings, classes=["cat"])
+    assert result.metrics == {"AP": 1.0, "AP-seen": 1.0}
+    assert [n.count for n in result.notes if n.code == "groups-part"] == [2]
+
+
+def test_a_part_without_partial_pairs_is_not_a_truth_of_some_classes() -> None:
+    truth, _ = tables()
+    none = np.zeros(0, dtype=np.int32)
+    scope = Scope(np.zeros(3, dtype=np.int64), none, np.zeros(0, dtype=np.uint8))
+    partly = replace(truth, scope=scope)
+    codes = [[n.code for n in scope_notes(partly, load(p))] for p in ("imagenet-det", "coco-bbox")]
+    assert codes == [[], ["scope-unused"]]

@@ -75,7 +75,7 @@ def test_what_needs_matches_refuses_by_name(case: tuple[str, Data]) -> None:
         "compare": lambda: detmap.compare(tables[0], tables[1], tables[1], protocol=name),
         "diagnose": lambda: detmap.diagnose(*tables, name),
         "Evaluator": lambda: detmap.Evaluator(name, truth=result.truth),
-        "intervals": lambda: result.intervals(),
+        "intervals": lambda: result.intervals(method="influence"),
         "ties": lambda: result.ties(),
         "curve": lambda: result.curve("x"),
         "operating_point": lambda: result.operating_point(0.5),
@@ -92,6 +92,33 @@ def test_keys_that_a_rule_does_not_read_are_refused(case: tuple[str, Data]) -> N
     value: Any = 0.5 if name == "scoreless" else "step"
     with pytest.raises(detmap.ProtocolError, match=f"does not read {key}"):
         detmap.evaluate(*tables, name, settings={key: value})
+
+
+UNREAD = {
+    "kitti": {"iou.thresholds": [0.3], "boxes.extent": "inclusive", "limits.max_dets": [1]},
+    "froc-luna16": {"iou.thresholds": [0.3], "iou.cap": 0.5, "boxes.extent": "inclusive",
+                    "ranking.sort": "reversed"},
+    "froc-boxes": {"froc.most_marks": 5, "limits.max_dets": [1], "iou.epsilon": 1e-6},
+    "cgf1": {"iou.comparison": ">", "limits.max_dets": [1], "froc.rates": [1]},
+    "scoreless": {"limits.max_dets": [1], "detections.above": [0.3], "ranking.ties": "input",
+                  "detections.score_scale": "min_max"},
+}  # fmt: skip
+
+
+def test_each_rule_refuses_what_has_no_meaning_there(case: tuple[str, Data]) -> None:
+    name, tables = case
+    for key, value in UNREAD[name].items():
+        with pytest.raises(detmap.ProtocolError, match=f"does not read {key}"):
+            detmap.evaluate(*tables, name, settings={key: value})
+
+
+def test_no_note_speaks_of_pixels_where_there_are_none(tmp_path: Path) -> None:
+    test_froc.spheres(1, tmp_path)
+    files = tmp_path / "annotations.csv", tmp_path / "results.csv"
+    marks = files[1].read_text().splitlines()
+    series, _, *rest = marks[1].split(",")
+    files[1].write_text("\n".join([*marks, ",".join((series, "-500", *rest))]) + "\n")
+    assert "box-outside" not in {note.code for note in detmap.evaluate(*files, "froc-luna16").notes}
 
 
 def test_metrics_are_chosen_by_name(case: tuple[str, Data]) -> None:
@@ -129,7 +156,7 @@ def test_the_attributes_of_detections_are_signed() -> None:
 
 
 COMMANDS = (
-    ("eval", "--ci"),
+    ("eval", "--ci", "percentile"),
     ("eval", "--ties"),
     ("eval", "--best-f1"),
     ("eval", "--per-image", "images.csv"),
@@ -153,6 +180,29 @@ def test_commands_refuse_by_name(
     assert "cgf1" in error
     assert "internal error" not in error
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_every_rule_has_intervals_and_receipts(
+    case: tuple[str, Data], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, tables = case
+    result: Any = detmap.evaluate(*tables, name)
+    made = result.intervals(replicates=4)
+    assert made.metrics.keys() == result.metrics.keys()
+    assert {one.value for one in made.metrics.values() if one.value == one.value} <= set(
+        result.metrics.values()
+    )
+    if not isinstance(tables[0], str):
+        return
+    words, path = [*map(str, tables), "-p", name], str(tmp_path / "receipt.json")
+    assert dispatch(["eval", *words, "--ci", "--receipt", path]) == 0
+    inputs = ["--truth", words[0], "--detections", words[1]]
+    assert dispatch(["verify", path, *inputs]) == 0
+    assert dispatch(["cite", path, *inputs]) == 0
+    assert f"under the protocol {name}" in capsys.readouterr().out
+    found = Path(tables[1])
+    found.write_text(found.read_text().replace("0.", "0.1", 1))
+    assert dispatch(["verify", path, *inputs]) == 1
 
 
 def test_explain_and_compare_refuse_by_name(

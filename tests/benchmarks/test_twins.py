@@ -110,7 +110,7 @@ def test_uavdt_by_the_same_twin(seed: int, tmp_path: Path) -> None:
     one = [each._replace(label=1) for each in things(rng, 70, corners=False)]
     objects, found = [each._replace(value=1.0) for each in one[:20]], one[20:]
     lines = [(each, f"{each.image},-1,{','.join(map(str, each.box))}") for each in one]
-    (tmp_path / "M1_gt_whole.txt").write_text("\n".join(line for _, line in lines[:20]))
+    (tmp_path / "M1_gt_whole.txt").write_text("\n".join(f"{line},1,1,1" for _, line in lines[:20]))
     (tmp_path / "M1.txt").write_text("\n".join(f"{line},{e.value}" for e, line in lines[20:]))
     want, _ = twin.toolbox(objects, found, 1, 0.7, 10**6)
     metrics = detmap.evaluate(tmp_path, tmp_path, "uavdt", unknown="drop").metrics

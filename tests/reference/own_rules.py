@@ -122,3 +122,111 @@ def froc_points(marks: list[Mark], spheres: list[Sphere], n_scans: int) -> list[
         false = sum(not any(hits(m, s) for s in spheres) for m in some)
         points.append((false / n_scans, found))
     return points
+
+
+Flagged = tuple[Box, bool]
+"""A box of an object, and whether it is ignored."""
+Scored = tuple[Box, float]
+
+
+def froc_curve(images: list[tuple[list[Flagged], list[Scored]]]) -> list[tuple[float, int]]:
+    """False boxes per image and found objects, after each detection by descending score.
+
+    A detection finds all objects that it overlaps by half, and is false if there is none, not even
+    an ignored one in which half of it lies. Sides are those of the pixels, x2 - x1 + 1.
+    """
+
+    def reaches(a: Box, b: Box, ignored: bool) -> bool:
+        return (shared(a, b) / size(a) if ignored else iou(a, b)) >= 0.5
+
+    ranked = sorted(((s, i, box) for i, (_, each) in enumerate(images) for box, s in each))[::-1]
+    found: set[tuple[int, int]] = set()
+    false, points = 0, []
+    for _, i, box in ranked:
+        hits = [(g, off) for g, (b, off) in enumerate(images[i][0]) if reaches(box, b, off)]
+        found |= {(i, g) for g, ignored in hits if not ignored}
+        false += not hits
+        points.append((false / len(images), len(found)))
+    return points
+
+
+def froc_read(points: list[tuple[float, float]], rate: float, lookup: str) -> float:
+    """The curve at a rate; NaN where its line has no finite slope."""
+    if lookup == "last":
+        k = max((k for k, (x, _) in enumerate(points) if x <= rate), default=-1)
+        if k < 0 or k == len(points) - 1:
+            return points[max(k, 0) if k < 0 else k][1]
+    else:
+        first = next((k for k, (x, _) in enumerate(points) if x >= rate), len(points) - 1)
+        k = max(first, 1) - 1
+    if len(points) < 2:
+        return float("nan")
+    (x, y), (x2, y2) = points[k], points[k + 1]
+    return y + (y2 - y) / (x2 - x) * (rate - x) if x2 != x else float("nan")
+
+
+def best_values(found: list[Box], objects: list[Box]) -> list[float]:
+    """The IoUs of the one-to-one pairs with the largest sum, by trying all."""
+    few, many = sorted((found, objects), key=len)
+    choices = (
+        [iou(a, many[j]) for a, j in zip(few, p, strict=True)]
+        for p in permutations(range(len(many)), len(few))
+    )
+    return max(choices, key=sum)
+
+
+Concept = tuple[list[list[Box] | None], list[Box]]
+"""A pair of image and phrase: boxes by annotator, None where not exhaustive; and those found."""
+
+
+def concept_scores(pairs: list[Concept]) -> dict[str, float]:
+    """SA-Co's metrics, each pair with the annotator for whom its mean F1 is best."""
+    thresholds = [0.5 + 0.05 * k for k in range(10)]
+    thresholds = [round(t, 2) for t in thresholds]
+
+    def f1(precision: float, recall: float) -> float:
+        return 2 * precision * recall / (precision + recall + 1e-4)
+
+    def counts(found: list[Box], objects: list[Box]) -> list[int]:
+        values = best_values(found, objects) if found and objects else []
+        return [sum(v >= t for v in values) for t in thresholds]
+
+    def own(found: list[Box], objects: list[Box]) -> list[float]:
+        tp, n, m = counts(found, objects), len(found) + 1e-4, len(objects) + 1e-4
+        return [f1(k / n, k / m) if found else 0.0 for k in tp]
+
+    def rank(found: list[Box], objects: list[Box]) -> float:
+        return sum(own(found, objects)) if found or objects else float("inf")
+
+    chosen = []
+    for whose, found in pairs:
+        if None not in whose:
+            boxes = [each for each in whose if each is not None]
+            chosen.append((found, max(boxes, key=lambda each: rank(found, each))))
+    tp = [counts(*pair) for pair in chosen]
+    sums: dict[str, float] = {}
+    names = ("cgF1", "precision", "recall", "F1", "positive_macro_F1", "positive_micro_F1")
+    names = (*names, "positive_micro_precision")
+    yes = [(bool(found), bool(objects)) for found, objects in chosen]
+    a, b, c, d = (yes.count(each) for each in ((1, 1), (1, 0), (0, 1), (0, 0)))
+    product = float((a + b) * (a + c) * (d + b) * (d + c))
+    p, r = a / (a + b + 1e-6), a / (a + c + 1e-6)
+    mcc = (a * d - b * c) / (product**0.5 + 1e-6)
+    for t, threshold in enumerate(thresholds):
+        true = sum(each[t] for each in tp)
+        n_found = sum(len(found) for found, _ in chosen)
+        beside = sum(len(found) for found, objects in chosen if objects)
+        n_objects = sum(len(objects) for _, objects in chosen)
+        precision, recall = true / (n_found + 1e-4), true / (n_objects + 1e-4)
+        positive = true / (beside + 1e-4)
+        both = [own(*pair)[t] for pair in chosen if pair[0] and pair[1]]
+        macro = sum(both) / len(both) if both else float("nan")
+        micro = f1(positive, recall)
+        here = (micro * mcc, precision, recall, f1(precision, recall), macro, micro, positive)
+        for name, value in zip(names, here, strict=True):
+            sums[name] = sums.get(name, 0.0) + value / len(thresholds)
+            if threshold in (0.5, 0.75):
+                sums[f"{name}@{threshold}"] = value
+    image_level = {"precision": p, "recall": r, "F1": 2 * p * r / (p + r + 1e-6)}
+    image_level |= {"FPR": b / (b + d + 1e-6), "MCC": mcc}
+    return sums | {f"IL_{name}": value for name, value in image_level.items()}

@@ -78,18 +78,18 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
 
 def test_the_line_says_why() -> None:
     assert judge(Gate("fail-if-drop", 1.0)).line == (
-        "PASS: mAP dropped by 2.00 points (allowed: 1; alpha 0.05; standard error 1.00; "
+        "PASS: mAP dropped 2.0 points, allowed 1 (alpha 0.05; standard error 1.00; "
         "bias +0.00, taken off; this split of 1,000 images sees 3.00, it cannot see a drop of 1: "
         "that needs about 9,000 images)"
     )
     seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02, mdd=0.03, bias=0.001)
     assert seen.line == (
-        "PASS: AP of cat rose by 2.00 points (to show: no drop of more than 3; alpha 0.05; "
+        "PASS: AP of cat rose 2.0 points, to show: no drop of more than 3 (alpha 0.05; "
         "standard error 1.00; bias +0.10, taken off; this split of 1,000 images sees 3.00)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
     assert none.line == (
-        "PASS: mAP did not change (allowed: 0; alpha 0.05; standard error unknown; "
+        "PASS: mAP did not change, allowed 0 (alpha 0.05; standard error unknown; "
         "no test of it holds its level: few images)"
     )
 

@@ -143,5 +143,5 @@ def test_what_came_later_gets_nobody_elses_influence(
         rows = [replace(rows[0], kind="worst")]
     else:
         monkeypatch.setattr(readings, "INTEGRATORS", ("step",))
-    with pytest.raises(ProtocolError, match="nobody has worked out the influence"):
+    with pytest.raises(ProtocolError, match="no influence function"):
         readings.plan(matches, rows, ())

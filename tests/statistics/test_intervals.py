@@ -125,8 +125,8 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
     empty = detmap.truth_from_arrays([], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"})
     none = detmap.detections_from_arrays(empty, [], [], np.zeros((0, 4)), [])
     nothing = detmap.evaluate(empty, none, "voc2012").intervals(replicates=5)
-    assert nothing.metrics["mAP"].why_not == "no object to find"
-    assert nothing.sentence() == "mAP is undefined (no object to find)"
+    assert nothing.metrics["mAP"].why_not == "no ground-truth object"
+    assert nothing.sentence() == "mAP is undefined (no ground-truth object)"
     rare = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], images=list(range(1, 100)))
     hit = detmap.detections_from_arrays(rare, [1], [1], [[0, 0, 9, 9]], [0.5])
     lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50)
@@ -184,11 +184,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
     assert content["signature"].endswith("|ci:influence.2|B=40|seed=7")
     text = run("eval", "--ci", SHAPES, CONTOURS, "--replicates=40", "--per-class", "--ties")
     assert "95 % CI" in " ".join(text.out.split())
-    assert "not of training seeds" in " ".join(text.out.split())
+    assert "not training variance" in " ".join(text.out.split())
     assert "ci:influence.2|B=40|seed=0" in text.out
     assert "SD" in text.out
     other = run("eval", SHAPES, CONTOURS, "--ci", "percentile", "--replicates=40")
-    assert "held 36 to 94 %" in " ".join(other.out.split())
+    assert "coverage was 36 to 94 %" in " ".join(other.out.split())
     table = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=9", "--table=class-intervals")
     assert "circle" in table.out
 

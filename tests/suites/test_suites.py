@@ -150,8 +150,10 @@ def test_missing_files_are_all_named_or_left_out(suite: Path) -> None:
     assert [row.name for row in result.rows] == ["clean", "two"]
     assert [n.source for n in result.notes if n.code == "data-set-missing"] == ["one", "three"]
     (suite.parent / "clean.json").unlink()  # what ratios are taken to
-    with pytest.raises(detmap.DataError, match="clean"):
+    with pytest.raises(detmap.DataError, match="clean") as error:
         evaluate_suite(suite, allow_missing=True)
+    assert "allow-missing" not in error.value.fix
+    assert "divides by" in error.value.fix
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Which command takes which benchmark: tries each on a golden case, and writes the table of
+docs/benchmarks.md.
+
+    python tools/benchmark_commands.py DATA docs/benchmarks.md
+
+DATA is the folder of the goldens. ``tests/benchmarks/test_command_table.py`` compares the table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from detmap.cli.dispatch import dispatch
+from detmap.evaluate import read_truth_and_protocol
+
+BEGIN, END = "<!-- benchmark_commands: begin -->", "<!-- benchmark_commands: end -->"
+JSON = ("truth.json", "dets.json")
+CASES = {
+    "openimages-v2": ("openimages", "boxes.csv", "predictions.csv"),
+    "openimages-challenge": ("openimages", "boxes.csv", "predictions.csv"),
+    "widerface": ("widerface", "gt", "pred"),
+    "crowdhuman": ("crowdhuman", "annotation.odgt", "results.odgt"),
+    "citypersons": ("citypersons", *JSON),
+    "caltech": ("caltech", "annotations", "results"),
+    "kitti": ("kitti", "label_2", "results"),
+    "visdrone": ("visdrone", "annotations", "results"),
+    "uavdt": ("uavdt", ".", "."),
+    "bdd100k": ("bdd100k", "truth.json", "predictions.json"),
+    "imagenet-det": ("imagenet-det", "xml", "predictions.txt"),
+    "imagenet-vid": ("imagenet-vid", "Annotations", "dets.txt"),
+    "dota": ("dota", "labelTxt", "results"),
+    "dota-1.5": ("dota15", "labelTxt", "merged"),
+    "hrsc2016": ("mmrotate", "truth.csv", "dets.csv"),
+    "hrsc2016-12": ("mmrotate", "truth.csv", "dets.csv"),
+    "dior-r": ("mmrotate", "truth.csv", "dets.csv"),
+    "ultralytics-obb": ("ultralytics-obb", "truth.csv", "dets.csv"),
+    "lvis-fixed": ("lvis-fixed-ap", *JSON),
+    "aitod": ("aitod", *JSON),
+    "sodad": ("sodad", *JSON),
+    "tinyperson": ("tinyperson", *JSON),
+    "crowdpose": ("crowdpose", *JSON),
+    "wholebody": ("coco-wholebody", *JSON),
+    "ov-coco": ("ov-coco", *JSON),
+    "objects365": ("ov-coco", *JSON),
+    "cityscapes": ("ov-coco", *JSON),
+    "froc-luna16": ("luna16-froc", "annotations.csv", "results.csv"),
+    "froc-boxes": ("deeplesion-froc", *JSON),
+    "cgf1": ("cgf1", "truth_1.json", "dets.json"),
+    "scoreless": ("sodad", *JSON),
+}
+"""Protocol -> folder of the goldens, truth and detections of case 1."""
+NEAR = {"crowdpose": "coco-keypoints", "dota": "dota-1.5", "dota-1.5": "dota"}
+NEAR |= {"hrsc2016": "dior-r", "hrsc2016-12": "dior-r", "dior-r": "hrsc2016"}
+NEAR |= {"ultralytics-obb": "dior-r"}
+"""The protocol that `explain` is asked to go to, instead of coco-bbox."""
+HEADER = ("`-p`", "eval, doctor, inspect", "`--ci`", "receipt", "slices", "compare", "diagnose")
+HEADER += ("explain", "report", "match, merge")
+
+
+def row(protocol: str, data: Path) -> tuple[str, ...]:
+    """The cells of a protocol: "yes", "no", or what is left out."""
+    name, truth, detections = CASES[protocol]
+    files = [str(data / name / "1" / each) for each in (truth, detections)]
+    rules = [*files, "-p", protocol]
+    both = [files[0], files[1], files[1], "-p", protocol, "--names", "a,b"]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("slices.csv").write_text(_slices(rules))
+        read = [["eval", *rules], ["inspect", files[0], "-p", protocol], ["doctor", *rules]]
+        inputs = ["--truth", files[0], "--detections", files[1]]
+        receipt = [["eval", *rules, "--receipt", "r.json"], ["verify", "r.json", *inputs]]
+        return (
+            f"`{protocol}`",
+            _read(*read),
+            _how(rules),
+            _tried(*receipt),
+            _tried(["eval", *rules, "--slices", "slices.csv"]),
+            _tried(["compare", *both]),
+            _tried(["diagnose", *rules]),
+            _tried(
+                ["explain", *files, "--from", protocol, "--to", NEAR.get(protocol, "coco-bbox")]
+            ),
+            _tried(["report", *rules, "-o", "report.html"]),
+            _merged(rules),
+        )
+
+
+def _run(words: list[str]) -> tuple[int, str, str]:
+    """Exit code and both outputs of a command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = dispatch(words)
+    return code, out.getvalue(), err.getvalue()
+
+
+def _tried(*commands: list[str]) -> str:
+    left_out = ""
+    for words in commands:
+        code, _, err = _run(words)
+        if code and not (words[0] == "doctor" and code == 1):  # 1: findings
+            return "no"
+        found = re.search(r"(?:not report(?:ed| them)|not compared)[^:\n]*: (.*)", err)
+        left_out = f"without {found[1]}" if found else left_out
+    return left_out or "yes"
+
+
+def _read(*commands: list[str]) -> str:
+    """Which commands that read the files work."""
+    refused = [words[0] for words in commands if _tried(words) == "no"]
+    return f"no {', '.join(refused)}" if refused else "yes"
+
+
+def _how(rules: list[str]) -> str:
+    code, out, _ = _run(["eval", *rules, "--ci", "--replicates", "4"])
+    found = re.search(r"\|ci:(\w+)", out)
+    return found[1] if found and not code else "no"
+
+
+def _merged(rules: list[str]) -> str:
+    """What merging two parts gives; raises an error if a metric is not that of the whole."""
+    truth, _ = read_truth_and_protocol(rules[0], rules[3])
+    ids = list(map(str, truth.images.ids.tolist()))
+    commands = []
+    for part, some in (("a", ids[::2]), ("b", ids[1::2])):
+        Path(f"{part}.txt").write_text("\n".join(some) + "\n")
+        commands.append(["match", *rules, "--images", f"{part}.txt", "-o", f"{part}.npz"])
+    merge = ["merge", "a.npz", "b.npz", "--format", "json"]
+    found = _tried(*commands, merge)
+    if found != "no":
+        whole, merged = (
+            json.loads(_run(words)[1])["metrics"]
+            for words in (["eval", *rules, "--format", "json"], merge)
+        )
+        if any(whole[name] != value for name, value in merged.items()):
+            raise AssertionError(f"{rules[3]}: merged parts give other numbers")
+    return found
+
+
+def _slices(rules: list[str]) -> str:
+    """A list of slices with the first image."""
+    truth, _ = read_truth_and_protocol(rules[0], rules[3])
+    return f"image,slice\n{truth.images.ids[0]},first\n"
+
+
+def table(data: Path) -> list[str]:
+    """The lines of the table."""
+    rows = [HEADER, ("---",) * len(HEADER), *(row(name, data) for name in CASES)]
+    return [f"| {' | '.join(cells)} |" for cells in rows]
+
+
+def main() -> None:
+    """Write the table between its marks."""
+    data, page = map(Path, sys.argv[1:])
+    before, _, rest = page.read_text().partition(BEGIN)
+    lines = "\n".join([BEGIN, *table(data.resolve()), END])
+    page.write_text(before + lines + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    main()
