@@ -1,8 +1,8 @@
 """torchmetrics' `MeanAveragePrecision`, computed by detmap.
 
 Tested with torchmetrics 1.9. Arguments, keys, dtypes, shapes and values are those of torchmetrics.
-Beyond it: the number of images may differ between ranks, `merge_state` keeps the order of images,
-and `result` gives a `detmap.Result`.
+Beyond it: keypoints; the number of images may differ between ranks, `merge_state` keeps the order
+of images, and `result` gives a `detmap.Result`.
 
 >>> from detmap.integrations.torchmetrics import MeanAveragePrecision  # doctest: +SKIP
 >>> metric = MeanAveragePrecision(class_metrics=True)                  # doctest: +SKIP
@@ -12,19 +12,18 @@ and `result` gives a `detmap.Result`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 import detmap
 from detmap.compat import PycocotoolsQuirk, patch_pycocotools
 from detmap.errors import DetmapError
 
 try:
-    import torch
     from torchmetrics import Metric
     from torchmetrics.detection import mean_ap
+
+    from detmap.integrations import torch_images, torchmetrics_backend, torchmetrics_keypoints
 except ImportError as error:
     raise DetmapError(
         "detmap.integrations.torchmetrics",
@@ -34,24 +33,58 @@ except ImportError as error:
 
 
 class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
-    """Mean average precision and recall of detections; see torchmetrics for all arguments.
+    """Mean average precision and recall of detections; see torchmetrics for all other arguments.
 
     Parameters
     ----------
-    protocol : rules of `result`, a name or a `detmap.Protocol`; `compute` always follows those of
-        torchmetrics
+    box_format, iou_type : as in torchmetrics; `iou_type` may also be "keypoints": predictions have
+        ``keypoints`` (n, points, 3), ``scores``, ``labels``; targets ``keypoints`` (x, y,
+        visibility), ``labels``, ``area``, optional ``iscrowd``, and ``boxes`` for objects without
+        a labeled point. `compute` then gives the keys of `torchmetrics_keypoints`
+    protocol : rules of `result`, a name or a `detmap.Protocol`; the default is that of torchmetrics
+    keypoint_sigmas : a number per point (default: the 17 of COCO)
+
+    `compute` follows torchmetrics and, for keypoints, COCO. detmap evaluates for both values of
+    `backend`; with "faster_coco_eval", `map` is that of the last detection limit.
     """
 
     full_state_update = False
+    __jit_unused_properties__ = (*Metric.__jit_unused_properties__, "result")
 
     def __init__(
-        self, *arguments: Any, protocol: str | detmap.Protocol = "torchmetrics", **options: Any
+        self,
+        box_format: str = "xyxy",
+        iou_type: Any = "bbox",
+        *arguments: Any,
+        protocol: str | detmap.Protocol | None = None,
+        keypoint_sigmas: Sequence[float] | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(*arguments, **options)
+        with_points = iou_type in ("keypoints", ("keypoints",), ["keypoints"])
+        super().__init__(box_format, "bbox" if with_points else iou_type, *arguments, **options)
+        self._coco_backend = torchmetrics_backend.Backend(vars(self)["_coco_backend"].backend)
         self.protocol = protocol
+        self.keypoint_sigmas = keypoint_sigmas
+        if with_points:
+            self.iou_type = ("keypoints",)
+            for side in ("detection", "groundtruth"):
+                self.add_state(f"{side}_keypoints", default=[], dist_reduce_fx=None)
+
+    def update(self, preds: list[dict[str, Any]], target: list[dict[str, Any]]) -> None:
+        """Adds a batch. Raises `ValueError` for invalid input, and then adds nothing."""
+        if self.iou_type == ("keypoints",):
+            torchmetrics_keypoints.append(self, preds, target)
+            return
+        for name, side in (("preds", preds), ("target", target)):
+            if isinstance(side, Sequence) and all(isinstance(each, Mapping) for each in side):
+                torch_images.require_finite(name, side)
+        super().update(preds, target)
 
     def compute(self) -> dict[str, Any]:
         """Returns what torchmetrics returns, in the same bits."""
+        if self.iou_type == ("keypoints",):
+            result = self._result("coco-keypoints")
+            return torchmetrics_keypoints.computed(result, self.class_metrics)
         with patch_pycocotools(), warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
             computed: dict[str, Any] = super().compute()
@@ -61,94 +94,56 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
     def result(self) -> detmap.Result:
         """The `detmap.Result` of all images so far, for intervals, curves and tables.
 
-        Classes are those seen, named by number; images are numbered from 0. Only for boxes.
+        Classes are those seen, named by number; images are numbered from 0. Raises `DetmapError`
+        for several iou types.
         """
-        if self.iou_type != ("bbox",):
-            fix = 'use iou_type="bbox", or detmap.evaluate'
-            raise DetmapError("MeanAveragePrecision.result", f"iou_type {self.iou_type}", fix)
-        truth = detmap.truth_from_arrays(
-            _images(self.groundtruth_labels),
-            _column(self.groundtruth_labels, np.int64),
-            _boxes(self.groundtruth_box),
-            crowd=_column(self.groundtruth_crowds, np.int64) != 0,
-            area=self._areas(),
-            images=np.arange(len(self.groundtruth_labels)),
-            categories={label: str(label) for label in self._labels()},
-        )
-        found = detmap.detections_from_arrays(
-            truth,
-            _images(self.detection_labels),
-            _column(self.detection_labels, np.int64),
-            _boxes(self.detection_box),
-            _column(self.detection_scores, np.float64),
-        )
-        settings = {} if self.protocol != "torchmetrics" else self._settings()
-        return detmap.evaluate(truth, found, self.protocol, settings=settings)
+        if len(self.iou_type) > 1:
+            what, fix = f"iou_type {self.iou_type}", "use a metric with one iou_type"
+            raise DetmapError("MeanAveragePrecision.result", what, fix)
+        return self._result(self.protocol)
 
-    def _labels(self) -> list[int]:
-        """Labels seen in predictions or targets, ascending."""
-        seen = _column([*self.groundtruth_labels, *self.detection_labels], np.int64)
-        return [int(label) for label in np.unique(seen)]
+    def _result(self, protocol: str | detmap.Protocol | None) -> detmap.Result:
+        stream = self._evaluator(protocol)
+        stream.update(*torch_images.images(self))
+        return stream.compute()
 
-    def _areas(self) -> Any:
-        """Areas as given; width times height for 0, as torchmetrics."""
-        boxes = _boxes(self.groundtruth_box).astype(np.float32)
-        given = _column(self.groundtruth_area, np.float64)
-        return np.where(given > 0, given, (boxes[:, 2] * boxes[:, 3]).astype(np.float64))
+    def _evaluator(self, protocol: str | detmap.Protocol | None) -> detmap.Evaluator:
+        kind, settings = self.iou_type[0], {}
+        if kind == "keypoints":
+            sigmas = self.keypoint_sigmas
+            settings = {} if sigmas is None else {"iou.sigmas": [float(each) for each in sigmas]}
+            protocol = protocol or "coco-keypoints"
+        elif protocol is None or protocol == "torchmetrics":
+            protocol = "coco-segm" if kind == "segm" else "torchmetrics"
+            settings = self._settings()
+        return detmap.Evaluator(protocol, settings=settings, box_format="xywh")
 
     def _settings(self) -> dict[str, Any]:
-        """Arguments of the metric as keys of the protocol, with the rows of recall."""
-        limits = list(self.max_detection_thresholds)
-        names = ["map: AP", "map_50: AP50", "map_75: AP75"]
-        names += [f"map_{word}: AP{word[0]}" for word in ("small", "medium", "large")]
-        names += [f"mar_{limit}: AR@{limit}" for limit in limits]
-        names += [f"mar_{word}: AR{word[0]}" for word in ("small", "medium", "large")]
+        """Arguments of the metric as keys of the protocol."""
         return {
-            "limits.max_dets": limits,
+            "metrics": list(detmap.protocol.load("torchmetrics").metrics),
+            "mean.precision": "rounded",
+            "limits.max_dets": list(self.max_detection_thresholds),
             "iou.thresholds": sorted(self.iou_thresholds),
             "ap.grid": sorted(self.rec_thresholds),
-            "metrics": names,
         }
 
     def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
         """Gathers the images of all ranks, rank after rank; ranks may have different numbers."""
         del dist_sync_fn
-        group = process_group or self.process_group
-        mine = {name: _moved(getattr(self, name), "cpu") for name in self._defaults}
-        everyone: list[Any] = [None] * torch.distributed.get_world_size(group)
-        torch.distributed.all_gather_object(everyone, mine, group=group)
+        states = {name: getattr(self, name) for name in self._defaults}
+        everyone = torch_images.gathered(states, process_group or self.process_group)
         for name in self._defaults:
             gathered = [item for rank in everyone for item in rank[name]]
-            setattr(self, name, _moved(gathered, self.device))
+            setattr(self, name, torch_images.moved(gathered, self.device))
 
     def merge_state(self, incoming_state: Mapping[str, Any] | Metric) -> None:
         """Appends the images of another metric, or of its `metric_state`, after its own."""
-        if isinstance(incoming_state, Metric):
-            if not isinstance(incoming_state, type(self)):
-                raise ValueError(f"Expected a {type(self).__name__}, got {type(incoming_state)}")
+        if isinstance(incoming_state, type(self)):
             incoming_state = incoming_state.metric_state
         elif not isinstance(incoming_state, Mapping):
-            raise ValueError(f"Expected a dict or a metric, got {type(incoming_state)}")
+            raise ValueError(f"Expected {type(self).__name__} or dict, got {type(incoming_state)}")
         for name in self._defaults:
             setattr(self, name, [*getattr(self, name), *incoming_state[name]])
         self._update_count += 1
         self._computed = None
-
-
-def _moved(items: list[Any], device: Any) -> list[Any]:
-    return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
-
-
-def _images(labels: list[Any]) -> Any:
-    """(n,) int64, the number of each row's image."""
-    return np.repeat(np.arange(len(labels)), [each.numel() for each in labels])
-
-
-def _column(parts: list[Any], dtype: Any) -> Any:
-    values = [each.detach().cpu().reshape(-1).double().numpy() for each in parts]
-    return np.concatenate([np.zeros(0), *values]).astype(dtype)
-
-
-def _boxes(parts: list[Any]) -> Any:
-    values = [each.detach().cpu().reshape(-1, 4).double().numpy() for each in parts]
-    return np.concatenate([np.zeros((0, 4)), *values])

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import read_detections, read_truth_for
+from detmap.adapters.in_memory.nested_arrow import images_from_table as images_from_table
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, require
@@ -26,12 +27,17 @@ from detmap.matching.matches import Matches, Overview
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.results.result import Result
+from detmap.streaming.shards import match_shard as match_shard
+from detmap.streaming.shards import reduce as reduce
 from detmap.tables import MAX_ROWS, Detections, Truth
 from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest
 
 if TYPE_CHECKING:
     from distributed import Client
+
+MOST_ROWS = 10_000_000
+"""Match rows, about 400 MB, that `evaluate` fetches if it is not told otherwise."""
 
 Shard = tuple[str | Path, str | Path] | Callable[[], tuple[Truth, Detections]]
 
@@ -42,6 +48,7 @@ def evaluate(
     client: Client | None = None,
     *,
     settings: dict[str, Any] | None = None,
+    rows: bool | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Result:
     """Evaluates shards of a data set on a Dask cluster; gives the same bits as one process.
@@ -54,11 +61,13 @@ def evaluate(
     protocol : a protocol, the name of one, or the path of a TOML file
     client : Dask client (default: the current one, else a local cluster for this call)
     settings : keys of the protocol to change
+    rows : whether the result has the match rows, for `Result.intervals` and `Result.curve`; None:
+        if there are at most 10 million
     progress : called with the numbers of matched shards and of all shards
 
     Returns
     -------
-    Result without match rows: `Result.curve` and `Result.integrators` need merged parts
+    Result; without match rows it has no intervals and no curves
 
     Raises
     ------
@@ -68,8 +77,8 @@ def evaluate(
 
     Notes
     -----
-    Dask repeats the shards of a lost worker, with the same bits. This process holds only paths
-    and scores.
+    Dask repeats the shards of a lost worker, with the same bits. Without `rows`, this process holds
+    only paths and scores.
     """
     if not shards:
         raise DataError(
@@ -92,25 +101,37 @@ def evaluate(
             pure=False,
             key="detmap-deal",
         )
-        scored = []
-        for g in range(n_groups):
-            pieces = cluster.map(
-                operator.getitem, dealt, [g] * len(dealt), pure=False, key="detmap-piece"
-            )
-            scored.append(
-                cluster.submit(
-                    _score, pieces, group=(g, n_groups), pure=False, key=_named(f"score-{g}", heads)
-                )
-            )
+        scored = _score_groups(cluster, dealt, heads, n_groups)
         joined = cluster.submit(_join, heads, scored, pure=False, key=_named("join", heads))
-        del parts, dealt, pieces  # lets the cluster free them after use
+        n_rows = cluster.submit(_n_rows, heads, pure=False, key=_named("rows", heads))
         for done, head in enumerate(as_completed(heads), start=1):
             if head.status == "error":
                 head.result()
             if progress is not None:
                 progress(done, len(shards))
+        kept = None
+        if rows or (rows is None and n_rows.result() <= MOST_ROWS):
+            moved = cluster.map(
+                _moved, parts, range(len(parts)), offsets=offsets, pure=False, key="detmap-rows"
+            )
+            first, *others = cluster.gather(moved)
+            kept = first.merge(*others)
+            del moved
+        del parts, dealt  # lets the cluster free them after use
         overview, scores = joined.result()
-    return Result(overview, scores)
+    return Result(overview if kept is None else kept, scores)
+
+
+def _score_groups(cluster: Client, dealt: list[Any], heads: list[Any], n_groups: int) -> list[Any]:
+    """Submits the scores of each group of classes."""
+    scored = []
+    for g in range(n_groups):
+        pieces = cluster.map(
+            operator.getitem, dealt, [g] * len(dealt), pure=False, key="detmap-piece"
+        )
+        key = _named(f"score-{g}", heads)
+        scored.append(cluster.submit(_score, pieces, group=(g, n_groups), pure=False, key=key))
+    return scored
 
 
 @contextmanager
@@ -142,6 +163,7 @@ class _Head:
     images: Matches
     n_images_without_objects: int
     end: int
+    n_rows: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,6 +174,7 @@ class _Group:
     scores: Scores
     order: NDArray[np.uint64]
     n_tied: int
+    lowest_score: float
 
 
 def _match(shard: Shard, *, protocol: Protocol) -> Matches:
@@ -165,8 +188,15 @@ def _match(shard: Shard, *, protocol: Protocol) -> Matches:
 
 def _head(part: Matches) -> _Head:
     return _Head(
-        part.without_rows(), part.n_images_without_objects(), int(part.position.max(initial=-1)) + 1
+        part.without_rows(),
+        part.n_images_without_objects(),
+        int(part.position.max(initial=-1)) + 1,
+        len(part),
     )
+
+
+def _n_rows(heads: Sequence[_Head]) -> int:
+    return sum(head.n_rows for head in heads)
 
 
 def _offsets(heads: Sequence[_Head]) -> list[int]:
@@ -183,9 +213,14 @@ def _offsets(heads: Sequence[_Head]) -> list[int]:
     return [0, *ends[:-1]]
 
 
+def _moved(part: Matches, shard: int, *, offsets: Sequence[int]) -> Matches:
+    """A shard's rows with positions in the whole."""
+    return replace(part, position=part.position + np.int32(offsets[shard]))
+
+
 def _deal(part: Matches, shard: int, *, offsets: Sequence[int], n_groups: int) -> list[Matches]:
     """Splits a shard's rows by group of classes."""
-    moved = replace(part, position=part.position + np.int32(offsets[shard]))
+    moved = _moved(part, shard, offsets=offsets)
     return [
         moved.select_classes(_classes(len(part.categories), g, n_groups)) for g in range(n_groups)
     ]
@@ -199,7 +234,10 @@ def _score(pieces: Sequence[Matches], *, group: tuple[int, int]) -> _Group:
     whole = pieces[0].merge(*pieces[1:])
     g, n_groups = group
     classes = g + n_groups * np.arange(len(whole.categories))
-    return _Group(classes, curves.scores(whole, threads=1), whole.order_digest(), whole.n_tied())
+    lowest = float(whole.score.min(initial=np.inf))
+    return _Group(
+        classes, curves.scores(whole, threads=1), whole.order_digest(), whole.n_tied(), lowest
+    )
 
 
 def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, Scores]:
@@ -219,6 +257,7 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
             images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)
         ),
         images.notes,
+        min(group.lowest_score for group in groups),
     )
     return overview, curves.join(
         [group.scores for group in groups], [group.classes for group in groups]

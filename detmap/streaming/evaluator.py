@@ -1,8 +1,10 @@
-"""Streaming evaluation: batch by batch in a training loop, on several ranks, over several runs."""
+"""Streaming evaluation: batch by batch in a training loop, on several ranks, over several runs.
+
+Above 400 lines: one class, a third of which is its documentation.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,21 +14,33 @@ import numpy as np
 
 from detmap.adapters import ClassNames, read_truth_for
 from detmap.adapters import box_conventions as geometry
-from detmap.adapters.in_memory.batch_tables import Known, Reader, identify, pair, read_classes
+from detmap.adapters.in_memory.batch_join import Batch, classes_of
+from detmap.adapters.in_memory.batch_rows import Reader
+from detmap.adapters.in_memory.batch_tables import Known, identify, pair, read_classes
 from detmap.adapters.joining.unknown_policy import policy
 from detmap.base.locks import Locked, one_at_a_time
 from detmap.base.reprs import outline
-from detmap.errors import DataError, DetmapError, MergeError, ProtocolError, counted
+from detmap.errors import DataError, MergeError, counted
 from detmap.evaluate import summarize
 from detmap.matching.engine import match
-from detmap.matching.matches import Matches, distinct, read
+from detmap.matching.matches import Matches, read
 from detmap.overlaps import kind_of
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.protocol.named_columns import named_columns
 from detmap.results.result import Result
+from detmap.streaming import torch_ranks
 from detmap.streaming.merging import renumbered
+from detmap.streaming.unmatched import Unmatched
 from detmap.tables import Categories, Detections, Note, Truth
+from detmap.tables.catalog import distinct
+
+BUFFERED = 1 << 16
+"""Rows of predictions and targets that are kept before they are matched together."""
+
+NO_CLASSES = Categories(np.zeros(0, dtype=np.int64), ())
+State = tuple[Matches | Unmatched, bool | None]
+"""The images of an evaluator, and whether they are numbered as they came."""
 
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 
@@ -41,13 +55,16 @@ class Evaluator(Locked):
     >>> round(ev.compute().metrics["AP50"], 6)
     1.0
 
-    Each batch is matched at once; only match rows are kept. The numbers equal `detmap.evaluate` of
-    the same boxes, bit for bit, for any batches in any order.
+    Each batch is checked at once. 65,536 rows (predictions and targets) are matched together; then
+    only their match rows are kept. The numbers equal `detmap.evaluate` of the same boxes, masks or
+    keypoints, bit for bit, for any batches in any order.
 
     Parameters
     ----------
     protocol : a protocol, the name of one, or the path of a TOML file
-    classes : names (ids 0, 1, 2 ...), ids, or a dict from id to name; omit with `truth`
+    classes : names (ids 0, 1, 2 ...), ids, or a dict from id to name; omit with `truth`. Without
+        both, labels define the classes as they come, all by id or all by name; then rows are kept
+        until `compute`, because a new class can change the order of classes
     truth : a table or path; `update` then takes predictions only, with image ids. The result
         covers the updated images; a note counts the others.
     box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0;
@@ -59,7 +76,7 @@ class Evaluator(Locked):
 
     Raises
     ------
-    DataError : neither or both of `classes` and `truth`, duplicate classes, unknown box format
+    DataError : both `classes` and `truth`, duplicate classes, unknown box format
     ProtocolError : an unknown protocol, key or value
 
     Notes
@@ -95,9 +112,9 @@ class Evaluator(Locked):
             raise DataError("box_format", f"no format {box_format!r}", fix)
         if isinstance(truth, Detections):
             raise DataError("truth", "is a table of detections", "give the truth, or its path")
-        if (classes is None) == (truth is None):
+        if classes is not None and truth is not None:
             fix = 'give classes=["cat", "dog"], or truth='
-            raise DataError("Evaluator", "needs either classes or truth", fix)
+            raise DataError("Evaluator", "classes and truth: the truth has its own classes", fix)
         self.protocol = prepare(protocol, settings)
         self.protocol.require_parts("Evaluator")
         self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
@@ -107,21 +124,42 @@ class Evaluator(Locked):
             if not isinstance(truth, Truth):
                 truth = read_truth_for(truth, self.protocol)
             self.truth = Known(truth)
-        self.categories = (
-            read_classes(classes) if self.truth is None else self.truth.table.categories
+        given = None if classes is None else read_classes(classes)
+        self._reader = Reader(
+            given if self.truth is None else self.truth.table.categories,
+            box_format,
+            *named_columns(self.protocol),
+            policy=policy(unknown, class_names),
+            truth=self.truth,
+            shapes=kind_of(self.protocol.iou.of).reader,
         )
-        more = (*named_columns(self.protocol), policy(unknown, class_names), self.truth)
-        self._reader = Reader(self.categories, box_format, *more)
         self.reset()
 
     @one_at_a_time
     def reset(self) -> None:
         """Removes all images; keeps protocol and classes."""
         self._parts: list[Matches] = []
+        self._pending: list[Batch] = []  # checked, not matched
+        self._n_pending = 0  # their rows
         self._seen: set[Any] = set()
         self._numbered: bool | None = None  # None before the first image
         self._gathered = False  # whether `sync` added the images of other ranks
         self._result: Result | None = None
+
+    @property
+    @one_at_a_time
+    def categories(self) -> Categories:
+        """The classes; those seen so far, if they come as they are."""
+        if self._reader.categories is not None:
+            return self._reader.categories
+        batch = self._batch()
+        return classes_of(np.zeros(0, dtype=np.int64) if batch is None else batch.labels())[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy does not share what `update` changes."""
+        state = super().__getstate__()
+        own = {name: type(state[name])(state[name]) for name in ("_parts", "_pending", "_seen")}
+        return state | own
 
     def __repr__(self) -> str:
         data = f"{counted(len(self), 'image')} of {counted(len(self.categories), 'class')}"
@@ -135,13 +173,17 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
-        """Matches a batch; on an error nothing is added.
+        """Adds a batch; on an error nothing is added.
 
         Parameters
         ----------
         predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids and
             optional ``image_id``; or objects with ``xyxy``, ``confidence``, ``class_id``; or a dict
             from image id to these. Arrays of numpy, torch, JAX, CuPy (on the CPU) or lists.
+            Protocols that compare masks need ``masks`` (n, height, width); keypoints ``keypoints``
+            (n, points, 3); rotated boxes ``polygons`` (n, 8) corners or (n, 5) rectangles; or a
+            list of n values as in COCO JSON, ``segmentation`` or ``keypoints``. ``boxes`` may then
+            be missing. Polygons need ``orig_size`` (height, width).
         targets : the same B images: ``boxes``, ``labels``; optional ``area`` (n,) in square pixels,
             flags ``iscrowd``, ``difficult``, ``ignore`` (n,), ``image_id``, and other roles and
             attributes of the protocol by name. None if the evaluator has the truth.
@@ -150,32 +192,51 @@ class Evaluator(Locked):
         ------
         DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
             repeated image, or an image that is not in the truth
-        ProtocolError : the protocol compares masks or keypoints; batches have boxes only
         """
-        if kind_of(self.protocol.iou.of).reader is not None:
-            raise ProtocolError(
-                f"protocol {self.protocol.name}",
-                f"compares {self.protocol.iou.of}, but batches have boxes only",
-                "write COCO files, and pass these to detmap.evaluate or `detmap match`",
-            )
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
         if not predicted:
             return
-        ids, place, numbered = identify(predicted, annotated, self._seen, self._numbered, known)
-        notes: tuple[Note, ...] = ()
-        if self.truth is None:
-            truth = self._reader.targets(ids, place, annotated)
+        ids, numbered = identify(predicted, annotated, self._seen, self._numbered, known)
+        batch = self._reader.read(ids, predicted, annotated)
+        if self._reader.categories is None:
+            self._check_labels(batch)
+        full = self._n_pending + len(batch) >= BUFFERED and self._reader.categories is not None
+        if full or not self._seen:  # the first one at once: it shows what the protocol lacks
+            part = self._match([*self._pending, batch])
+        if full:
+            self._parts, self._pending, self._n_pending = [*self._parts, part], [], 0
         else:
-            truth, place, predicted, notes = self._reader.known(self.truth, ids, place, predicted)
-        part = Matches.empty(self.protocol, self.categories)
-        if predicted:
-            detections = self._reader.predictions(truth, place, predicted)
-            part = match(truth, detections, self.protocol, threads=1)
-        notes = distinct(part.notes, notes)
-        self._parts.append(replace(part, position=np.zeros_like(part.position), notes=notes))
+            self._pending.append(batch)
+            self._n_pending += len(batch)
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
+
+    def _check_labels(self, batch: Batch) -> None:
+        """Raises `DataError` if labels are names in some batches, ids in others."""
+        labels = batch.labels()
+        before = next((each.labels() for each in self._pending if len(each)), labels)
+        if len(labels) and before.dtype.kind != labels.dtype.kind:
+            what = "class ids in some batches, names in others"
+            raise DataError("predictions[0].labels", what, "give ids everywhere, or names")
+
+    def _match(self, batches: Sequence[Batch]) -> Matches:
+        """The match rows of checked batches."""
+        part = Matches.empty(self.protocol, self._reader.categories or NO_CLASSES)
+        if not batches:
+            return part
+        batch = self._reader.join(batches)
+        if len(batch.ids):
+            part = match(*self._reader.tables(batch), self.protocol, threads=1)
+        return replace(
+            part, position=np.zeros_like(part.position), notes=distinct(part.notes, batch.notes)
+        )
+
+    def _batch(self) -> Batch | None:
+        """The rows that are not matched, as one batch."""
+        if len(self._pending) > 1:
+            self._pending = [self._reader.join(self._pending)]
+        return self._pending[0] if self._pending else None
 
     # --- results ---
 
@@ -183,6 +244,12 @@ class Evaluator(Locked):
     @one_at_a_time
     def matches(self) -> Matches:
         """The match rows of all images so far."""
+        if self._reader.categories is None:
+            batch = self._batch()
+            return self._match([] if batch is None else [batch])
+        if self._pending:
+            self._parts, self._pending = [*self._parts, self._match(self._pending)], []
+            self._n_pending = 0
         if len(self._parts) != 1:
             self._parts = [Matches.empty(self.protocol, self.categories).merge(*self._parts)]
         return self._parts[0]
@@ -223,12 +290,27 @@ class Evaluator(Locked):
         return self._add([other._state() for other in others])
 
     @one_at_a_time
-    def _state(self) -> tuple[Matches, bool | None]:
-        """The match rows, and whether images are numbered."""
-        return self.matches, self._numbered
+    def _state(self) -> State:
+        """The images, and whether they are numbered."""
+        return self._images(), self._numbered
+
+    def _images(self) -> Matches | Unmatched:
+        """All images so far; not matched if classes come as they are."""
+        if self._reader.categories is not None:
+            return self.matches
+        return Unmatched(self.protocol, self._reader, self._batch())
+
+    def _hold(self, whole: Matches | Unmatched, numbered: bool | None) -> None:
+        """Replaces all images."""
+        if isinstance(whole, Matches):
+            self._parts, self._pending, self._n_pending = [whole], [], 0
+        else:
+            self._pending = [] if whole.batch is None else [whole.batch]
+        self._seen = set(whole.image_ids.tolist())
+        self._numbered, self._result = numbered, None
 
     @one_at_a_time
-    def _add(self, states: Sequence[tuple[Matches, bool | None]]) -> Evaluator:
+    def _add(self, states: Sequence[State]) -> Evaluator:
         """`merge` of states; each was read under its own lock, so no deadlock is possible."""
         kinds = {self._numbered, *(numbered for _, numbered in states)} - {None}
         if len(kinds) > 1:
@@ -238,14 +320,13 @@ class Evaluator(Locked):
                 "give ids to all images, or to none",
             )
         numbered = kinds.pop() if kinds else None
-        parts, n_images = [self.matches], len(self)
+        parts: list[Any] = [self._images()]
+        n_images = len(self)
         for part, _ in states:
             renumber = numbered and part.n_images
             parts.append(renumbered(part, n_images) if renumber else part)
             n_images += part.n_images
-        whole = parts[0].merge(*parts[1:])
-        self._parts, self._seen = [whole], set(whole.image_ids.tolist())
-        self._numbered, self._result = numbered, None
+        self._hold(parts[0].merge(*parts[1:]), numbered)
         return self
 
     @one_at_a_time
@@ -264,11 +345,7 @@ class Evaluator(Locked):
         MergeError : as `merge`, on every rank; or a second call
         DetmapError : a rank has ended or exceeds the timeout of the group
         """
-        if "torch.distributed" not in sys.modules:  # no group exists
-            return self
-        import torch.distributed as dist
-
-        if not (dist.is_available() and dist.is_initialized()):
+        if not torch_ranks.are_there():
             return self
         if self._gathered:
             raise MergeError(
@@ -276,19 +353,10 @@ class Evaluator(Locked):
                 "this evaluator already holds the images of every rank",
                 "call reset() before the next round",
             )
-        states: list[Any] = [None] * dist.get_world_size(group)
+        states = torch_ranks.gather((self._images(), self._numbered), group)
+        whole = self._with(None, None)
         try:
-            dist.all_gather_object(states, (self.matches, self._numbered), group=group)
-        except RuntimeError as error:  # torch reports a lost rank and a timeout in this way
-            raise DetmapError(
-                "sync",
-                f"the ranks did not synchronize: {str(error).splitlines()[0]}",
-                "check whether a rank has ended or is too slow; this rank keeps its images",
-            ) from error
-        ranks = [self._with(*state) for state in states]
-        whole = self._with(Matches.empty(self.protocol, self.categories), None)
-        try:
-            whole.merge(*ranks)
+            whole._add(states)
         except MergeError as error:
             hint = (
                 "; samplers with padding repeat images: use a sampler without padding"
@@ -296,14 +364,16 @@ class Evaluator(Locked):
                 else ""
             )
             raise MergeError("sync", error.what, error.fix + hint) from None
-        self._parts, self._seen = whole._parts, whole._seen
-        self._numbered, self._result = whole._numbered, None
+        self._hold(whole._images(), whole._numbered)
         self._gathered = True
         return self
 
     @one_at_a_time
     def save(self, path: str | Path) -> None:
-        """Writes the state to a ``.npz`` file for `load` or ``detmap merge``."""
+        """Writes the match rows to a ``.npz`` file for `load` or ``detmap merge``.
+
+        Classes that came as they are become the classes of the loaded evaluator.
+        """
         self.matches.save(path, box_format=self.box_format, numbered=self._numbered)
 
     @staticmethod
@@ -352,11 +422,11 @@ class Evaluator(Locked):
                 raise DataError(f"{path}: image_ids", what, "give the truth of the first run")
         return loaded._with(matches, numbered)
 
-    def _with(self, matches: Matches, numbered: bool | None) -> Evaluator:
+    def _with(self, matches: Matches | None, numbered: bool | None) -> Evaluator:
         """An evaluator of the same kind with these match rows."""
         other = Evaluator.__new__(Evaluator)
         other.__dict__.update(self.__getstate__())
         other.reset()
-        other._parts, other._seen = [matches], set(matches.image_ids.tolist())
-        other._numbered = numbered
+        if matches is not None:
+            other._hold(matches, numbered)
         return other

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from detmap.adapters.in_memory.batch_tables import source_of
+from detmap.adapters.in_memory import batch_join
 from detmap.errors import DataError, MergeError
 from detmap.matching.matches import Matches, distinct, join_images, read, require_same_kind
+from detmap.streaming.unmatched import Unmatched
 from detmap.tables import Note
 
 
@@ -49,12 +50,9 @@ def _conflict(parts: Sequence[Matches]) -> tuple[int, int]:
     return 0, len(parts) - 1
 
 
-def renumbered(part: Matches, by: int) -> Matches:
+def renumbered(part: Matches | Unmatched, by: int) -> Matches | Unmatched:
     """Adds a number to all image ids, also in notes on batches."""
-    notes = tuple(
-        replace(note, source=source_of(int(note.source.rpartition(" ")[2]) + by))
-        if note.source.startswith(source_of(""))
-        else note
-        for note in part.notes
-    )
+    if isinstance(part, Unmatched):
+        return part.renumbered(by)
+    notes = batch_join.renumbered(part.notes, by)
     return replace(part, image_ids=part.image_ids + by, notes=notes)

@@ -70,6 +70,25 @@ def test_every_key_is_equal(options: dict[str, Any]) -> None:
     assert equal(filled(ours(**options)).compute(), filled(original(**options)).compute())
 
 
+def test_detmap_evaluates_for_both_backends() -> None:
+    both = [filled(ours(backend=name)).compute() for name in ("pycocotools", "faster_coco_eval")]
+    assert equal(*both)
+    limits = {"max_detection_thresholds": [1, 2, 5]}
+    values = [
+        float(filled(ours(backend=name, **limits)).compute()["map"])
+        for name in ("pycocotools", "faster_coco_eval")
+    ]
+    assert values[0] == -1
+    assert values[1] == pytest.approx(filled(ours(**limits)).result.metrics["map"], abs=1e-7)
+    with pytest.raises(ValueError, match="backend"):
+        ours(backend="other")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_metric_can_be_scripted() -> None:
+    torch.jit.script(ours())
+
+
 def test_a_metric_without_images_and_with_images_without_boxes() -> None:
     with pytest.warns(UserWarning, match="before the ``update`` method"):
         assert equal(ours().compute(), original().compute())
@@ -105,7 +124,7 @@ def test_the_result_has_the_same_numbers_and_more() -> None:
     assert named.signature.startswith("coco-bbox.")
     assert named.intervals(replicates=20).metrics["AP"].se > 0
     with pytest.raises(detmap.DetmapError, match="iou_type"):
-        _ = ours(iou_type="segm").result
+        _ = ours(iou_type=("bbox", "segm")).result
 
 
 def test_limits_have_their_rows_in_the_result() -> None:
@@ -182,3 +201,81 @@ def test_boxes_of_half_precision_are_read() -> None:
     )
     assert metric.result.metrics["map"] == 1.0
     assert np.isclose(float(metric.compute()["map"]), 1.0)
+
+
+def test_numbers_that_are_not_finite_and_wrong_lengths_are_the_hosts_error() -> None:
+    box = {"boxes": torch.ones(2, 4), "labels": torch.zeros(2, dtype=torch.int64)}
+    good = {**box, "scores": torch.ones(2)}
+    metric = ours()
+    for key, value, message in (
+        ("boxes", torch.tensor([[0.0, 0, 1, 1], [0, 0, torch.nan, 1]]), r"preds\[0\]\.boxes\[1\]"),
+        ("scores", torch.tensor([torch.inf, 1]), r"preds\[0\]\.scores\[0\]: inf is not finite"),
+        ("scores", torch.ones(3), "different length"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric.update([{**good, key: value}], [box])
+    assert not metric.detection_box
+
+
+def test_the_result_of_masks() -> None:
+    rng = np.random.default_rng(2)
+    metric = ours(iou_type="segm", max_detection_thresholds=[1, 10, 100])
+    for _ in range(4):
+        masks = torch.from_numpy(rng.random((3, 20, 30)) < 0.5)
+        target = {"masks": masks, "labels": torch.tensor([1, 2, 2])}
+        shown = {**target, "masks": masks.roll(1, 0), "scores": torch.tensor([0.9, 0.8, 0.7])}
+        shown["masks"][0] = masks[0]
+        metric.update([shown], [target])
+    computed, result = metric.compute(), metric.result
+    for name in ("map", "map_50", "map_small", "mar_10"):
+        assert result.metrics[name] == pytest.approx(float(computed[name]), abs=1e-7), name
+
+
+def keypoint_batch(rng: np.random.Generator, points: int = 5) -> tuple[Any, Any]:
+    given = np.concatenate([rng.uniform(0, 60, (3, points, 2)), np.full((3, points, 1), 2)], 2)
+    target = {
+        "keypoints": torch.from_numpy(given),
+        "labels": torch.tensor([4, 4, 9]),
+        "area": torch.tensor([2000.0, 3000.0, 20000.0]),
+    }
+    found = torch.from_numpy(given + rng.normal(0, 3, given.shape))
+    scores = torch.from_numpy(rng.integers(1, 4, 3) / 4)
+    return {"keypoints": found, "labels": target["labels"], "scores": scores}, target
+
+
+def test_keypoints_have_the_numbers_of_the_evaluator_and_merge() -> None:
+    sigmas, rng = [0.05] * 5, np.random.default_rng(3)
+    options = {"iou_type": "keypoints", "keypoint_sigmas": sigmas, "class_metrics": True}
+    metric, one, other = (ours(**options) for _ in range(3))
+    stream = detmap.Evaluator("coco-keypoints", settings={"iou.sigmas": sigmas})
+    for i in range(6):
+        shown, target = keypoint_batch(rng)
+        metric.update([shown], [target]), stream.update([shown], [target])
+        (one if i < 2 else other).update([shown], [target])
+    computed, whole = metric.compute(), stream.compute()
+    assert len([key for key in computed if "class" not in key]) == 10
+    assert float(computed["map"]) == pytest.approx(whole.metrics["AP"], abs=1e-7)
+    assert float(computed["mar_large"]) == pytest.approx(whole.metrics["ARl"], abs=1e-7)
+    assert computed["classes"].tolist() == [4, 9]
+    assert computed["classes"].dtype == torch.int32
+    assert computed["map_per_class"].shape == (2,)
+    assert computed["map"].dtype == torch.float32
+    one.merge_state(other)
+    assert equal(one.compute(), computed)
+    metric.reset()
+    with pytest.warns(UserWarning, match="before the ``update`` method"):
+        assert float(metric.compute()["map"]) == -1
+
+
+def test_bad_keypoints_are_the_hosts_error() -> None:
+    shown, target = keypoint_batch(np.random.default_rng(3))
+    metric = ours(iou_type="keypoints")
+    with pytest.raises(ValueError, match="17 numbers"):
+        metric.update([shown], [target])
+    metric = ours(iou_type="keypoints", keypoint_sigmas=[0.05] * 5)
+    with pytest.raises(ValueError, match="area: missing"):
+        metric.update([shown], [{key: each for key, each in target.items() if key != "area"}])
+    shown["keypoints"][0, 0, 0] = torch.nan
+    with pytest.raises(ValueError, match=r"predictions\[0\]\.keypoints\[0\]"):
+        metric.update([shown], [target])
+    assert not metric.detection_labels

@@ -169,7 +169,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_rows_stay_where_they_are(client: Any, tmp_path: Path) -> None:
-    result = evaluate(files(tmp_path, 6)[1], "coco-bbox", client)
+    result = evaluate(files(tmp_path, 6)[1], "coco-bbox", client, rows=False)
     assert "AP50" in str(result)
     for wanted in (
         result.integrators,
@@ -178,6 +178,13 @@ def test_the_rows_stay_where_they_are(client: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(DetmapError, match="are on other machines"):
             wanted()
+
+
+def test_a_result_with_its_rows_has_intervals(client: Any, tmp_path: Path) -> None:
+    whole, shards = files(tmp_path, 6)
+    result, expected = evaluate(shards, "coco-bbox", client), detmap.evaluate(*whole, "coco-bbox")
+    assert_equal(result, expected)
+    assert result.intervals().metrics == expected.intervals().metrics
 
 
 def test_without_a_client_the_current_one_is_taken(client: Any, tmp_path: Path) -> None:

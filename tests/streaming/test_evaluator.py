@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Evaluator, MergeError
-from detmap.adapters.in_memory.batch_tables import Reader
+from detmap.adapters.in_memory.batch_rows import Reader
+from detmap.adapters.in_memory.batch_tables import Known
 from detmap.tables import Detections, Truth
 from tests.matching.test_matches import assert_same
 from tests.support.drawing import CocoData, coco_data, draw_coco, draw_voc, voc_data
@@ -236,8 +237,8 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     corners = np.sort(rng.uniform(2**-9, 1000, (20, 2, 2)), axis=1).reshape(20, 4).astype(dtype)
     found = {"boxes": corners, "labels": np.zeros(20, int), "scores": np.zeros(20)}
     truth = detmap.truth_from_arrays([0], [0], [[0, 0, 1, 1]])
-    place = np.zeros(1, np.int32)
-    rows = Reader(truth.categories, "xyxy").predictions(truth, place, [found])
+    ids, known = np.zeros(1, np.int64), Known(truth)
+    rows = Reader(truth.categories, "xyxy", truth=known).read(ids, [found], []).found
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
@@ -247,7 +248,8 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
         "labels": np.zeros(20, int),
         "scores": np.zeros(20),
     }
-    rows = Reader(truth.categories, "normalized xyxy").predictions(truth, place, [fractions])
+    reader = Reader(truth.categories, "normalized xyxy", truth=known)
+    rows = reader.read(ids, [fractions], []).found
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == exact[:, 2:]).all()
 
@@ -376,8 +378,8 @@ def test_classes_as_names_ids_and_both() -> None:
     for wrong in (["a", "a"], [1, 1], [1.5], "cat", [True]):
         with pytest.raises(DataError, match="classes"):
             Evaluator(classes=wrong)
-    with pytest.raises(DataError, match="classes or truth"):
-        Evaluator()
+    with pytest.raises(DataError, match="its own classes"):
+        Evaluator(classes=["a"], truth="x.json")
     with pytest.raises(DataError, match="box_format"):
         Evaluator(classes=["a"], box_format="xyxyn")
 
@@ -628,23 +630,19 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
             )
 
 
-@pytest.mark.slow
-def test_many_updates_take_linear_time() -> None:
-    """Rows are merged when asked for, not at every update."""
+def test_updates_are_matched_together_and_the_buffer_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows are matched when enough are buffered, and merged when asked for."""
+    monkeypatch.setattr("detmap.streaming.evaluator.BUFFERED", 40)
     stream = Evaluator(classes=["a", "b"])
     predicted, annotated = plain()
     for _ in range(500):
         stream.update([predicted], [annotated])
-    assert len(stream._parts) == 500
+        assert sum(map(len, stream._pending)) == stream._n_pending < 40
+    assert len(stream._parts) == 50
     assert stream.compute().counts()["tp"] == 1000
     assert len(stream._parts) == 1
-
-
-@pytest.mark.parametrize("protocol", ["coco-segm", "coco-keypoints"])
-def test_batches_are_refused_where_the_protocol_compares_more_than_boxes(protocol: str) -> None:
-    evaluator = Evaluator(protocol, classes=["a"])
-    with pytest.raises(detmap.ProtocolError, match="batches have boxes only"):
-        evaluator.update([{}], [{}])
 
 
 class Failing:

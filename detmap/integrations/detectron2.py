@@ -1,0 +1,99 @@
+"""An evaluator for detectron2's `inference_on_dataset`, with the keys of its `COCOEvaluator`.
+
+>>> from detmap.integrations.detectron2 import DetmapEvaluator           # doctest: +SKIP
+>>> evaluator = DetmapEvaluator("instances_val2017.json")                # doctest: +SKIP
+>>> inference_on_dataset(model, loader, evaluator)["bbox"]["AP"]         # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import detmap
+from detmap.errors import DetmapError
+from detmap.integrations import coco_rows
+from detmap.integrations.host_errors import HostError, value_errors
+
+try:
+    from detectron2.evaluation import DatasetEvaluator
+    from detectron2.utils import comm
+except ImportError as error:
+    fix = "install detectron2 from its source"
+    raise DetmapError("detmap.integrations.detectron2", f"{error.name} is missing", fix) from None
+
+NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl")
+
+
+class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
+    """COCO AP of boxes, masks and keypoints, from 0 to 100; NaN where undefined.
+
+    Parameters
+    ----------
+    truth : a COCO file; its images have the ids of ``image_id``
+    class_names : names of labels 0, 1, 2 ...; by default classes by ascending id
+    tasks : of ``bbox``, ``segm``, ``keypoints``
+    protocol : other rules, for a single task
+    """
+
+    def __init__(
+        self,
+        truth: str | Path,
+        class_names: Sequence[str] | None = None,
+        tasks: Sequence[str] = ("bbox",),
+        protocol: str | None = None,
+    ) -> None:
+        unknown = set(tasks) - set(coco_rows.PROTOCOLS)
+        if unknown or isinstance(tasks, str):
+            fix = f"give a tuple of {', '.join(coco_rows.PROTOCOLS)}"
+            raise HostError("DetmapEvaluator: tasks", f"{tasks!r}", fix)
+        self.truth, self.tasks, self.protocol = truth, tuple(tasks), protocol
+        with value_errors("DetmapEvaluator"):
+            self._ids = coco_rows.class_ids(detmap.read_truth(truth), class_names)
+        self.results: dict[str, detmap.Result] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Removes all images."""
+        self._rows: dict[Any, dict[str, list[coco_rows.Row]]] = {}
+
+    def process(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Adds a batch."""
+        for given, output in zip(inputs, outputs, strict=True):
+            found, image = output["instances"].to("cpu"), given["image_id"]
+            labels = found.pred_classes.tolist()
+            for label in labels:
+                if not 0 <= label < len(self._ids):
+                    fix = "give the names of all classes as class_names"
+                    raise HostError("pred_classes", f"no class {label} of {len(self._ids)}", fix)
+            categories = [self._ids[label] for label in labels]
+            shapes = {
+                "bbox": lambda found=found: found.pred_boxes.tensor,
+                "segm": lambda found=found: found.pred_masks,
+                "keypoints": lambda found=found: found.pred_keypoints,
+            }
+            with value_errors("instances"):
+                self._rows[image] = {
+                    task: coco_rows.rows(image, found.scores, categories, task, shapes[task]())
+                    for task in self.tasks
+                }
+
+    def evaluate(self) -> OrderedDict[str, dict[str, float]] | None:
+        """Evaluates the images of all ranks, each once; None except on the main rank."""
+        gathered = comm.gather(self._rows, dst=0)
+        if not comm.is_main_process():
+            return None
+        images = {image: rows for rank in gathered for image, rows in rank.items()}
+        metrics: OrderedDict[str, dict[str, float]] = OrderedDict()
+        for task in self.tasks:
+            rows = [row for image in sorted(images) for row in images[image][task]]
+            with value_errors("DetmapEvaluator"):
+                result = coco_rows.evaluate(self.truth, rows, task, self.protocol)
+            self.results[task] = result
+            names = NAMES if self.protocol is None else tuple(result.metrics)
+            metrics[task] = {
+                name: 100 * value for name, value in result.metrics.items() if name in names
+            } | {f"AP-{row['name']}": 100 * row["AP"] for row in result.per_class if "AP" in row}
+        return metrics

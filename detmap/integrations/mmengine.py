@@ -1,0 +1,113 @@
+"""A metric for mmengine, with the keys of mmdet's `CocoMetric`. Tested with mmengine 0.10.7.
+
+In a configuration::
+
+    custom_imports = dict(imports=["detmap.integrations.mmengine"])
+    val_evaluator = dict(type="DetmapMetric", ann_file="instances_val2017.json")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import detmap
+from detmap.errors import require
+from detmap.integrations import coco_rows
+from detmap.integrations.host_errors import HostError, value_errors
+
+_BaseMetric: Any = require("mmengine.evaluator", "mmengine").BaseMetric
+_registry = require("mmengine.registry", "mmengine")
+
+KEYS = {"AP": "", "AP50": "_50", "AP75": "_75", "APs": "_s", "APm": "_m", "APl": "_l"}
+FIELDS = {"bbox": "bboxes", "segm": "masks", "keypoints": "keypoints"}
+
+
+@_registry.METRICS.register_module()
+class DetmapMetric(_BaseMetric):  # type: ignore[misc]
+    """COCO AP of boxes, masks or keypoints.
+
+    ``results_by_kind`` holds a `detmap.Result` per kind after an evaluation, on the main rank.
+
+    Parameters
+    ----------
+    ann_file : ground truth, a COCO file; its images have the ids of ``img_id``
+    metric : ``bbox``, ``segm``, ``keypoints``, or several
+    classwise : whether to add ``<class>_precision``
+    protocol : other rules, for a single metric
+    outfile_prefix : keeps the rows as ``<prefix>.<metric>.json``
+    """
+
+    default_prefix = "coco"
+
+    def __init__(
+        self,
+        ann_file: str | Path,
+        metric: str | Sequence[str] = "bbox",
+        classwise: bool = False,
+        protocol: str | None = None,
+        outfile_prefix: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.ann_file, self.classwise = ann_file, classwise
+        self.metrics = [metric] if isinstance(metric, str) else list(metric)
+        for each in self.metrics:
+            if each not in coco_rows.PROTOCOLS:
+                fix = f"choose from {', '.join(coco_rows.PROTOCOLS)}"
+                raise HostError("DetmapMetric: metric", f"no {each!r}", fix)
+        self.protocol, self.outfile_prefix = protocol, outfile_prefix
+        self.results_by_kind: dict[str, detmap.Result] = {}
+        self._ids: list[int] | None = None
+
+    def process(self, data_batch: Any, data_samples: Sequence[Any]) -> None:
+        """Adds a batch: one entry per image, since mmengine drops padded images by count."""
+        for sample in data_samples:
+            found = sample["pred_instances"]
+            with value_errors("pred_instances"):
+                categories = self._categories(coco_rows.array(found["labels"], int).tolist())
+                self.results.append(
+                    {
+                        kind: coco_rows.rows(
+                            sample["img_id"],
+                            found[_scores(kind, found)],
+                            categories,
+                            kind,
+                            found[FIELDS[kind]],
+                        )
+                        for kind in self.metrics
+                    }
+                )
+
+    def _categories(self, labels: Sequence[int]) -> list[int]:
+        if self._ids is None:
+            names = (self.dataset_meta or {}).get("classes")
+            self._ids = coco_rows.class_ids(detmap.read_truth(self.ann_file), names)
+        for label in labels:
+            if not 0 <= label < len(self._ids):
+                fix = "set the classes in the metainfo of the data set"
+                raise HostError("labels", f"no class {label} of {len(self._ids)}", fix)
+        return [self._ids[label] for label in labels]
+
+    def compute_metrics(self, results: list[Any]) -> dict[str, float]:
+        """Evaluates the rows of all ranks; undefined metrics are -1, as in mmdet."""
+        metrics: dict[str, float] = {}
+        for kind in self.metrics:
+            rows = [row for image in results for row in image[kind]]
+            file = self.outfile_prefix and f"{self.outfile_prefix}.{kind}.json"
+            with value_errors("DetmapMetric"):
+                result = coco_rows.evaluate(self.ann_file, rows, kind, self.protocol, file)
+            self.results_by_kind[kind] = result
+            named = {f"{kind}_mAP{KEYS[k]}": v for k, v in result.metrics.items() if k in KEYS}
+            if self.protocol is not None:
+                named = {f"{kind}_{name}": value for name, value in result.metrics.items()}
+            if self.classwise:
+                named |= {f"{row['name']}_precision": row["AP"] for row in result.per_class}
+            metrics |= {name: -1.0 if value != value else value for name, value in named.items()}
+        return metrics
+
+
+def _scores(kind: str, found: Any) -> str:
+    """The key of the scores; mmdet has its own for masks in some models."""
+    return "mask_scores" if kind == "segm" and "mask_scores" in found else "scores"

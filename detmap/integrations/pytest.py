@@ -1,0 +1,85 @@
+"""The pytest fixture `detection_gate`: a test fails if a detector becomes worse.
+
+pytest loads this module in every run where detmap is installed, so it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Returns ``gate(truth, detections, baseline=None, ...)``, which returns a `detmap.Result`.
+
+    Parameters of the function
+    --------------------------
+    truth, detections : paths or tables, as for `detmap.evaluate`
+    baseline : detections to compare with
+    at_least : lowest fractions, ``{"AP": 0.4, "AP50/person": 0.6}``
+    max_drop : allowed drops in points, ``{"AP": 0.5}``; a drop fails if it is significant
+    protocol : rules
+
+    The signature is added to the test's properties, which junit.xml keeps.
+    """
+
+    def gate(
+        truth: Any,
+        detections: Any,
+        baseline: Any = None,
+        *,
+        at_least: Mapping[str, float] | None = None,
+        max_drop: Mapping[str, float] | None = None,
+        protocol: Any = None,
+    ) -> Any:
+        import detmap
+
+        try:
+            result = detmap.evaluate(truth, detections, protocol)
+            failed = _below(result, at_least or {})
+            if baseline is not None:
+                drops = {"": 0.0} if max_drop is None else max_drop
+                failed += _dropped(truth, baseline, detections, result.protocol, drops)
+            elif max_drop is not None:
+                fix = "give baseline=, or use at_least="
+                raise detmap.DataError("detection_gate", "max_drop without baseline", fix)
+        except detmap.DetmapError as error:
+            pytest.fail(f"detmap: {error}", pytrace=False)
+        request.node.user_properties.append(("detmap_signature", result.signature))
+        if failed:
+            pytest.fail("\n".join([*failed, result.signature]), pytrace=False)
+        return result
+
+    return gate
+
+
+def _below(result: Any, at_least: Mapping[str, float]) -> list[str]:
+    from detmap.errors import DataError, few
+
+    lines = []
+    values = dict(result.metrics)
+    for row in result.per_class:
+        values |= {f"{key}/{row['name']}": row[key] for key in row if key not in ("name", "id")}
+    for name, least in at_least.items():
+        if name not in values:
+            raise DataError("at_least", f"there is no {name!r}", f"metrics: {few(values)}")
+        if not values[name] >= least:  # an undefined metric fails
+            lines.append(f"FAIL: {name} {values[name]:.4f} is below {least:g}")
+    return lines
+
+
+def _dropped(
+    truth: Any, baseline: Any, detections: Any, protocol: Any, drops: Mapping[str, float]
+) -> list[str]:
+    import detmap
+    from detmap.statistics import gate
+
+    comparison = detmap.compare(truth, baseline, detections, protocol=protocol)
+    verdicts = []
+    for name, points in drops.items():
+        wanted = gate.read("fail-if-drop", f"{name}={points}" if name else str(points))
+        verdicts.append(gate.judge(comparison, wanted, 0.05))
+    return [each.line for each in verdicts if not each.passed]

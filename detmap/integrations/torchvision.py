@@ -1,0 +1,104 @@
+"""`CocoEvaluator` of torchvision's detection references, evaluated by detmap.
+
+Replaces ``from coco_eval import CocoEvaluator``. It imports neither torchvision nor torch.
+
+>>> from detmap.integrations.torchvision import CocoEvaluator            # doctest: +SKIP
+>>> evaluator = CocoEvaluator(get_coco_api_from_dataset(dataset), ["bbox"])   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from detmap.compat import COCOeval, PycocotoolsQuirk, patch_pycocotools
+from detmap.integrations import coco_rows
+from detmap.integrations.host_errors import HostError, value_errors
+from detmap.overlaps.polygons import routines
+
+FIELDS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
+MASK_CUT = 0.5
+
+
+class CocoEvaluator:
+    """Evaluates boxes, masks and keypoints per image id, with the rules and bits of pycocotools.
+
+    ``coco_eval[kind].stats`` has the numbers after `summarize`.
+
+    Parameters
+    ----------
+    coco_gt : a `COCO` object of pycocotools or of `detmap.compat`
+    iou_types : a list of ``bbox``, ``segm``, ``keypoints``
+    """
+
+    def __init__(self, coco_gt: Any, iou_types: Sequence[str]) -> None:
+        if not isinstance(iou_types, list | tuple):
+            what = f"a {type(iou_types).__name__}"
+            raise TypeError(f'CocoEvaluator: iou_types: {what} (give a list: ["bbox"])')
+        self.coco_gt, self.iou_types = copy.copy(coco_gt), list(iou_types)
+        self.img_ids: list[Any] = []
+        self._rows: dict[Any, dict[str, list[coco_rows.Row]]] = {}
+        self.coco_eval = {kind: COCOeval(coco_gt, iouType=kind) for kind in iou_types}
+
+    def update(self, predictions: Mapping[Any, Mapping[str, Any]]) -> None:
+        """Adds images: boxes or masks or keypoints, scores and labels (category ids) per id."""
+        for image, found in predictions.items():
+            if image not in self.coco_gt.imgs:
+                fix = "give the image ids of coco_gt"
+                raise HostError(f"predictions[{image!r}]", "the image is not in coco_gt", fix)
+            labels = coco_rows.array(found["labels"], int).tolist()
+            with value_errors("predictions"):
+                self._rows[image] = {
+                    kind: coco_rows.rows(image, found["scores"], labels, kind, _shapes(found, kind))
+                    for kind in self.iou_types
+                }
+
+    def synchronize_between_processes(self) -> None:
+        """Adds the images of all ranks; an image that several ranks evaluated counts once."""
+        if "torch.distributed" not in sys.modules:
+            return
+        import torch.distributed as dist
+
+        if dist.is_available() and dist.is_initialized():
+            ranks: list[Any] = [None] * dist.get_world_size()
+            dist.all_gather_object(ranks, self._rows)
+            self._rows = {image: rows for rank in reversed(ranks) for image, rows in rank.items()}
+
+    def accumulate(self) -> None:
+        """Matches and accumulates all images so far."""
+        self.img_ids = sorted(self._rows)
+        for kind in self.iou_types:
+            rows = [row for image in self.img_ids for row in self._rows[image][kind]]
+            if kind == "segm":
+                rows = [{**row, "segmentation": _compressed(row["segmentation"])} for row in rows]
+            with warnings.catch_warnings(), patch_pycocotools():
+                warnings.simplefilter("ignore", PycocotoolsQuirk)
+                found = self.coco_gt.loadRes(rows) if rows else type(self.coco_gt)()
+                run = COCOeval(self.coco_gt, found, kind)
+                run.params.imgIds = self.img_ids
+                run.evaluate()
+                run.accumulate()
+            self.coco_eval[kind] = run
+
+    def summarize(self) -> None:
+        """Prints the metrics of each kind, as pycocotools."""
+        for run in self.coco_eval.values():
+            run.summarize()
+
+
+def _compressed(runs: Mapping[str, Any]) -> Any:
+    """Run lengths in the form that `loadRes` reads."""
+    return routines().frPyObjects(runs, *runs["size"])
+
+
+def _shapes(found: Mapping[str, Any], kind: str) -> Any:
+    shapes = found[FIELDS[kind]]
+    if kind != "segm":
+        return shapes
+    masks = coco_rows.array(shapes)
+    return (masks[:, 0] if masks.ndim == 4 else masks) > MASK_CUT if masks.size else np.zeros((0,))

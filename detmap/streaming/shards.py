@@ -1,0 +1,56 @@
+"""The two functions that an engine needs: Ray, Spark, Dask or a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from detmap.adapters.in_memory.nested_arrow import images_from_table
+from detmap.errors import DataError
+from detmap.evaluate import summarize
+from detmap.matching.matches import Matches
+from detmap.protocol import Protocol
+from detmap.results.result import Result
+from detmap.streaming.evaluator import Classes, Evaluator
+
+
+def match_shard(
+    table: Any,
+    classes: Classes,
+    protocol: Protocol | str = "coco-bbox",
+    *,
+    box_format: str = "xywh",
+    settings: Mapping[str, Any] | None = None,
+    truth: str = "truth",
+    detections: str = "detections",
+) -> bytes:
+    """Matches some images on a worker; give the bytes of all workers to `reduce`.
+
+    Parameters
+    ----------
+    table : one row an image, as in `images_from_table`; images without objects have rows too
+    classes : of the whole data set, as in `detmap.Evaluator`; the same on all workers
+    protocol, box_format, settings : as in `detmap.Evaluator`
+    truth, detections : names of the nested columns
+
+    Raises
+    ------
+    DataError : invalid rows, as `detmap.Evaluator.update`
+    """
+    evaluator = Evaluator(protocol, classes=classes, box_format=box_format, settings=settings)
+    evaluator.update(*images_from_table(table, truth=truth, detections=detections))
+    return evaluator.matches.to_bytes()
+
+
+def reduce(parts: Iterable[bytes | Matches]) -> Result:
+    """Returns the result of all parts, in any order; the bits are those of one process.
+
+    Raises
+    ------
+    DataError : no parts, or bytes that `match_shard` did not write
+    MergeError : an image in two parts, other classes or another protocol
+    """
+    read = [part if isinstance(part, Matches) else Matches.from_bytes(part) for part in parts]
+    if not read:
+        raise DataError("reduce", "no parts", "give what `match_shard` returned on the workers")
+    return summarize(read[0].merge(*read[1:]))

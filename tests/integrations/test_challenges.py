@@ -1,0 +1,117 @@
+"""Scoring programs for EvalAI and Codabench, and boxes of language models."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detmap
+from detmap.integrations import challenges
+from detmap.integrations.lmms import Box, parse
+from tests.integrations import host_samples as sample
+from tests.support import builders as make
+
+
+def test_evalai_gets_rows_of_its_leaderboard() -> None:
+    evaluate = challenges.evalai("test_split", "coco-bbox", {"AP": "mAP", "APl": "large"})
+    output = evaluate(str(sample.TRUTH), str(sample.FOUND), "phase", submission_metadata={})
+    metrics = sample.expected().metrics
+    assert output["result"] == [{"test_split": {"mAP": metrics["AP"], "large": metrics["APl"]}}]
+
+
+def codabench(folder: Path, submission: str) -> Any:
+    """A run of the page's scoring program."""
+    for name, text in (("ref", sample.TRUTH.read_text()), ("res", submission)):
+        (folder / "input" / name).mkdir(parents=True)
+        (folder / "input" / name / "file.json").write_text(text)
+    (folder / "input" / "res" / "metadata").write_text("")
+    page = (make.ROOT / "docs" / "integrations" / "servers.md").read_text()
+    program = re.search(r"^(import sys\n.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert program
+    (folder / "score.py").write_text(program[1])
+    return subprocess.run(
+        [sys.executable, "score.py", "input", "output"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(make.ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_codabench_writes_scores_and_a_table(tmp_path: Path) -> None:
+    assert codabench(tmp_path, sample.FOUND.read_text()).returncode == 0
+    scores = json.loads((tmp_path / "output" / "scores.json").read_text())
+    assert scores == sample.expected().flat()
+    assert "<table" in (tmp_path / "output" / "detailed_results.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_bad_submission_does_not_show_paths_of_the_server(tmp_path: Path) -> None:
+    submission = [{"image_id": 999, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}]
+    done = codabench(tmp_path, json.dumps(submission))
+    assert done.returncode == 1
+    text = done.stderr
+    assert text.startswith("the submission[0].image_id")
+    assert "999" in text
+    assert str(tmp_path) not in text + (tmp_path / "output/detailed_results.html").read_text()
+    assert not (tmp_path / "output" / "scores.json").exists()
+    with pytest.raises(challenges.SubmissionError) as raised:
+        challenges.score(tmp_path / "input" / "missing.json", sample.FOUND)
+    assert str(tmp_path) not in str(raised.value)
+
+
+ENTRY = {"bbox_2d": [100, 200, 500, 800], "label": "cat"}
+
+
+@pytest.mark.parametrize(
+    "text, unit, options, expected",
+    [
+        (json.dumps([ENTRY]), "pixels", {}, (100, 200, 500, 800)),
+        (f"Here:\n```json\n{json.dumps([ENTRY])}\n```", "thousandths", {}, (64, 96, 320, 384)),
+        (f"I see {json.dumps([ENTRY])}.", "thousandths", {"order": "yxyx"}, (128, 48, 512, 240)),
+        ('[{"box": [0, 0.5, 1, 1], "name": "cat"}]', "fractions", {}, (0, 240, 640, 480)),
+    ],
+)
+def test_boxes_of_a_text(text: str, unit: str, options: Any, expected: Any) -> None:
+    (box,) = parse(text, (640, 480), unit=unit, **options)
+    assert box == Box("cat", pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    "text, options, message",
+    [
+        ("[]", {"unit": "percent"}, "unit: 'percent'"),
+        ("[]", {"order": "xywh"}, "order: 'xywh'"),
+        ('[{"label": "cat"}]', {}, "entry 0: .* has none of bbox_2d"),
+        ('[{"bbox": [0, 0, 1]}]', {}, "entry 0: .* has none of label"),
+        ('[{"bbox": [0, 0, 1], "label": "cat"}]', {}, "a box is four numbers"),
+        ('[{"bbox": [0, 0, 1, NaN], "label": "cat"}]', {}, "a box is four numbers"),
+        ('[{"bbox": [0, 0, 1, true], "label": "cat"}]', {}, "a box is four numbers"),
+        ('[{"bbox": [0, 0, 30, 1], "label": "cat"}]', {}, r"outside 0 to 1 \(fractions\)"),
+        ('[{"bbox": [1, 0, 0, 1], "label": "cat"}]', {}, "a side is negative"),
+        ('[{"bbox": [0, 0, 1, 1], "label": "cow"}]', {"labels": ["cat"]}, "classes: cat"),
+        ('[{"bbox": [0, 0, 1, 1], "label": "c', {}, "the answer may be cut"),
+    ],
+)
+def test_texts_that_are_refused(text: str, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse(text, (640, 480), **{"unit": "fractions", **options})
+
+
+def test_boxes_of_a_text_under_the_scoreless_protocol() -> None:
+    assert parse("There is no cat.", (640, 480), unit="pixels") == []
+    boxes = parse(json.dumps([ENTRY, ENTRY]), (640, 480), unit="pixels")
+    x, y, right, bottom = boxes[0].xyxy
+    xywh = [[x, y, right - x, bottom - y]]
+    truth = detmap.truth_from_arrays([1], [1], xywh, categories={1: "cat"})
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], xywh * 2, None)
+    metrics = detmap.evaluate(truth, found, "scoreless").metrics
+    assert (metrics["precision@0.5"], metrics["recall@0.5"]) == (0.5, 1)

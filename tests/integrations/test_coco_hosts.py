@@ -1,0 +1,189 @@
+"""mmengine, detectron2 and torchvision's CocoEvaluator, beside files and pycocotools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detmap.integrations import coco_rows
+from tests.integrations import host_samples as sample
+from tests.support import builders as make
+
+LABELS = {identifier: label for label, identifier in enumerate(sorted(sample.names()))}
+BAD_SCORE = {"boxes": [[0, 0, 9, 9]], "labels": [0], "scores": [float("nan")]}
+
+
+def label_of(fields: dict[str, Any]) -> Any:
+    return np.array([LABELS[each] for each in fields["labels"].tolist()], dtype=int)
+
+
+def masks() -> Any:
+    """Two overlapping rectangles in an image of 20 x 30."""
+    found = np.zeros((2, 20, 30), bool)
+    found[0, 2:9, 3:20] = found[1, :, 25:] = True
+    return found
+
+
+def mask_truth(folder: Path) -> Path:
+    mask_utils = pytest.importorskip("pycocotools.mask")
+    annotations = []
+    for i, mask in enumerate(masks()):
+        code = mask_utils.encode(np.asfortranarray(mask))
+        code["counts"] = code["counts"].decode()
+        box = mask_utils.toBbox(code).tolist()
+        fields = {"id": i + 1, "bbox": box, "area": int(mask.sum()), "segmentation": code}
+        annotations.append(make.annotation(**fields))
+    image = make.image(width=30, height=20)
+    tree = make.instances(images=[image], annotations=annotations)
+    return make.write(folder / "masks.json", tree)
+
+
+def test_masks_keep_every_pixel(tmp_path: Path) -> None:
+    truth = mask_truth(tmp_path)
+    rows = coco_rows.rows(1, [0.9, 0.8], [1, 1], "segm", masks())
+    assert coco_rows.evaluate(truth, rows, "segm").metrics["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "kind, shapes, scores, message",
+    [
+        ("bbox", [[0, 0, 1]], [0.5], r"bbox: shape \(1, 3\)"),
+        ("bbox", [[0, 0, 1, 1]], [0.5, 0.5], "scores: 2 values for 1 of bbox"),
+        ("bbox", [[0, 0, np.inf, 1]], [0.5], r"bbox\[0\]: not finite"),
+        ("bbox", [[0, 0, 1, 1]], [np.nan], r"scores\[0\]: nan is not a finite number"),
+        ("segm", np.zeros((1, 5)), [0.5], "segm: shape"),
+        ("keypoints", np.zeros((1, 17, 2)), [0.5], "keypoints: shape"),
+    ],
+)
+def test_rows_that_are_refused(kind: str, shapes: Any, scores: Any, message: str) -> None:
+    with pytest.raises(coco_rows.DataError, match=message):
+        coco_rows.rows(7, scores, [1], kind, shapes)
+
+
+# ---- mmengine
+
+
+@pytest.mark.slow
+def test_mmengine_evaluates_as_the_files() -> None:
+    evaluator = pytest.importorskip("mmengine.evaluator", reason="needs detmap-eval[mmengine]")
+    import torch
+
+    import detmap.integrations.mmengine  # noqa: F401 - registers the metric
+
+    config = {"type": "DetmapMetric", "ann_file": str(sample.TRUTH), "classwise": True}
+    run = evaluator.Evaluator([config])
+    run.dataset_meta = {"classes": tuple(sample.names().values())}
+    samples = []
+    for image, found in sample.predictions().items():
+        boxes, scores = torch.tensor(found["boxes"]), torch.tensor(found["scores"])
+        instances = {"bboxes": boxes, "scores": scores, "labels": torch.tensor(label_of(found))}
+        samples.append({"img_id": image, "pred_instances": instances})
+    run.process(data_samples=samples[:32])
+    run.process(data_samples=samples[32:] + samples[-2:])  # a padded tail
+    metrics = run.evaluate(len(samples))
+    expected = sample.expected()
+    assert metrics["coco/bbox_mAP"] == expected.metrics["AP"]
+    assert metrics["coco/bbox_mAP_s"] == expected.metrics["APs"]
+    assert metrics["coco/star_precision"] == expected.per_class[4]["AP"]
+    bad = torch.tensor([[0.0, 0, 9, 9]]), torch.tensor([float("nan")]), torch.tensor([0])
+    instances = dict(zip(("bboxes", "scores", "labels"), bad, strict=True))
+    with pytest.raises(ValueError, match="image 3: scores"):
+        run.process(data_samples=[{"img_id": 3, "pred_instances": instances}])
+    found = {**instances, "labels": torch.tensor([99])}
+    with pytest.raises(ValueError, match="no class 99 of 6"):
+        run.process(data_samples=[{"img_id": 3, "pred_instances": found}])
+
+
+# ---- detectron2
+
+
+@pytest.mark.slow
+def test_detectron2_evaluates_as_the_files() -> None:
+    evaluation = pytest.importorskip("detectron2.evaluation", reason="detectron2 is not installed")
+    import torch
+    from detectron2.structures import Boxes, Instances
+
+    from detmap.integrations.detectron2 import DetmapEvaluator
+
+    found = sample.predictions()
+
+    def model(inputs: Any) -> Any:
+        outputs = []
+        for each in inputs:
+            fields = found[each["image_id"]]
+            instances = Instances(sample.sizes()[each["image_id"]])
+            instances.pred_boxes = Boxes(torch.tensor(fields["boxes"], dtype=torch.float32))
+            instances.scores = torch.tensor(fields["scores"])
+            instances.pred_classes = torch.tensor(label_of(fields))
+            outputs.append({"instances": instances})
+        return outputs
+
+    loader = [[{"image_id": image}] for image in found]
+    network = torch.nn.Identity()
+    network.forward = model
+    results = evaluation.inference_on_dataset(network, loader, DetmapEvaluator(sample.TRUTH))
+    expected = sample.expected()
+    assert results["bbox"]["AP"] == 100 * expected.metrics["AP"]
+    assert results["bbox"]["AP-star"] == 100 * expected.per_class[4]["AP"]
+    with pytest.raises(ValueError, match="'cow' is not in"):
+        DetmapEvaluator(sample.TRUTH, class_names=["cow"])
+
+
+# ---- torchvision
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
+def test_the_evaluator_of_torchvision_gives_the_stats(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pycocotools", reason="needs detmap-eval[parity]")
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    from detmap.integrations.torchvision import CocoEvaluator
+
+    truth = COCO(str(sample.TRUTH))
+    run = CocoEvaluator(truth, ["bbox"])
+    found = sample.predictions()
+    half = dict(list(found.items())[:30])
+    run.update(half)
+    run.update({image: each for image, each in found.items() if image not in half})
+    run.synchronize_between_processes()
+    run.accumulate()
+    run.summarize()
+    theirs = COCOeval(truth, truth.loadRes(json.loads(sample.FOUND.read_text())), "bbox")
+    theirs.evaluate()
+    theirs.accumulate()
+    theirs.summarize()
+    assert np.array_equal(run.coco_eval["bbox"].stats, theirs.stats)
+    ours, text = capsys.readouterr().out.split("IoU metric:")[0], " Average Precision  (AP)"
+    assert ours.count(text) == 12
+    with pytest.raises(ValueError, match=r"predictions\['x'\]: the image is not in coco_gt"):
+        run.update({"x": half[1]})
+    with pytest.raises(ValueError, match="image 1: scores"):
+        run.update({1: BAD_SCORE})
+    with pytest.raises(TypeError, match="give a list"):
+        CocoEvaluator(truth, "bbox")
+
+
+@pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
+def test_masks_and_no_detections_in_the_evaluator_of_torchvision(tmp_path: Path) -> None:
+    coco = pytest.importorskip("pycocotools.coco", reason="needs detmap-eval[parity]")
+    from detmap.integrations.torchvision import CocoEvaluator
+
+    truth = coco.COCO(str(mask_truth(tmp_path)))
+    found = SimpleNamespace(masks=masks()[:, None].astype(np.float32), labels=[1, 1])
+    fields = {"boxes": [[3, 2, 20, 9], [25, 0, 30, 20]], "scores": [0.9, 0.8], **vars(found)}
+    empty = {"boxes": np.zeros((0, 4)), "scores": [], "labels": [], "masks": np.zeros((0, 1, 9, 9))}
+    for each, expected in ((fields, 1), (empty, 0)):
+        run = CocoEvaluator(truth, ["bbox", "segm"])
+        run.update({1: each})
+        run.accumulate()
+        run.summarize()
+        assert [run.coco_eval[kind].stats[0] for kind in ("bbox", "segm")] == [
+            pytest.approx(expected)
+        ] * 2

@@ -1,0 +1,69 @@
+"""The fixture `detection_gate`, in a run of pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support import builders as make
+
+GATES = """
+import sys
+
+TRUTH, GOOD, POOR = (TRUTH_FILES)
+
+def test_quick_start():
+    assert "numpy" not in sys.modules and "detmap.evaluate" not in sys.modules
+
+def test_passes(detection_gate):
+    result = detection_gate(TRUTH, GOOD, POOR, at_least={"AP": 0.4, "AP50/star": 0.1})
+    assert result.metrics["AP"] > 0.4
+
+def test_below(detection_gate):
+    detection_gate(TRUTH, GOOD, at_least={"AP": 0.9})
+
+def test_dropped(detection_gate):
+    detection_gate(TRUTH, POOR, baseline=GOOD, max_drop={"AP50": 0.5})
+
+def test_no_such_metric(detection_gate):
+    detection_gate(TRUTH, GOOD, at_least={"AP9": 0.9})
+
+def test_no_such_file(detection_gate):
+    detection_gate(TRUTH, "missing.json")
+
+def test_drop_without_baseline(detection_gate):
+    detection_gate(TRUTH, GOOD, max_drop={"AP50": 0.5})
+"""
+
+
+@pytest.mark.slow
+def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
+    found = make.SHAPES / "detections"
+    files = (make.SHAPES / "instances_test.json", found / "contours.json", found / "template.json")
+    (tmp_path / "test_gates.py").write_text(GATES.replace("TRUTH_FILES", repr([*map(str, files)])))
+    options = ["-p", "detmap.integrations.pytest", "-p", "no:cacheprovider", "--junitxml=junit.xml"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rf", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(make.ROOT), "PYTEST_ADDOPTS": ""},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "5 failed, 2 passed" in done.stdout
+    for line in (
+        "FAIL: AP 0.4478 is below 0.9",
+        "FAIL: AP50 dropped ",
+        "at_least: there is no 'AP9'",
+        "missing.json",
+        "max_drop without baseline (give baseline=, or use at_least=)",
+    ):
+        assert line in done.stdout
+    assert "Traceback" not in done.stdout
+    properties = ElementTree.parse(tmp_path / "junit.xml").iter("property")
+    assert {each.get("name") for each in properties} == {"detmap_signature"}

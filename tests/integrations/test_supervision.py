@@ -1,0 +1,63 @@
+"""`detmap.integrations.supervision` beside supervision itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.integrations import host_samples as sample
+
+sv = pytest.importorskip("supervision", reason="needs detmap-eval[supervision]")
+
+
+def detections(fields: dict[str, Any]) -> Any:
+    if not len(fields["labels"]):
+        return sv.Detections.empty()
+    options = {"data": {name: fields[name] for name in ("iscrowd", "area") if name in fields}}
+    if "scores" in fields:
+        options["confidence"] = fields["scores"]
+    return sv.Detections(
+        xyxy=fields["boxes"].astype(np.float32), class_id=fields["labels"], **options
+    )
+
+
+def filled(metric: Any) -> Any:
+    found = [detections(each) for each in sample.predictions().values()]
+    known = [detections(each) for each in sample.targets().values()]
+    metric.update(found[:30], known[:30])
+    for pair in zip(found[30:], known[30:], strict=True):
+        metric.update(*pair)
+    return metric
+
+
+@pytest.mark.slow
+def test_numbers_equal_those_of_the_files_and_of_supervision() -> None:
+    from supervision.metrics import MeanAveragePrecision
+
+    from detmap.integrations.supervision import DetmapMetric
+
+    ours = filled(DetmapMetric()).compute()
+    assert ours.map50_95 == sample.expected().metrics["AP"]
+    assert ours.to_pandas()["AP50"][0] == ours.map50
+    assert len(ours._get_plot_details(include_object_sizes=False).labels) == 6
+    same = filled(DetmapMetric("supervision")).compute()
+    theirs = filled(MeanAveragePrecision()).compute()
+    for name in ("map50_95", "map50", "map75"):
+        assert getattr(same, name) == getattr(theirs, name), name
+
+
+def test_nothing_and_empty_images_and_bad_input() -> None:
+    from detmap.integrations.supervision import DetmapMetric
+
+    assert np.isnan(DetmapMetric().compute().map50_95)
+    empty = sv.Detections.empty()
+    assert np.isnan(DetmapMetric().update(empty, empty).compute().map50)
+    with pytest.raises(ValueError, match="2 predictions for 1 targets"):
+        DetmapMetric().update([empty, empty], [empty])
+    bad = sv.Detections(
+        xyxy=np.array([[0, 0, 5, 5.0]]), confidence=np.array([np.nan]), class_id=np.array([1])
+    )
+    with pytest.raises(ValueError, match="not a finite number"):
+        DetmapMetric().update(bad, empty).compute()

@@ -1,0 +1,115 @@
+"""Tables with one row an image, and the two functions that an engine needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap import DataError, MergeError
+from detmap.streaming.shards import images_from_table, match_shard, reduce
+
+arrow = pytest.importorskip("pyarrow")
+cloudpickle = pytest.importorskip("cloudpickle")
+
+CLASSES = {1: "cat", 2: "dog"}
+
+
+def rows(n: int = 6) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(4)
+    table = []
+    for image in range(n):
+        boxes = np.column_stack([rng.uniform(0, 50, (image % 4, 2)), np.full((image % 4, 2), 20)])
+        labels = rng.integers(1, 3, len(boxes)).tolist()
+        truth = [
+            {"bbox": box, "category_id": label, "iscrowd": 0}
+            for box, label in zip(boxes.tolist(), labels, strict=True)
+        ]
+        found = [
+            {"bbox": box, "category_id": label, "score": float(rng.integers(1, 4)) / 4}
+            for box, label in zip((boxes + 1).tolist(), labels, strict=True)
+        ]
+        table.append({"image_id": image, "truth": truth, "detections": found})
+    return table
+
+
+def whole(table: list[dict[str, Any]]) -> detmap.Result:
+    flat = {
+        name: [{"image_id": row["image_id"], **each} for row in table for each in row[name]]
+        for name in ("truth", "detections")
+    }
+    columns = {
+        name: [np.array([each[key] for each in side]) for key in ("image_id", "category_id")]
+        + [np.array([each["bbox"] for each in side]).reshape(-1, 4)]
+        for name, side in flat.items()
+    }
+    ids = [row["image_id"] for row in table]
+    truth = detmap.truth_from_arrays(*columns["truth"], images=ids, categories=CLASSES)
+    scores = [each["score"] for each in flat["detections"]]
+    return detmap.evaluate(
+        truth, detmap.detections_from_arrays(truth, *columns["detections"], scores), "coco-bbox"
+    )
+
+
+def forms(table: list[dict[str, Any]]) -> dict[str, Any]:
+    listed = arrow.Table.from_pylist(table)
+    by_column = [
+        {
+            "image_id": row["image_id"],
+            **{
+                side: {key: [each[key] for each in row[side]] for key in keys}
+                for side, keys in (
+                    ("truth", ("bbox", "category_id", "iscrowd")),
+                    ("detections", ("bbox", "category_id", "score")),
+                )
+            },
+        }
+        for row in table
+    ]
+    return {
+        "list of structs": listed,
+        "chunks": arrow.concat_tables([listed[:2], listed[2:]]),
+        "record batch": listed.combine_chunks().to_batches()[0],
+        "struct of lists": arrow.Table.from_pylist(by_column),
+        "dicts": table,
+    }
+
+
+@pytest.mark.parametrize("form", forms(rows()))
+def test_nested_tables_give_the_bits_of_flat_arrays(form: str) -> None:
+    result = reduce([match_shard(forms(rows())[form], CLASSES)])
+    assert result.signature == whole(rows()).signature
+    assert result.to_dict()["metrics"] == whole(rows()).to_dict()["metrics"]
+
+
+def test_any_shards_in_any_order_through_cloudpickle() -> None:
+    """Notebook functions that name ``detmap`` are pickled by value."""
+    table = arrow.Table.from_pylist(rows())
+    work = cloudpickle.loads(
+        cloudpickle.dumps(lambda part: detmap.distributed.match_shard(part, CLASSES))
+    )
+    parts = [work(table[i:j]) for i, j in ((3, 6), (1, 3), (0, 1))]
+    assert reduce(parts).to_dict() == reduce([work(table)]).to_dict()
+    assert reduce(parts).signature == whole(rows()).signature
+
+
+def test_bad_tables_and_parts_are_named() -> None:
+    part = match_shard(rows(), CLASSES)
+    for table, message in (
+        ([{"image_id": 1, "truth": []}], "no column 'detections'"),
+        ([{"image_id": 1, "truth": [1], "detections": [1]}], "detections: type list"),
+        (
+            [{**rows()[1], "detections": [{"bbox": [1.0, 2], "category_id": 1, "score": 1.0}]}],
+            r"detections.bbox\[0\]: 2 numbers",
+        ),
+    ):
+        with pytest.raises(DataError, match=message):
+            images_from_table(table)
+    with pytest.raises(DataError, match="no parts"):
+        reduce([])
+    with pytest.raises(MergeError, match="more than one part"):
+        reduce([part, part])
+    with pytest.raises(DataError):
+        reduce([b"x"])
