@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.matching.scope import clipped, objects_that_take_part
+from detmap.output import formats
+from detmap.output.table import Table
+from detmap.output.tabular import Tabular
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.tables.grouping import group as grouped
@@ -34,7 +37,7 @@ KNOWN = ("iou.absorb", "iou.absorb_from", "mean.undefined", "evaluation.extra", 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagnosis(Immutable):
+class Diagnosis(Immutable, Tabular):
     """What became of D detections and G objects at one IoU, by row of their tables.
 
     >>> import detmap
@@ -80,7 +83,6 @@ class Diagnosis(Immutable):
     to_find: NDArray[np.bool_]
     near: NDArray[np.float32]
     reach: NDArray[np.float32]
-    _repr_html_: ClassVar[Callable[[Diagnosis], str]]  # set by the package
 
     def __post_init__(self) -> None:
         for names, n in ((OF_DETECTIONS, len(self.detections)), (OF_OBJECTS, len(self.truth))):
@@ -128,6 +130,21 @@ class Diagnosis(Immutable):
         fixer[objects] = rows[first]
         return fixer
 
+    def tables(self) -> list[Table]:
+        """Returns the tables that `detmap diagnose` prints, and ``errors``: one row per error."""
+        from detmap.diagnosis.diagnosis_tables import error_table, summary_tables
+        from detmap.diagnosis.summary import summary
+
+        return [*summary_tables(summary(self)), error_table(self)]
+
+    def _repr_html_(self) -> str:
+        from detmap.diagnosis import notebook
+
+        return notebook.html(self)
+
+    def __str__(self) -> str:
+        return formats.text(self.tables()[:-1])
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts().items() if n)
         return f"<Diagnosis at IoU {self.iou:g}: {counts}>"
@@ -165,14 +182,7 @@ def diagnose(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth, preferred_format=rules.files.detections)
-    rules.rows()  # a benchmark's own rule is refused by name
-    replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
-    if rules.ap.recall_over != "counted":
-        what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
-        raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
-    if rules.iou.of != "boxes":
-        what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
-        raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
+    require_protocol(rules)
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
     truth, detections = clipped(truth, detections, rules)
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
@@ -227,6 +237,18 @@ def _renumbered(
         column[column >= 0] = place[column[column >= 0] + begin]
         columns.append(column)
     return np.concatenate(columns)
+
+
+def require_protocol(rules: Protocol) -> None:
+    """Raises an error that names the protocol if a diagnosis does not support its rules."""
+    rules.rows()  # a benchmark's own rule is refused by name
+    replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
+    if rules.ap.recall_over != "counted":
+        what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
+        raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
+    if rules.iou.of != "boxes":
+        what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
+        raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
 
 
 def _thresholds(iou: float, background: float) -> tuple[float, float]:

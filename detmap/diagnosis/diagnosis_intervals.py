@@ -91,7 +91,7 @@ def uncertainty(
 
     Raises
     ------
-    ProtocolError : rules of a tool, whose influence nobody has worked out
+    ProtocolError : rules of a tool, without influence functions
     """
     drawn = units(diagnosis.truth.images.ids)
     ap = {

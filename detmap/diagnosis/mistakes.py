@@ -89,7 +89,7 @@ def doubt(suspect: Mistake) -> dict[str, Any]:
 
 
 def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]:
-    """Every false positive from a score on, surest first, then every object that nothing found.
+    """Every false positive at or above a score, highest score first, then every missed object.
 
     Ignored detections and those beyond the limit are no errors.
     """
@@ -120,8 +120,8 @@ def _missed(diagnosis: Diagnosis) -> list[Mistake]:
 
 
 def worst(diagnosis: Diagnosis, n: int) -> list[Mistake]:
-    """The n surest false positives of each kind, at most one an image, and the n largest objects
-    of TIDE's Miss; a part of `errors`.
+    """The n highest-scoring false positives of each kind, at most one per image, and the n largest
+    objects of TIDE's Miss; a part of `errors`.
     """
     found: list[Mistake] = []
     detections, truth = diagnosis.detections, diagnosis.truth
@@ -184,7 +184,7 @@ def images(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Ima
 
 def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Mistake]:
     """Objects of the truth, or places without one, that a human should look at again; by kind of
-    `SUSPECTS`, surest first.
+    `SUSPECTS`, highest score first.
 
     ``missing label``: a confident detection on nothing, nor on an object that is neutral. ``wrong
     label``: one on an object of another class, and not on one of its own. ``label twice``: two
@@ -197,7 +197,7 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
     found: list[Mistake] = []
     for name, kind in zip(SUSPECTS, (BKG, CLS), strict=False):
         rows = np.flatnonzero((diagnosis.kind == kind) & ~diagnosis.ignored & (score >= least))
-        rows = rows[diagnosis.twin[rows] < diagnosis.iou]  # the surest of several says it
+        rows = rows[diagnosis.twin[rows] < diagnosis.iou]  # only the highest-scoring of several
         own = diagnosis.same[rows] < diagnosis.iou
         rows = rows[~_overlaps_ignored(diagnosis, rows) if kind == BKG else own]
         rows = rows[np.argsort(-score[rows], kind="stable")]

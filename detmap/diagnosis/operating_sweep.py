@@ -75,13 +75,16 @@ def best_f1(diagnosis: Diagnosis) -> Point:
     return point("micro", points, points.best())
 
 
-def operating_points(diagnosis: Diagnosis) -> list[Point]:
-    """Those of the best F1: `OVERALL`, then of every class."""
+def operating_points(diagnosis: Diagnosis, *, macro: bool = True) -> list[Point]:
+    """Those of the best F1: `OVERALL`, then of every class; without `macro`, which takes long for
+    many classes, that point is undefined.
+    """
     names, every = told_apart(diagnosis.truth.categories), sweeps(diagnosis)
     classes = [point(*each, each[1].best()) for each in zip(names, every, strict=True)]
-    mean = operating.macro_points(every)
-    macro = point("macro", mean, mean.best())
-    return [best_f1(diagnosis), macro, _classwise(classes), *classes]
+    mean = operating.macro_points(every if macro else [])
+    place = mean.best() if macro else None
+    overall = best_f1(diagnosis), point("macro", mean, place), _classwise(classes)
+    return [*overall, *classes]
 
 
 def _classwise(classes: list[Point]) -> Point:

@@ -64,9 +64,9 @@ class Choices:
 DEFAULT = Choices()
 
 
-def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> Parts:
-    """The parts of a diagnosis that its sentences are about."""
-    points = operating_points(diagnosis)
+def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT, *, macro: bool = True) -> Parts:
+    """The parts of a diagnosis that its sentences are about; `macro` as of `operating_points`."""
+    points = operating_points(diagnosis, macro=macro)
     best = None if np.isnan(points[0].score) else points[0].score
     how = dict(choices.confusion)
     if how.get("rule", "detmap") == "detmap" and how.get("confidence") is None:

@@ -135,7 +135,7 @@ def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, Ranked]]:
 
 
 class _Mending:
-    """The ranked rows of a diagnosis, and what becomes of them."""
+    """The ranked rows of a diagnosis, and their match results."""
 
     def __init__(self, diagnosis: Diagnosis, as_tidecv: bool, of_classes: str) -> None:
         self.diagnosis, self.as_tidecv, self.of_classes = diagnosis, as_tidecv, of_classes

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from detmap.doctor.clock import Clock
-from detmap.doctor.findings import Finding, Repair
+from detmap.doctor.findings import Finding, Findings, Repair
 from detmap.doctor.quick_checks import is_suspicious
-from detmap.errors import DataError
+from detmap.errors import DataError, DetmapError
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
-    from detmap.doctor.examine import Examination
     from detmap.doctor.fixes import Repaired, repaired
     from detmap.doctor.loose_readers import Given
 
-__all__ = ["Finding", "Repair", "Repaired", "doctor", "repaired"]
+SECONDS = 2.0
+"""Processor time of an examination that nobody asked for, also of small files."""
+
+__all__ = ["Finding", "Findings", "Repair", "Repaired", "doctor", "repaired"]
 
 
 def __getattr__(name: str) -> Any:
@@ -40,14 +42,14 @@ def doctor(
     *,
     split: str | None = None,
     format: str | None = None,
-) -> list[Finding]:
+) -> Findings:
     """What is wrong with detections and truth, most likely first; nothing where they are well.
 
     >>> import detmap
     >>> from detmap.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> detmap.doctor(sample, sample / "detections" / "contours")
-    []
+    no findings
 
     Parameters
     ----------
@@ -74,14 +76,7 @@ def doctor(
     def strictly() -> Detections:
         return read_detections(cast(Path, detections), table, format=format)
 
-    return _examine(truth, detections, strictly, protocol, Clock(None)).findings
-
-
-class Quick(NamedTuple):
-    """What a quick examination found, and what it had no time for."""
-
-    findings: list[Finding]
-    left_out: list[str]
+    return _examine(truth, detections, strictly, protocol, Clock(None))
 
 
 def examine_quickly(
@@ -92,7 +87,7 @@ def examine_quickly(
     path: Given | None = None,
     seconds: float | None = None,
     whole: bool = False,
-) -> Quick:
+) -> Findings:
     """Examine tables whose quick checks fail (`signs`), or any with `whole`.
 
     Parameters
@@ -105,36 +100,42 @@ def examine_quickly(
     if detections is not None and (
         protocol.iou.of != "boxes" or not (whole or is_suspicious(truth, detections))
     ):
-        return Quick([], [])
+        return Findings()
     from detmap.doctor.loose_readers import whole as is_whole
 
     if path is None or (detections is not None and is_whole(detections)):
-        found = _examine(truth, cast("Given", detections), None, protocol, clock)
-    else:
-        strictly = None if detections is None else lambda: detections
-        found = _examine(truth, path, strictly, protocol, clock)
-    return Quick(found.findings, found.left_out)
+        return _examine(truth, cast("Given", detections), None, protocol, clock)
+    strictly = None if detections is None else lambda: detections
+    return _examine(truth, path, strictly, protocol, clock)
 
 
 def _examine(
     truth: Truth, given: Given, strictly: Any, protocol: Protocol | str | None, clock: Clock
-) -> Examination:
+) -> Findings:
     """Read raw rows and examine them; `strictly` returns what the ordinary reader reads."""
     from detmap.doctor import loose_readers
     from detmap.doctor.examine import Examination
     from detmap.doctor.trial import trial_of
 
     raw = loose_readers.read(given, truth, *([strictly] if strictly else []))
-    return Examination(trial_of(truth, protocol, clock), raw)
+    made = Examination(trial_of(truth, protocol, clock), raw)
+    return Findings(made.findings, made.left_out)
 
 
-def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> list[Finding]:
-    """Quick findings in tables or files; `how` are options of `read_detections`."""
+def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> Findings:
+    """Quick findings in tables or files, within a few seconds; `how` are options of
+    `read_detections`. None for files that are gone by now.
+    """
     from detmap.adapters import read_detections, read_truth_for
 
-    if not isinstance(truth, Truth):
-        truth = read_truth_for(truth, protocol)
-    if isinstance(detections, Detections):
-        return examine_quickly(truth, detections, protocol).findings
-    table = read_detections(detections, truth, **how)
-    return examine_quickly(truth, table, protocol, path=detections).findings
+    how = {**how, "preferred_format": protocol.files.detections or None}
+    how["protocol_unknown"] = protocol.scope.unknown
+    try:
+        if not isinstance(truth, Truth):
+            truth = read_truth_for(truth, protocol)
+        if isinstance(detections, Detections):
+            return examine_quickly(truth, detections, protocol, seconds=SECONDS)
+        table = read_detections(detections, truth, **how)
+    except DetmapError:
+        return Findings()
+    return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)

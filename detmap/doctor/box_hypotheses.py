@@ -331,8 +331,8 @@ def pixels(sample: Sample) -> Iterator[Repair]:
     shown = []
     for name, (shift, text) in PIXELS.items():
         there = _exact(off, shift)
-        enough = there.max() >= max(LEAST_EXACT, SHARE_EXACT * len(off))
-        if enough and (there >= exact).all() and (there > TIMES_EXACT * exact).any():
+        enough = there >= max(LEAST_EXACT, SHARE_EXACT * len(off))
+        if (there >= exact).all() and (enough & (there > TIMES_EXACT * exact)).any():
             shown.append((there.sum(), Repair(name, text, partial(_moved, shift=shift), 1, True)))
     yield from [repair for _, repair in sorted(shown, key=lambda each: -each[0])[:1]]
 

@@ -18,7 +18,8 @@ from detmap.errors import few
 from detmap.tables import Categories, Truth
 
 MOST_CLASSES = 500  # of a permutation that is looked for
-LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves
+LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves,
+LEAST_SURE, TIMES_SURE = 0.01, 3  # or less, where nearly none of them fits as it is
 
 COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
 """The numbers from 1 to 90 that none of COCO's 80 classes has.
@@ -187,7 +188,8 @@ def permutation(sample: Sample) -> dict[Key, int]:
         moved = np.flatnonzero((chosen >= 0) & (chosen != as_is))
         here = held[moved, chosen[moved]].sum()
         before = held[moved, as_is[moved]][as_is[moved] >= 0].sum()
-        if here <= before + LEAST_MOVED * held.sum():
+        most = held.sum()
+        if here <= min(before + LEAST_MOVED * most, TIMES_SURE * before + LEAST_SURE * most):
             return {}
     chosen = assigned(halves[0] + halves[1] + spare)
     ids = known.ids.tolist()

@@ -65,6 +65,8 @@ class Examination:
         finally:
             image_places.cache_clear()
             images.readings.cache_clear()
+        if not trial.is_own_rule:
+            self.findings = [each.without_ap50() for each in self.findings]
 
     @property
     def left_out(self) -> list[str]:

@@ -15,7 +15,8 @@ from detmap.errors import few
 
 LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
 TIMES = 3.0  # how often as many as expected
-LEAST_IMAGES = 10
+LEAST_IMAGES = 5
+LEAST_FOUND = 10  # objects
 EXPECTED = 20.0  # detections that a class without any ought to have
 LEAST_OF_CLASS = 5  # objects of a class that is missed
 ALIKE = 0.8  # recall of other classes over that of the lone class, where it stands for all
@@ -100,7 +101,7 @@ def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
     recalled[part.met.place] = True
     _, label = part.rows.places(part.truth)
     own = np.isin(part.truth.label, label[:1])
-    if own.all() or recalled.sum() < LEAST_IMAGES:
+    if own.all() or recalled.sum() < LEAST_FOUND:
         return None
     least = recalled[own].mean() if own.sum() >= LEAST_OF_CLASS else LEAST_RECALL
     if recalled[~own].mean() < ALIKE * least:
@@ -120,7 +121,7 @@ def _classes(
 ) -> Iterator[Finding]:
     truth = trial.truth
     on_covered = covered[truth.image]
-    n_objects = np.bincount(truth.label[on_covered], minlength=len(n_rows))
+    n_objects = np.bincount(truth.label[on_covered], minlength=len(n_rows)) * trial.evaluated()
     common = (n_objects >= LEAST_OF_CLASS) & (n_rows > 0)
     if not common.any():
         return

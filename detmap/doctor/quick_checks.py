@@ -33,11 +33,13 @@ MOST_ROWS = 10_000  # of the detections on it, about
 DROPPED = 0.2  # share of the rows that the reader dropped
 NEAR = 0.1  # overlap from which a row may be meant for an object
 DOUBTFUL = 0.1  # share of the highest-scoring rows that are right
+MIXED, LEAST_MIXED = 0.12, 3  # share and number of images whose highest-scoring rows are all wrong
 ONE_SIDED = 0.8  # share of the boxes that lie on the same side of their objects
 TURNED = 0.4  # chance of the right order under which the order of scores is doubtful
 CUT = 0.1  # a lowest score from here on may be a threshold
 MISSING = 10.0  # rows that have to be missing below it
 STEEP = 0.55  # rows just above the lowest score per row further up, below which scores fade out
+EDGE = 0.2  # share of the lower half of scores within which the lowest three of few rows lie
 RIGHT, LEAST_RIGHT = 0.15, 5  # share and number of the lowest fifth that are right
 RECALL = 0.9  # objects found, from which a threshold costs little
 UNLABELED = 0.5  # share of images without objects
@@ -161,6 +163,16 @@ def _is_wrong(view: View) -> bool:
     return order_of(view.detections.score[view.sampled], view.right) < TURNED
 
 
+def _is_mixed_up(view: View) -> bool:
+    """Some images have several of the highest-scoring rows, and all of them are wrong."""
+    rows = np.argsort(-view.detections.score[view.sampled], kind="stable")[: view.n_objects]
+    image = view.detections.image[view.sampled[rows]]
+    n_rows, n_right = np.bincount(image), np.bincount(image, weights=view.right[rows])
+    several = n_rows >= 2
+    wrong = int((several & (n_right == 0)).sum())
+    return wrong >= max(LEAST_MIXED, MIXED * int(several.sum()))
+
+
 def _is_cut(view: View) -> bool:
     found = np.bincount(view.met.place[view.met.iou >= 0.5])  # np.unique would import numpy.ma
     recall = np.count_nonzero(found) / max(1, view.n_objects)
@@ -188,6 +200,7 @@ CHECKS: tuple[Callable[[View], bool], ...] = (
     _has_doubles,
     _lacks_labels,
     _is_wrong,
+    _is_mixed_up,
     _is_cut,
     _is_moved,
 )
@@ -210,6 +223,8 @@ def is_cut(
     if not (CUT <= low < middle <= BEYOND):
         return None
     half = len(score) // 2
+    if score[order[2]] - low > EDGE * (middle - low):
+        return None
     below = int((score < (low + middle) / 2).sum())
     worst = right[order[: max(10, len(score) // 5)]]
     expected = low * half / (middle - low)  # rows below, if there were as many per score as above

@@ -40,11 +40,26 @@ class Trial:
     truth : the whole of it
     rules : of boxes at the one overlap of 0.5
     clock : stops the search when its time is over
+    asked : the protocol of the evaluation; its rule may be another one
     """
 
     truth: Truth
     rules: Protocol
     clock: Clock
+    asked: Protocol
+
+    @property
+    def is_own_rule(self) -> bool:
+        """Whether AP50 of `rules` is a number of the evaluation."""
+        return self.asked.evaluation.rule == "matching"
+
+    def evaluated(self) -> NDArray[np.bool_]:
+        """(K,) the classes that the evaluation reads."""
+        names = self.truth.categories.names
+        if self.asked.evaluation.rule != "kitti":
+            return np.ones(len(names), dtype=bool)
+        wanted = {name.lower() for name, _ in self.asked.iou.classes}
+        return np.array([name.lower() in wanted for name in names], dtype=bool)
 
     def whole(self, raw: Raw) -> float:
         """AP50 on all images; 0 where nothing can be read."""
@@ -122,13 +137,14 @@ def trial_of(
     truth: Truth, protocol: Protocol | str | None = None, clock: Clock | None = None
 ) -> Trial:
     """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
-    rules = choose_protocol(protocol, truth)
+    asked = rules = choose_protocol(protocol, truth)
     if rules.iou.of != "boxes" or rules.evaluation.rule != "matching":
         rules = choose_protocol(None, replace(truth, shapes=None))
     settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
-    return Trial(replace(truth, shapes=None), rules.override(settings), clock or Clock())
+    clock = clock or Clock()
+    return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked)
 
 
 def sample(whole: Trial, raw: Raw) -> Sample:

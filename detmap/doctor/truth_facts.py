@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,8 @@ from detmap.doctor.trial import Trial
 from detmap.errors import few
 from detmap.tables import Truth, boxes_as
 
+PAIRS = ("cgf1",)
+"""Rules that list an image once per phrase, and an object once per annotator."""
 EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
 
 
@@ -23,7 +26,9 @@ def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) ->
     yield from _labels(truth, image, score)
     yield from _boxes(truth)
     yield from _flags(trial)
-    yield from _repeated(truth)
+    if trial.asked.evaluation.rule not in PAIRS:
+        yield from _repeated(truth)
+        yield from _images_twice(truth)
     for known, told in differences(truth):
         yield Finding("truth-benchmark", f"the truth is {known.name} {' and '.join(told)}")
 
@@ -98,10 +103,13 @@ def _repeated(truth: Truth) -> Iterator[Finding]:
     if again > max(1, 0.005 * len(truth)):
         text = f"{again:,} objects are in the truth twice, with the same image, class and box"
         yield Finding("truth-duplicates", text)
-    stems = [stem for stem in truth.images.stems if stem]
-    twice = len(stems) - len(set(stems))
-    if twice:
-        seen: set[str] = set()
-        names = [stem for stem in stems if stem in seen or seen.add(stem)]  # type: ignore[func-returns-value]
-        text = f"{twice:,} images are listed again under another id: {few(dict.fromkeys(names))}"
+
+
+def _images_twice(truth: Truth) -> Iterator[Finding]:
+    images = truth.images
+    listed = Counter(path for path in images.files or images.stems if path)
+    names = [path for path, n in listed.items() if n > 1]
+    if names:
+        twice = listed.total() - len(listed)
+        text = f"{twice:,} images are listed again under another id: {few(names)}"
         yield Finding("truth-images-twice", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +16,43 @@ from detmap.overlaps.row_overlaps import edges, ious
 
 DOUBTFUL = 0.05  # AP50
 BINS = 5  # of the histogram
-MOST_IMAGES = 60  # whose detections are tried on the others
+MOST_IMAGES, MOST_SUREST = 60, 200  # whose detections are tried on the others
 LIKE = 0.5  # mean overlap from which detections are those of another image
 MOST_CLASSES = 6  # rows of the table of classes
 SHUFFLED = 0.5  # share of the images that match better under another name
+MIXED, LEAST_MIXED = 0.05, 3  # share and number of these where the others are correct
+UNLIKE = 0.1  # mean overlap of an image's own objects, from which its name may be right
 
 
 def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
     """Images whose detections match another image; else that nothing fits, and three looks."""
-    if ap50 >= DOUBTFUL or explained or not len(sample.rows) or not len(sample.truth):
+    if not len(sample.rows) or not len(sample.truth):
+        return
+    if ap50 >= DOUBTFUL:
+        yield from _mixed_up(sample, ap50, _better_names(sample, surest=True), MIXED)
+        return
+    if explained:
         return
     others, n_tried = _better_names(sample)
-    if len(others) >= max(3, SHUFFLED * n_tried):
+    found = list(_mixed_up(sample, ap50, (others, n_tried), SHUFFLED))
+    yield from found
+    if not found:
+        looks = [_overlaps(sample), _classes(sample), _names(others, n_tried)]
+        text = f"AP50 is below {DOUBTFUL:g} and no known mistake explains it. {'. '.join(looks)}"
+        yield Finding("unexplained", text, ap50)
+
+
+def _mixed_up(
+    sample: Sample, ap50: float, names: tuple[list[str], int], share: float
+) -> Iterator[Finding]:
+    """The finding, if so many images match better under another name."""
+    others, n_tried = names
+    if len(others) >= max(LEAST_MIXED, share * n_tried):
         text = (
             f"the detections of {len(others)} of {n_tried} images match another image better: "
             f"{few(others)}; image ids are probably mixed up"
         )
         yield Finding("images-shuffled", text, ap50)
-        return
-    looks = [_overlaps(sample), _classes(sample), _names(others, n_tried)]
-    text = f"AP50 is below {DOUBTFUL:g} and no known mistake explains it. {'. '.join(looks)}"
-    yield Finding("unexplained", text, ap50)
 
 
 def _overlaps(sample: Sample) -> str:
@@ -65,37 +82,70 @@ def _names(others: list[str], n_tried: int) -> str:
     return f"Images that match better under another name: {len(others)} of {n_tried}{shown}"
 
 
-def _better_names(sample: Sample) -> tuple[list[str], int]:
-    """Images whose best detections lie on the objects of another image, and how many were tried."""
-    truth, rows = sample.truth, sample.rows
-    image, _ = rows.places(truth)
-    ids, n_images = truth.images.ids, len(truth.images)
-    objects = edges(truth)
-    n_objects = np.bincount(truth.image, minlength=n_images)
-    chosen = np.unique(np.linspace(0, n_images - 1, min(MOST_IMAGES, n_images)).astype(np.int64))
+def _better_names(sample: Sample, *, surest: bool = False) -> tuple[list[str], int]:
+    """Images whose best detections lie on the objects of another image, and how many were tried.
+
+    Parameters
+    ----------
+    surest : whether to look only at detections with scores as high as those of as many detections
+        as there are objects, and only at objects of their class
+    """
+    rows, whole = sample.rows, sample.whole
+    image, label = rows.places(whole)
+    least = -np.inf
+    if surest and len(rows) > len(sample.truth):
+        least = np.partition(rows.score, len(rows) - len(sample.truth))[-len(sample.truth)]
+    objects = Objects(
+        edges(whole),
+        whole.label,
+        whole.image,
+        np.bincount(whole.image, minlength=len(whole.images)),
+    )
+    ids = whole.images.ids
+    most = min(MOST_SUREST if surest else MOST_IMAGES, len(sample.positions))
+    tried = np.linspace(0, len(sample.positions) - 1, most)
     found, n_tried = [], 0
-    for place in chosen.tolist():
-        own = np.flatnonzero(image == place)
-        best = own[np.argsort(-rows.score[own], kind="stable")[: max(10, 2 * n_objects[place])]]
+    for place in sample.positions[np.unique(tried.astype(np.int64))].tolist():
+        own = np.flatnonzero((image == place) & (rows.score >= least))
+        n_best = max(10, 2 * objects.per_image[place])
+        best = own[np.argsort(-rows.score[own], kind="stable")[:n_best]]
         if len(best) < 2:
             continue
         n_tried += 1
-        scores = _likeness(edges(rows, best), objects, truth.image, n_objects)
+        boxes, labels = edges(rows, best), label[best] if surest else None
+        mine = objects.take(place).likeness(boxes, labels)[place]
+        if 2 * mine >= 1 or (surest and mine >= UNLIKE):
+            continue
+        scores = np.where(objects.per_image >= 2, objects.likeness(boxes, labels), 0.0)
         other = int(np.argmax(scores))
-        if scores[other] >= LIKE and scores[other] > 2 * scores[place]:
+        if scores[other] >= LIKE and scores[other] > 2 * mine:
             found.append(f"{ids[place].item()!r} as {ids[other].item()!r}")
     return found, n_tried
 
 
-def _likeness(
-    boxes: NDArray[np.float64],
-    objects: NDArray[np.float64],
-    image: NDArray[np.integer],
-    n_objects: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """(I,) the mean best overlap of each image's objects with the boxes; 0 of one object alone."""
-    best = np.zeros(len(objects))
-    for box in boxes:
-        np.maximum(best, ious(np.broadcast_to(box, objects.shape), objects), out=best)
-    total = np.bincount(image, weights=best, minlength=len(n_objects))
-    return np.where(n_objects >= 2, total / np.maximum(n_objects, 1), 0.0)
+class Objects(NamedTuple):
+    """Corners, class and image of objects, and how many each image has."""
+
+    corners: NDArray[np.float64]
+    label: NDArray[np.int32]
+    image: NDArray[np.int32]
+    per_image: NDArray[np.int64]
+
+    def take(self, image: int) -> Objects:
+        """The objects of an image."""
+        mine = self.image == image
+        return Objects(self.corners[mine], self.label[mine], self.image[mine], self.per_image)
+
+    def likeness(
+        self, boxes: NDArray[np.float64], labels: NDArray[np.int32] | None
+    ) -> NDArray[np.float64]:
+        """(I,) the mean best overlap of each image's objects with boxes, of their class if these
+        have labels.
+        """
+        best = np.zeros(len(self.corners))
+        for i, box in enumerate(boxes):
+            mine = slice(None) if labels is None else self.label == labels[i]
+            corners = self.corners[mine]
+            best[mine] = np.maximum(best[mine], ious(np.broadcast_to(box, corners.shape), corners))
+        total = np.bincount(self.image, weights=best, minlength=len(self.per_image))
+        return np.asarray(total / np.maximum(self.per_image, 1))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from detmap.doctor.findings import Finding
 from detmap.errors import DetmapError
 from detmap.protocol import Protocol
 from detmap.results.receipt import Receipt
@@ -36,7 +37,9 @@ def report(
     kind: str = "html",
     receipt_of: Callable[[Detections, Result], Receipt] | None = None,
     threads: int | None = None,
-    findings: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
+    progress: Callable[[str], None] | None = None,
+    figure: tuple[Path, str] | None = None,
 ) -> bytes:
     """The report of one detector, or of two on the same truth.
 
@@ -50,6 +53,8 @@ def report(
     kind : ``html``; or ``md``, for a comment
     receipt_of : makes the receipt of a detector's result, for the section on method
     findings : of the doctor, shown at the top
+    progress : called with each step as it begins
+    figure : file and column (``single``, ``double``) of a picture of the classes to write as well
 
     Raises
     ------
@@ -57,34 +62,46 @@ def report(
     """
     if kind not in KINDS:
         raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
+    from detmap.diagnosis.analysis import require_protocol
+
+    require_protocol(protocol)
     require(pictures=images is not None)
     from detmap.html_report import markdown
-    from detmap.html_report.gather import MANY, gather
+    from detmap.html_report.gather import MANY, MANY_CLASSES, gather
 
     if len(detections) not in (1, 2):
         raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
+    say = progress or (lambda step: None)
     many = max(map(len, detections.values())) >= MANY  # both are drawn alike
+    many |= len(truth.categories) >= MANY_CLASSES
     runs = [
-        gather(name, truth, table, protocol, many=many, threads=threads)
+        gather(name, truth, table, protocol, many=many, threads=threads, progress=say)
         for name, table in detections.items()
     ]
     name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
+    if figure is not None:
+        from detmap.base import atomic_files
+        from detmap.html_report.paper_figure import picture
+
+        path, column = figure
+        made = picture(runs, path.suffix.lower().lstrip("."), column)
+        atomic_files.write_bytes(path, made)
     if kind == "md":
         return markdown.text(runs, name, findings).encode()
     from detmap.html_report import page
-    from detmap.html_report.gallery import Pictures
+    from detmap.html_report.image_files import Pictures
 
+    say("comparing and drawing" if len(runs) == 2 else "drawing")
     inputs = [("truth", Path(truth.source).name)]
     inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
     receipts = {}
     if receipt_of is not None:
         receipts = {run.name: receipt_of(detections[run.name], run.result) for run in runs}
-    made = page.html(
+    return page.html(
         runs,
         title=name,
         inputs=inputs,
         pictures=Pictures(images),
         receipts=receipts,
         findings=findings,
-    )
-    return made.encode()
+    ).encode()

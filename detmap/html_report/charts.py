@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 460, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider stands under an axis of these
 MOST_POINTS = 160  # of a line
+LETTERS = ("a", "b")  # styles of the detectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Line:
     ----------
     x, y : (n,) numbers
     name : in the legend, "" for none
-    style : class of the page's style (``a``, ``b``, ``good``, ``bad``, ``faint``, ``dashed``)
+    style : classes of the page's style (``a``, ``b``, ``good``, ``bad``, ``faint``, ``area``)
     band : (n, 2) low and high of its interval, NaN where there is none; None without
     """
 
@@ -37,6 +38,10 @@ class Line:
     band: NDArray[np.float64] | None = None
 
 
+Reading = tuple[float, float, str]
+"""From, to, and what a reader sees there on hover or by keyboard."""
+
+
 def lines(
     title: str,
     summary: str,
@@ -45,12 +50,14 @@ def lines(
     *,
     x_range: tuple[float, float] = (0.0, 1.0),
     y_range: tuple[float, float] = (0.0, 1.0),
+    y_ticks: Sequence[tuple[float, str]] | None = None,
     marker: float | None = None,
-    size: tuple[int, int] = (WIDTH, HEIGHT),
+    readings: Sequence[Reading] = (),
 ) -> Markup:
     """Lines over common axes; `marker` is a vertical rule at that x."""
-    frame = _Frame(x_range, y_range, size)
-    parts = [frame.axes(*axes), *(_band(frame, line) for line in drawn if line.band is not None)]
+    frame = _Frame(x_range, y_range, (WIDTH, HEIGHT))
+    parts = [frame.axes(*axes, y_ticks=y_ticks)]
+    parts += [_band(frame, line) for line in drawn if line.band is not None]
     for line in drawn:
         x, y = thinned(line.x, line.y)
         places = " ".join(f"{frame.x(a):.1f},{frame.y(b):.1f}" for a, b in zip(x, y, strict=True))
@@ -58,9 +65,19 @@ def lines(
     if marker is not None:
         at = f"{frame.x(marker):.1f}"
         rule = '<line class="marker" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>'
-        parts.append(Markup(rule).format(at, TOP, size[1] - BOTTOM))
+        parts.append(Markup(rule).format(at, TOP, HEIGHT - BOTTOM))
+    parts += [_hit(frame, *reading) for reading in readings]
     named = [line for line in drawn if line.name]
-    return _svg(title, summary, parts, size) + _legend(named)
+    return _svg(title, summary, parts, (WIDTH, HEIGHT)) + _legend(named)
+
+
+def _hit(frame: _Frame, low: float, high: float, text: str) -> Markup:
+    """A strip of the chart that shows a text."""
+    x = frame.x(low)
+    strip = '<g class="hit"><title>{}</title>{}</g>'
+    return Markup(strip).format(
+        text, _rect("strip", x, TOP, frame.x(high) - x, HEIGHT - BOTTOM - TOP)
+    )
 
 
 def _band(frame: _Frame, line: Line) -> Markup:
@@ -72,119 +89,78 @@ def _band(frame: _Frame, line: Line) -> Markup:
     return Markup('<polygon class="band {}" points="{}"/>').format(line.style, places)
 
 
-def columns(
-    title: str,
-    summary: str,
-    edges: NDArray[np.float64],
-    series: Sequence[tuple[str, str, NDArray[np.float64]]],
-    axes: tuple[str, str],
-    *,
-    diagonal: bool = False,
-    log: bool = False,
-) -> Markup:
-    """Columns between edges, series (name, style, heights) beside each other in each bin."""
-    heights = [np.log10(1 + each) if log else each for _, _, each in series]
-    top = max((float(np.nanmax(each, initial=0.0)) for each in heights), default=0.0)
-    high = 1.0 if diagonal else max(top, 1e-9)
-    frame = _Frame((float(edges[0]), float(edges[-1])), (0.0, high), (WIDTH, HEIGHT))
-    ticks = None
-    if log:
-        ticks = [(float(np.log10(1 + 10.0**k)), short(10**k)) for k in range(int(high) + 1)]
-    parts = [frame.axes(*axes, y_ticks=ticks)]
-    n = len(series)
-    for k, (_, style, _) in enumerate(series):
-        for i, value in enumerate(heights[k].tolist()):
-            if not value > 0:
-                continue
-            span = (frame.x(float(edges[i + 1])) - frame.x(float(edges[i]))) * 0.92
-            x, y = frame.x(float(edges[i])) + k * span / n, frame.y(value)
-            parts.append(_rect(style, x, y, span / n, frame.y(0.0) - y))
-    if diagonal:
-        parts.append(
-            Markup('<line class="marker" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(
-                frame.x(0.0), frame.y(0.0), frame.x(1.0), frame.y(1.0)
-            )
-        )
-    legend = [Line(edges, edges, name, style) for name, style, _ in series if name]
-    return _svg(title, summary, parts, (WIDTH, HEIGHT)) + _legend(legend, filled=True)
+def stepped(
+    edges: NDArray[np.float64], heights: NDArray[np.float64], name: str, style: str
+) -> Line:
+    """The outline of columns between edges."""
+    y = np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
+    return Line(np.repeat(edges, 2), y, name, style)
 
 
-def bars(
+def matrix(
     title: str,
     summary: str,
     names: Sequence[str],
-    series: Sequence[tuple[str, str, Sequence[float]]],
-    ranges: Sequence[Sequence[tuple[float, float]]] = (),
+    counts: NDArray[np.int64],
+    *,
+    before: NDArray[np.int64] | None = None,
 ) -> Markup:
-    """Horizontal bars from 0, a group a name, series (name, style, values); numbers beside them.
+    """Counts, colored by their share of the row; the last row and column are background.
 
-    ranges : of each series the interval of each value, a line over the bar; NaN for none
+    before : counts to subtract: what grew is signed, and colored by whether that is better
     """
-    ranges = [np.where(np.isnan(each), 0.0, each).tolist() for each in ranges]
-    values = [value for _, _, each in series for value in each if value == value]
-    values += [end for each in ranges for both in each for end in both]
-    high, low = max([*values, 1e-9]), min([*values, 0.0])
-    tall, gap, label = 15, 10, 90
-    group = tall * len(series) + gap
-    size = (WIDTH, group * len(names) + gap)
-    scale = (WIDTH - label - 60) / (high - low)
-    zero = label - low * scale
-    parts: list[Markup] = []
-    for i, name in enumerate(names):
-        y = gap + i * group
-        middle = y + tall * len(series) / 2 + 4
-        text = '<text class="name" x="{}" y="{:.1f}">{}</text>'
-        parts.append(Markup(text).format(label - 8, middle, name))
-        for k, (_, style, each) in enumerate(series):
-            value = each[i]
-            if value != value:
-                continue
-            top, length = y + k * tall, abs(value) * scale
-            x = zero if value >= 0 else zero - length
-            parts.append(_rect(style, x, top, max(length, 0.5), tall - 2))
-            end = max(value, ranges[k][i][1] if ranges else value, 0.0)
-            if ranges:
-                left, right = (zero + side * scale for side in ranges[k][i])
-                path = "M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v6M{1:.1f} {3:.1f}v6"
-                path = path.format(left, right, top + (tall - 2) / 2, top + (tall - 2) / 2 - 3)
-                parts.append(Markup('<path class="whisker" d="{}"/>').format(path))
-            text = '<text class="value" x="{:.1f}" y="{:.1f}">{}</text>'
-            at = zero + end * scale + 5
-            parts.append(Markup(text).format(at, top + tall - 4, f"{value:.2f}"))
-    legend = [Line(np.zeros(0), np.zeros(0), name, style) for name, style, _ in series if name]
-    return _svg(title, summary, parts, size) + _legend(legend, filled=True)
-
-
-def matrix(title: str, summary: str, names: Sequence[str], counts: NDArray[np.int64]) -> Markup:
-    """Counts, colored by their share of the row; the last row and column stand apart."""
-    n = len(counts)
-    cell = max(12, min(28, 640 // max(n, 1)))
-    label = 110
-    side = label + n * cell + 8
-    total = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    share = counts / total
+    n, label = len(counts), 100
+    cell = max(13, min(40, (WIDTH + 60 - label) // max(n, 1)))
+    shown = counts if before is None else counts - before
+    total = counts if before is None else np.maximum(counts, before)
+    share = np.abs(shown) / np.maximum(total.sum(axis=1, keepdims=True), 1)
+    if before is not None:
+        share = share / max(float(share.max(initial=0.0)), 1e-9) * 0.95
     parts: list[Markup] = []
     for i in range(n):
-        y = label + i * cell + (4 if i == n - 1 else 0)
+        gap = 4 if i == n - 1 else 0
+        place = label + i * cell + gap
         text = '<text class="name" x="{}" y="{:.0f}">{}</text>'
-        parts.append(Markup(text).format(label - 6, y + cell * 0.7, cut(names[i])))
-        x = label + i * cell + (4 if i == n - 1 else 0)
+        parts.append(Markup(text).format(label - 6, place + cell * 0.7, cut(names[i], 14)))
         turned = '<text class="turned" transform="translate({:.0f} {}) rotate(-60)">{}</text>'
-        parts.append(Markup(turned).format(x + cell * 0.7, label - 6, cut(names[i])))
-        for j in range(n):
-            x = label + j * cell + (4 if j == n - 1 else 0)
-            if counts[i, j]:
-                depth = min(9, int(share[i, j] * 10))
-                kind = "right" if i == j else "wrong"
-                label_text = f"{cut(names[i])}, as {cut(names[j])}: {counts[i, j]:,}"
-                parts.append(Markup("<g><title>{}</title>").format(label_text))
-                parts.append(_rect(f"{kind} d{depth}", x, y, cell - 1, cell - 1) + Markup("</g>"))
-                if cell >= 20:
-                    text = '<text class="count{}" x="{:.1f}" y="{:.1f}">{}</text>'
-                    light = " light" if depth >= 5 else ""
-                    shown = short(int(counts[i, j]))
-                    parts.append(Markup(text).format(light, x + cell / 2, y + cell * 0.68, shown))
-    return _svg(title, summary, parts, (side + 50, side))
+        parts.append(Markup(turned).format(place + cell * 0.7, label - 6, cut(names[i], 14)))
+        for j in np.flatnonzero(shown[i]).tolist():
+            value, x = int(shown[i, j]), label + j * cell + (4 if j == n - 1 else 0)
+            better = (i == j) == (value > 0)
+            style = f"{'right' if better else 'wrong'} d{min(9, int(share[i, j] * 10))}"
+            told = f"{value:,}" if before is None else f"{value:+,}"
+            tip = f"{names[i]} predicted as {names[j]}: {told}"
+            parts.append(Markup('<g class="hit"><title>{}</title>').format(tip))
+            parts.append(_rect(style, x, place, cell - 1, cell - 1))
+            sign = "" if before is None else "+" if value > 0 else "\N{MINUS SIGN}"
+            count, letter = sign + short(abs(value)), 6.2 if cell >= 26 else 5.2  # pixels
+            if letter * len(count) < cell:
+                style = "count" + " light" * bool(share[i, j] >= 0.5) + " fine" * (cell < 26)
+                text = '<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>'
+                parts.append(Markup(text).format(style, x + cell / 2, place + cell * 0.66, count))
+            parts.append(Markup("</g>"))
+    side = label + n * cell + 12
+    return _svg(title, summary, parts, (side + 40, side))
+
+
+def shares(title: str, parts: Sequence[tuple[str, str, int]]) -> Markup:
+    """Parts (name, style, count) of a whole as one bar of the page's width, and its legend."""
+    total = max(sum(count for _, _, count in parts), 1)
+    bar, items, left = [], [], 0.0
+    for name, style, count in parts:
+        width = 100 * count / total
+        text = f"{name}: {count:,} ({width:.1f} %)"
+        rect = '<rect class="{}" x="{:.3f}%" width="{:.3f}%" height="26"/>'
+        part = Markup(rect).format(style, left, width)
+        bar.append(Markup('<g class="hit"><title>{}</title>{}</g>').format(text, part))
+        key = '<svg class="key" width="14" height="10" aria-hidden="true">{}</svg>'
+        whole = Markup(rect).format(style, 0, 100)
+        items.append(Markup("<span>{}{}</span>").format(Markup(key).format(whole), text))
+        left += width
+    label = f"{title}: " + ", ".join(f"{name} {count:,}" for name, _, count in parts)
+    svg = '<svg class="shares" height="26" role="img" aria-label="{}">{}</svg>'
+    shown = Markup(svg).format(label, Markup("").join(bar))
+    return shown + Markup('<p class="legend">{}</p>').format(Markup("").join(items))
 
 
 def spark(title: str, drawn: Sequence[Line]) -> Markup:
@@ -262,7 +238,7 @@ class _Frame:
         """Grid, ticks and names."""
         parts = []
         if y_ticks is None:
-            y_ticks = [(value, short(value)) for value in _ticks(*self.y_range)]
+            y_ticks = [(value, short(value)) for value in ticks(*self.y_range)]
         right, bottom = self.size[0] - RIGHT, self.size[1] - BOTTOM
         for value, text in y_ticks:
             y = self.y(value)
@@ -270,9 +246,9 @@ class _Frame:
             parts.append(Markup(line).format(LEFT, right, y, y))
             mark = '<text class="tick end" x="{}" y="{:.1f}">{}</text>'
             parts.append(Markup(mark).format(LEFT - 5, y + 4, text))
-        for value in _ticks(*self.x_range):
+        for value in ticks(*self.x_range):
             mark = '<text class="tick" x="{:.1f}" y="{}">{:g}</text>'
-            parts.append(Markup(mark).format(self.x(value), bottom + 15, value))
+            parts.append(Markup(mark).format(self.x(value), bottom + 18, value))
         middle = (LEFT + right) / 2
         parts.append(
             Markup('<text class="axis" x="{:.0f}" y="{}">{}</text>').format(
@@ -287,7 +263,7 @@ class _Frame:
         return Markup("").join(parts)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Round numbers in a range, about five; the lowest alone if they would be equal."""
     half = high / 2 - low / 2  # the whole may be beyond all numbers
     if half <= max(abs(low), abs(high)) * 1e-9 or half < 1e-12:
@@ -319,16 +295,14 @@ def _svg(title: str, summary: str, parts: Sequence[Markup], size: tuple[int, int
     return head + Markup("").join(parts) + Markup("</svg>")
 
 
-def _legend(drawn: Sequence[Line], *, filled: bool = False) -> Markup:
-    """Names beside what stands for them: a line, or a filled column."""
+def _legend(drawn: Sequence[Line]) -> Markup:
+    """Names beside their lines."""
     if not drawn:
         return Markup("")
     item = '<span><svg class="key" width="22" height="10" aria-hidden="true">{}</svg>{}</span>'
     mark = '<line class="line {}" x1="1" x2="21" y1="5" y2="5"/>'
-    if filled:
-        mark = '<rect class="{}" x="1" y="0" width="20" height="10"/>'
     items = [Markup(item).format(Markup(mark).format(each.style), each.name) for each in drawn]
     return Markup('<p class="legend">') + Markup("").join(items) + Markup("</p>")
 
 
-__all__ = ["Line", "bars", "columns", "escape", "lines", "matrix", "sketch", "spark"]
+__all__ = ["Line", "lines", "matrix", "shares", "sketch", "spark", "stepped", "ticks"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,12 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from detmap.curves import aggregation
-from detmap.diagnosis.operating_sweep import point
-from detmap.diagnosis.tide import ERRORS, SPECIAL
+from detmap.diagnosis.operating_sweep import found_from, point
 from detmap.html_report import charts
 from detmap.html_report.gather import GRID, Run, threshold_curve
+from detmap.html_report.what_changed import one_only
 
-MULTIPLES, MATRIX = 12, 30  # classes that are worst and best; most confused
-BESIDE = 12  # rows of a matrix that has room beside a table
+MULTIPLES = 12  # classes that are worst and best
 RATES = (("precision", "good"), ("recall", "bad"), ("F1", "ink"))
 
 
@@ -37,20 +37,6 @@ def titled(run: Run, two: bool, text: str) -> str:
 def short(value: float, digits: int = 3) -> str:
     """Format a number; a dash for NaN and infinity."""
     return "-" if math.isnan(value) or math.isinf(value) else f"{value:.{digits}g}"
-
-
-def costs(runs: Sequence[Run]) -> Markup:
-    """Bars of the AP gain per kind of error."""
-    names = [*ERRORS, *SPECIAL]
-    series, ranges = [], []
-    for (style, name), run in zip(letters(runs), runs, strict=True):
-        series.append((name, style, [run.tide.gain[kind] for kind in names]))
-        if run.uncertainty is not None:
-            each = [run.uncertainty.gain[kind].intervals[0] for kind in names]
-            ranges.append([(100 * one.low, 100 * one.high) for one in each])
-    worst = max(ERRORS, key=lambda kind: np.nan_to_num(runs[0].tide.gain[kind]))
-    title = "AP gain if fixed"
-    return charts.bars(title, f"most: {worst}", names, series, ranges)
 
 
 def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
@@ -85,9 +71,9 @@ def threshold(run: Run) -> int:
 
 
 def mean(runs: Sequence[Run]) -> Markup:
-    """Precision over recall, mean of the classes, at three overlaps."""
+    """Precision over recall, mean of the classes, at three overlaps; of two at two."""
     thresholds = runs[0].result.protocol.thresholds()
-    some = sorted({0, len(thresholds) // 2, len(thresholds) - 1})
+    some = sorted({0, len(thresholds) // 2, *([] if len(runs) == 2 else [len(thresholds) - 1])})
     drawn = []
     for (style, name), run in zip(letters(runs), runs, strict=True):
         for i, t in enumerate(some):
@@ -97,7 +83,21 @@ def mean(runs: Sequence[Run]) -> Markup:
     told = ", ".join(
         f"{line.name} {100 * nanmean(line.y, None):.1f}" for line in drawn if len(line.y)
     )
-    return charts.lines("Precision over recall", told, drawn, ("recall", "precision"))
+    readings = [
+        (
+            max(GRID[k] - 0.025, 0.0),
+            min(GRID[k] + 0.025, 1.0),
+            f"recall {GRID[k]:.2f}, precision: {_each(drawn, k)}",
+        )
+        for k in range(0, len(GRID), 5)
+    ]
+    axes = ("recall", "precision")
+    return charts.lines("Precision over recall", told, drawn, axes, readings=readings)
+
+
+def _each(drawn: Sequence[charts.Line], k: int, scale: float = 1.0) -> str:
+    """The k-th value of each line with its name."""
+    return ", ".join(f"{line.name} {short(scale * float(line.y[k]))}".strip() for line in drawn)
 
 
 def over_iou(runs: Sequence[Run]) -> Markup:
@@ -116,7 +116,18 @@ def over_iou(runs: Sequence[Run]) -> Markup:
         drawn.append(charts.Line(thresholds, mean, name, style, band))
     told = f"from {100 * drawn[0].y[0]:.1f} to {100 * drawn[0].y[-1]:.1f}"
     span = (float(thresholds[0]), float(thresholds[-1]))
-    return charts.lines("AP over IoU", told, drawn, ("IoU", "AP"), x_range=span)
+    half = (span[1] - span[0]) / (len(thresholds) - 1) / 2
+    readings = [
+        (
+            max(iou - half, span[0]),
+            min(iou + half, span[1]),
+            f"IoU {iou:.2f}, AP: {_each(drawn, k, 100)}",
+        )
+        for k, iou in enumerate(thresholds.tolist())
+    ]
+    return charts.lines(
+        "AP over IoU", told, drawn, ("IoU threshold", "AP"), x_range=span, readings=readings
+    )
 
 
 def nanmean(values: Any, axis: int | None) -> Any:
@@ -163,7 +174,7 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         titled(run, two, "Precision, recall and F1 over score"),
         text,
         drawn_lines,
-        ("score", ""),
+        ("score threshold", "fraction"),
         x_range=span,
         marker=best.score if best.score == best.score else None,
     )
@@ -186,81 +197,143 @@ def _between(bounds: NDArray[np.float64]) -> str:
     return "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
 
 
-def calibrated(run: Run, two: bool) -> list[dict[str, Any]]:
-    """Scores of true and false positives, and the reliability diagram."""
-    edges, right, false = run.scores
-    series = [("true positives", "good", right), ("false positives", "bad", false)]
-    told = f"{int(right.sum())} true and {int(false.sum())} false positives"
-    found = [
-        {
-            "title": titled(run, two, "Scores"),
-            "chart": charts.columns(
-                "Scores", told, edges, series, ("score", "detections (log)"), log=True
-            ),
-            "text": told,
-        }
+def reliability(runs: Sequence[Run]) -> dict[str, Any]:
+    """Precision of detections by their score; nothing where scores are no probabilities."""
+    drawn, texts = [], []
+    bins = None
+    for (style, name), run in zip(letters(runs), runs, strict=True):
+        if run.calibration is None:
+            continue
+        bins = run.calibration.bins
+        score, precision = (
+            np.array([getattr(b, key) for b in bins]) for key in ("score", "precision")
+        )
+        drawn.append(charts.Line(score, precision, name or "precision", f"{style} dots"))
+        ece = f"ECE {short(100 * run.calibration.ece)} points, {run.calibration.n:,} detections"
+        texts.append(f"{name}: {ece}" if name else ece)
+    if bins is None:
+        return {}
+    readings = [
+        (
+            each.low,
+            each.high,
+            f"score {each.low:.2g} to {each.high:.2g}, precision: {_each(drawn, k)}",
+        )
+        for k, each in enumerate(bins)
     ]
-    if run.calibration is None:
-        return found
-    bins = run.calibration.bins
-    edges = np.array([each.low for each in bins] + [bins[-1].high])
-    precision = np.array([each.precision for each in bins])
-    text = (
-        f"ECE {short(100 * run.calibration.ece)}, largest deviation "
-        f"{short(100 * run.calibration.mce)}, D-ECE {short(100 * run.calibration.d_ece)} points; "
-        f"{run.calibration.n} detections"
-        if run.calibration.n
-        else "no detections"
+    diagonal = charts.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "calibrated", "faint")
+    text = "; ".join(texts)
+    chart = charts.lines(
+        "Reliability", text, [diagonal, *drawn], ("mean score", "precision"), readings=readings
     )
-    found.append(
-        {
-            "title": titled(run, two, "Reliability"),
-            "chart": charts.columns(
-                "Reliability",
-                text,
-                edges,
-                [("", "a", np.nan_to_num(precision))],
-                ("score", "precision"),
-                diagonal=True,
-            ),
-            "text": text,
-        }
-    )
-    return found
+    return {"title": "Reliability", "chart": chart, "text": text}
 
 
-def confused(run: Run, two: bool) -> dict[str, Any]:
-    """The matrix of the most confused classes, and the pairs."""
-    matrix, names = run.confusion.matrix, [*run.confusion.classes, "background"]
-    n = len(names) - 1
-    text = (
-        f"{int(np.trace(matrix[:n, :n]))} of {int(matrix[:n].sum())} objects have the right class."
+def scores(runs: Sequence[Run]) -> dict[str, Any]:
+    """How many true and false positives there are by score: true ones up, false ones down."""
+    low = min(float(run.scores[0][0]) for run in runs)
+    high = max(float(run.scores[0][-1]) for run in runs)
+    drawn, texts, most = [], [], 0.0
+    for (style, name), run in zip(letters(runs), runs, strict=True):
+        edges, right, wrong = run.scores
+        up, down = np.log10(1 + right), np.log10(1 + wrong)
+        most = max(most, float(up.max(initial=0)), float(down.max(initial=0)))
+        drawn.append(charts.stepped(edges, up, name, f"{style} area"))
+        drawn.append(charts.stepped(edges, -down, "", f"{style} area"))
+        told = f"{int(right.sum()):,} true and {int(wrong.sum()):,} false positives"
+        texts.append(f"{name}: {told}" if name else told)
+    most = max(math.ceil(most), 1)
+    powers = range(-most, most + 1)
+    y_ticks = [
+        (
+            math.copysign(np.log10(1 + 10.0 ** abs(k)), k) if k else 0.0,
+            charts.short(10 ** abs(k)) if k else "0",
+        )
+        for k in powers
+    ]
+    end = float(np.log10(1 + 10.0**most))
+    edges = runs[0].scores[0]
+    readings = []
+    if all(np.array_equal(run.scores[0], edges) for run in runs):
+        readings = _bins(
+            runs,
+            edges,
+            lambda low, high: f"score {short(low)} to {short(high)}",
+            lambda run, k: f"{int(run.scores[1][k])} TP, {int(run.scores[2][k])} FP",
+        )
+    text = "; ".join(texts)
+    chart = charts.lines(
+        "Scores",
+        text,
+        drawn,
+        ("score", "FP, down; TP, up (log)"),
+        x_range=(low, high),
+        y_range=(-end, end),
+        y_ticks=y_ticks,
+        readings=readings,
     )
-    if n > MATRIX:
-        inner = matrix[:n, :n].copy()
-        np.fill_diagonal(inner, 0)
-        wrong = inner.sum(axis=0) + inner.sum(axis=1)
-        some = np.sort(np.argsort(-wrong, kind="stable")[:MATRIX])
-        rows = np.append(some, n)
-        matrix, names = matrix[np.ix_(rows, rows)], [names[k] for k in rows.tolist()]
-        text += f" Shown: the {MATRIX} most confused classes."
-    title = titled(run, two, "Confusion matrix")
     return {
-        "title": title,
-        "chart": charts.matrix(title, text, names, matrix),
-        "wide": len(names) > BESIDE,
-        "text": text + f" Score threshold: {short(run.confusion.confidence, 4)}.",
-    }
-
-
-def localized(run: Run, two: bool) -> dict[str, Any]:
-    """IoU histogram of the true positives."""
-    edges, counts = run.overlaps
-    text = f"{int(counts.sum())} true positives, mean IoU {short(run.overlap)}"
-    return {
-        "title": titled(run, two, "IoU of true positives"),
-        "chart": charts.columns(
-            "IoU of true positives", text, edges, [("", "a", counts)], ("IoU", "detections")
-        ),
+        "title": "Scores: true positives up, false positives down",
+        "chart": chart,
         "text": text,
     }
+
+
+def _bins(
+    runs: Sequence[Run],
+    edges: NDArray[np.float64],
+    place: Callable[[float, float], str],
+    count: Callable[[Run, int], str],
+) -> list[tuple[float, float, str]]:
+    """What hovering shows for each bin of a histogram: its range, and the counts of each run."""
+    each = [(name, run) for (_, name), run in zip(letters(runs), runs, strict=True)]
+    bins = []
+    for k, (low, high) in enumerate(itertools.pairwise(edges.tolist())):
+        counts = "; ".join(f"{name} {count(run, k)}".strip() for name, run in each)
+        bins.append((low, high, f"{place(low, high)}: {counts}"))
+    return bins
+
+
+def localized(runs: Sequence[Run]) -> dict[str, Any]:
+    """IoU of the true positives."""
+    drawn, texts, most = [], [], 1.0
+    for (style, name), run in zip(letters(runs), runs, strict=True):
+        edges, counts = run.overlaps
+        most = max(most, float(counts.max(initial=0)))
+        drawn.append(charts.stepped(edges, counts, name, f"{style} area"))
+        told = f"{int(counts.sum()):,} true positives, mean IoU {short(run.overlap)}"
+        texts.append(f"{name}: {told}" if name else told)
+    edges, text = runs[0].overlaps[0], "; ".join(texts)
+    readings = _bins(
+        runs,
+        edges,
+        lambda low, high: f"IoU {low:.3g} to {high:.3g}",
+        lambda run, k: f"{int(run.overlaps[1][k])} TP",
+    )
+    span = (float(edges[0]), float(edges[-1]))
+    chart = charts.lines(
+        "IoU of true positives",
+        text,
+        drawn,
+        ("IoU", "true positives"),
+        x_range=span,
+        y_range=(0.0, most),
+        readings=readings,
+    )
+    return {"title": "IoU of true positives", "chart": chart, "text": text}
+
+
+def shares(a: Run, b: Run) -> Markup:
+    """How many objects both detectors match, one alone, or none."""
+    only_b, only_a = one_only(a, b)
+    found = found_from(a.diagnosis, a.points[0].score)
+    both = found & ~only_a
+    total = int(a.diagnosis.to_find.sum())
+    counts = [int(each.sum()) for each in (both, only_a, only_b)]
+    parts = (
+        ("both match", "good", counts[0]),
+        ("only A matches", "a", counts[1]),
+        ("only B matches", "b", counts[2]),
+        ("both miss", "none", total - sum(counts)),
+    )
+    return charts.shares("Objects by who matches them, at each highest F1", parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, worst
 from detmap.diagnosis.olrp import Lrp, olrp, overlap_taken
 from detmap.diagnosis.operating_sweep import Point, sweep
 from detmap.diagnosis.summary import parts, sentences
-from detmap.diagnosis.tide import Tide, tidecv
+from detmap.diagnosis.tide import Tide
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.html_report.numbers import Number, known
@@ -32,7 +33,7 @@ from detmap.tables import Detections, Truth
 
 GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
-MANY = 200_000  # detections from which on there are fewer replicates
+MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
 REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
 OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
@@ -46,6 +47,8 @@ class Run:
     Parameters
     ----------
     name : for people
+    tested : the result that has intervals and tests: of the all-point rule where the protocol's
+        11-point rule has none, else `result`
     intervals, uncertainty : None where there are too few images, or the rules are a tool's
     precision : (T, 101, K) envelope of each class's curve; NaN where it has no object
     shown : places in `sweep` that the slider shows
@@ -55,12 +58,12 @@ class Run:
 
     name: str
     result: Result
+    tested: Result
     diagnosis: Diagnosis
     intervals: Intervals | None
     uncertainty: Uncertainty | None
     sentences: list[str]
     tide: Tide
-    tidecv: Tide
     confusion: Confusion
     calibration: Calibration | None
     olrp: dict[str, Lrp]
@@ -76,9 +79,16 @@ class Run:
     overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
     overlap: float
 
+    @property
+    def restated(self) -> bool:
+        """Whether intervals are of another rule than the numbers."""
+        return self.tested is not self.result
+
     def metric(self, name: str) -> Number:
         """A metric in points, with its interval where there is one."""
-        interval = None if self.intervals is None else self.intervals.metrics[name]
+        interval = None
+        if self.intervals is not None and not self.restated:
+            interval = self.intervals.metrics[name]
         return known(self.result.metrics[name], interval)
 
 
@@ -91,19 +101,24 @@ def gather(
     many: bool,
     seed: int = 0,
     threads: int | None = None,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> Run:
     """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
+    progress(f"evaluating {name}")
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
+    tested = _tested(result, threads)
+    progress(f"analyzing errors of {name}")
     found = diagnose(truth, detections, rules, threads=threads)
-    seen = parts(found)
+    seen = parts(found, macro=False)
     try:
         calibrated = calibration(found)
     except DataError:  # scores that are no probabilities
         calibrated = None
     swept, best = sweep(found), seen.points[0].score
     shown = _shown(swept)
-    own = _intervals(result, REPLICATES[many], seed, threads)
+    progress(f"computing confidence intervals of {name}")
+    own = _intervals(tested, REPLICATES[many], seed, threads)
     drawn = None
     if own is not None:
         drawn = uncertainty(
@@ -119,12 +134,12 @@ def gather(
     return Run(
         name,
         result,
+        tested,
         found,
         own,
         drawn,
         sentences(seen),
         seen.tide,
-        tidecv(truth, detections, threads=threads),
         seen.confusion,
         calibrated,
         olrp(found),
@@ -139,6 +154,15 @@ def gather(
         _scores(found),
         *_overlaps(found),
     )
+
+
+def _tested(result: Result, threads: int | None) -> Result:
+    """The result by a rule that has intervals."""
+    rules = result.protocol
+    if rules.ap.integrator != "eleven_point":
+        return result
+    restated = rules.override({"ap.integrator": "all_points"})
+    return summarize(replace(result.matches, protocol=restated), threads=threads)
 
 
 def _shown(sweep: Points) -> NDArray[np.int64]:
@@ -169,7 +193,7 @@ def _intervals(result: Result, replicates: int, seed: int, threads: int | None) 
             more=threshold_curve(result.protocol),
             threads=threads,
         )
-    except ProtocolError:  # rules of a tool, whose influence nobody has worked out
+    except ProtocolError:  # rules of a tool, without influence functions
         return None
 
 

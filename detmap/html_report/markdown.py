@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from detmap.doctor.findings import Finding
 from detmap.html_report import report_tables
 from detmap.html_report.gather import Run
+from detmap.html_report.verdict import decide
 from detmap.html_report.what_changed import changed, difference
 from detmap.output import formats
 from detmap.output.formats import escaped
@@ -14,7 +16,7 @@ from detmap.output.table import Style, Table
 METRICS = 12
 
 
-def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
+def text(runs: Sequence[Run], title: str, findings: Sequence[Finding] = ()) -> str:
     """The doctor's findings, metrics, costs of errors and key findings, as Markdown."""
     two = len(runs) == 2
     names = [run.name for run in runs]
@@ -37,6 +39,7 @@ def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
         for kind in runs[0].tide.gain
     )
     tables.append(Table("AP gain if fixed, in points", ("error", *header[1:]), costs))
+    verdict = decide(runs)
     lines = []
     if two:
         lines += ["**What changed**", "", *(f"- {escaped(each)}" for each in changed(*runs)), ""]
@@ -48,5 +51,6 @@ def text(runs: Sequence[Run], title: str, findings: Sequence[str] = ()) -> str:
             f"`{run.result.signature}`",
             "",
         ]
-    above = "".join(f"> **Probable mistake:** {escaped(each)}\n\n" for each in findings)
+    above = "".join(f"> **Probable mistake:** {escaped(str(each))}\n\n" for each in findings)
+    above += f"**{escaped(verdict.sentence)}** {escaped(verdict.more)}".strip() + "\n\n"
     return above + formats.markdown(tables, Style()) + "\n" + "\n".join(lines)

@@ -41,19 +41,28 @@ def known(value: float, interval: Interval | None) -> Number:
     """A fraction with its interval; where there is none, with its standard error."""
     if interval is None:
         return Number(points(value))
-    return Number(points(value), under(interval))
+    return Number(points(value, digits(interval)), under(interval))
+
+
+def digits(known: Interval | Difference | Pair) -> int:
+    """The decimals that a number deserves: two significant digits of half its interval, at most
+    two decimals; those of its standard error where there is no interval.
+    """
+    half = known.se if math.isnan(known.low) else (known.high - known.low) / 2
+    if not half > 0:
+        return 2 if math.isnan(half) else 1
+    return min(2, max(0, 1 - math.floor(math.log10(100 * half))))
 
 
 def under(interval: Interval) -> str:
     """The interval in points, with the bias where that takes it off the value; the standard error
     where there is none.
     """
+    n = digits(interval)
     if not math.isnan(interval.low):
-        bias = f", bias {points(interval.bias, 1, sign=True)}" if interval.outside else ""
-        return f"{points(interval.low, 1)} to {points(interval.high, 1)}{bias}"
-    if interval.se > 0:
-        return f"± {points(interval.se, 1)}"
-    return ""
+        bias = f", bias {points(interval.bias, n, sign=True)}" if interval.outside else ""
+        return f"{points(interval.low, n)} to {points(interval.high, n)}{bias}"
+    return f"± {points(interval.se, n)}" if interval.se > 0 else ""
 
 
 def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
@@ -61,22 +70,26 @@ def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
     return None if sampled is None else sampled.intervals[q]
 
 
-def moved(value: float, difference: Difference | Pair | None, *, adjusted: bool = False) -> Number:
-    """B less A in points, with its interval and p-value where they are known; with its standard
-    error where there is no interval. An `adjusted` p-value says so, as no interval is adjusted.
+def moved(value: float, difference: Difference | Pair | None) -> Number:
+    """B - A in points, with its interval and p-value where they are known; with its standard error
+    where there is no interval. Interval and p-value are of the same test, not adjusted.
     """
     if difference is None or math.isnan(value):
         return Number(points(value, sign=True))
-    parts = []
-    if not math.isnan(difference.low):
-        parts.append(
-            f"{points(difference.low, 1, sign=True)} to {points(difference.high, 1, sign=True)}"
-        )
-    elif difference.se > 0:
-        parts.append(f"± {points(difference.se, 1)}")
+    n = digits(difference)
+    parts = [between(difference, n)]
+    if parts == [""] and difference.se > 0:
+        parts = [f"± {points(difference.se, n)}"]
     if not math.isnan(difference.p):
-        parts.append("adjusted " * adjusted + p_value(difference.p))
-    return Number(points(value, sign=True), ", ".join(parts))
+        parts.append(p_value(difference.p))
+    return Number(points(value, n, sign=True), ", ".join(part for part in parts if part))
+
+
+def between(difference: Difference | Pair, n: int) -> str:
+    """The interval of a difference in points; "" for none."""
+    if math.isnan(difference.low):
+        return ""
+    return f"{points(difference.low, n, sign=True)} to {points(difference.high, n, sign=True)}"
 
 
 def p_value(p: float) -> str:

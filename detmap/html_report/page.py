@@ -10,33 +10,35 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from detmap.doctor.findings import Finding
 from detmap.errors import counted
-from detmap.html_report import figures, report_tables
-from detmap.html_report.gallery import Pictures, gallery
+from detmap.html_report import figures, gallery, report_tables, row_figures, suspects
+from detmap.html_report.confusion_figures import confused
 from detmap.html_report.gather import Run
+from detmap.html_report.image_files import Pictures
+from detmap.html_report.verdict import better, decide
 from detmap.html_report.what_changed import changed
-from detmap.output import tiles
 from detmap.results.receipt import Receipt
 from detmap.version import __version__
 
 HERE = Path(__file__).parent
-TEXT_COLUMNS = ("range", "meaning", "true", "predicted", "instead", "image", "class", "kind")
+TEXT_COLUMNS = (
+    *("range", "meaning", "true", "predicted", "instead", "image", "class", "kind", "metric"),
+    *("label", "detected", "reason", "detector"),
+)
 SECTIONS = (
     ("summary", "Summary"),
-    ("costs", "Error analysis"),
     ("classes", "Classes"),
-    ("curves", "Curves"),
-    ("scores", "Scores"),
-    ("confusion", "Confusion"),
-    ("localization", "Localization"),
+    ("costs", "Errors"),
     ("slices", "Subsets"),
-    ("images", "Images"),
+    ("curves", "Curves"),
+    ("confusion", "Confusion"),
     ("mistakes", "Mistakes"),
-    ("data", "Data"),
+    ("images", "Images"),
+    ("data", "Labels"),
     ("method", "Method"),
 )
-MANY_CLASSES = 30
-COLLAPSED = 200  # classes above which their table is collapsed
+FEW_CLASSES, MANY_CLASSES = 12, 30
 
 
 def html(
@@ -46,7 +48,7 @@ def html(
     inputs: Sequence[tuple[str, str]],
     pictures: Pictures,
     receipts: Mapping[str, Receipt],
-    findings: Sequence[str] = (),
+    findings: Sequence[Finding] = (),
 ) -> str:
     """Render the page.
 
@@ -58,11 +60,12 @@ def html(
     receipts : of each detector, by its name
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    environment.filters["safe_script"] = _inside_script
     template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
     style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
-    first = runs[0]
+    first, two = runs[0], len(runs) == 2
     counts = first.result.counts()
-    shown = gallery(runs, pictures)
+    reviewed = better(runs)
     return template.render(
         title=title,
         findings=findings,
@@ -74,45 +77,54 @@ def html(
             counted(counts[key], noun)
             for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
         ),
-        two=len(runs) == 2,
+        two=two,
         runs=runs,
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
         iou=f"{first.diagnosis.iou:g}",
-        tiles=Markup(tiles.tiles(report_tables.tiles(runs), pair=len(runs) == 2)),
-        changed=Markup(tiles.sentences(changed(*runs))) if len(runs) == 2 else "",
-        sentences=lambda texts: Markup(tiles.sentences(texts)),
+        verdict=decide(runs),
+        changed=changed(*runs) if two else [],
+        shares=figures.shares(*runs) if two else "",
         interval_text=report_tables.interval_text(runs),
-        charts={
-            "costs": figures.costs(runs),
-            "mean": figures.mean(runs),
-            "overlap": figures.over_iou(runs),
-        },
-        costs=report_tables.costs(runs),
+        metrics=report_tables.metrics(runs),
+        class_rows=row_figures.classes(runs),
         classes=report_tables.classes(runs),
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
-        few_shown=len(first.diagnosis.truth.categories) <= COLLAPSED,
+        few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,
         multiples=figures.multiples(runs),
-        operating=[figures.operating(run, len(runs) == 2) for run in runs],
-        calibrated=[each for run in runs for each in figures.calibrated(run, len(runs) == 2)],
+        cost_rows=row_figures.costs(runs),
+        costs=report_tables.costs(runs),
+        slice_rows=row_figures.slices(runs),
+        sliced=report_tables.sliced(runs),
+        mean=figures.mean(runs),
+        panels=[each for each in (figures.reliability(runs), figures.scores(runs)) if each],
+        localized=figures.localized(runs),
+        over_iou=figures.over_iou(runs),
+        operating=[figures.operating(run, two) for run in runs],
         calibration=report_tables.calibrated(runs),
         best=report_tables.best(runs),
-        confused=[
-            {**figures.confused(run, len(runs) == 2), "pairs": report_tables.confused(run)}
-            for run in runs
-        ],
-        localized=[figures.localized(run, len(runs) == 2) for run in runs],
         lrp=report_tables.lrp(runs),
-        sliced=report_tables.sliced(runs),
-        image_table=report_tables.images(runs),
+        confused=confused(runs),
+        pairs=report_tables.confused(runs),
         pictures=pictures.folder is not None,
-        gallery=shown,
-        suspected=[report_tables.suspected(run, len(runs) == 2) for run in runs],
+        mistakes=gallery.mistakes(runs, pictures),
+        one_sided=gallery.one_sided(runs, pictures),
+        hardest=gallery.hardest(runs[-1], pictures),
+        image_table=report_tables.images(runs),
+        reviewed=reviewed.name,
+        suspected=gallery.suspected(reviewed, pictures),
+        suspects=suspects.table(reviewed),
+        exports=suspects.exports(reviewed),
         method=report_tables.method(runs, inputs, receipts),
         receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
         notes=[str(note) for note in report_tables.notes(runs)] + pictures.notes(),
         version=__version__,
     )
+
+
+def _inside_script(text: str) -> Markup:
+    """JSON or XML that cannot end its script element."""
+    return Markup(text.replace("<", "\\u003c") if text[0] in "[{" else text)
 
 
 def policy(style: str, script: str) -> str:

@@ -7,38 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
-from detmap.diagnosis.mistakes import SUSPECTS, doubt
 from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.summary import MEANING
-from detmap.html_report.figures import titled
 from detmap.html_report.gather import Run
+from detmap.html_report.image_files import named
 from detmap.html_report.numbers import Number, interval_at, known, moved
 from detmap.html_report.what_changed import class_differences, difference
-from detmap.output.tiles import Written, tile
 from detmap.results.receipt import Receipt
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import Sampled, differences, joined
+from detmap.statistics.resampled_numbers import Difference, Sampled, differences, joined
 
-TILES, SUSPECTS_SHOWN, IMAGES_SHOWN = 12, 15, 25
+IMAGES_SHOWN = 25
 F1 = 2  # place in precision, recall, F1
 
 
-def tiles(runs: Sequence[Run]) -> list[str]:
-    """The numbers at the top: metrics with intervals, and the best F1."""
-    found = []
-    for name in list(runs[0].result.metrics)[:TILES]:
-        change = difference(runs[0], runs[1], name) if len(runs) == 2 else None
-        found.append(_tile(name, [run.metric(name) for run in runs], change))
-    each, apart = best_points(runs)
-    change = apart[F1] if apart else None
-    found.append(_tile("best F1 (micro)", [one[F1] for one in each], change))
-    return found
-
-
-def _tile(name: str, each: Sequence[Number], change: Number | None) -> str:
-    written = [Written(one.text, one.under) for one in each]
-    return tile(name, written, None if change is None else Written(change.text, change.under))
+def metrics(runs: Sequence[Run]) -> dict[str, Any]:
+    """Every metric of the protocol."""
+    two = len(runs) == 2
+    header = ["metric", *(("A", "B", "B - A") if two else ("value",))]
+    rows = []
+    for name in runs[0].result.metrics:
+        change = [difference(runs[0], runs[1], name)] if two else []
+        rows.append([name, *(run.metric(name) for run in runs), *change])
+    return {"header": header, "rows": rows}
 
 
 def interval_text(runs: Sequence[Run]) -> str:
@@ -46,17 +38,25 @@ def interval_text(runs: Sequence[Run]) -> str:
     intervals, drawn = runs[0].intervals, runs[0].uncertainty
     if intervals is None or drawn is None:
         return "No intervals: too few images, or the rules of a tool that intervals do not support."
-    return (
-        "Below each number: its 95 % confidence interval. It covers image sampling, not training "
-        "variance. The bias is shown if the interval excludes the number. A number after ± is a "
-        "standard error, if there are too few images for an interval. See Method."
-        + (f" No p-values: fewer than {LEAST_UNITS} images." if _without_p(runs) else "")
+    two = len(runs) == 2
+    text = (
+        "All intervals are 95 % confidence intervals from the same random images. They cover image "
+        "sampling, not training variance. The bias is shown if the interval excludes the number. "
+        "A number after ± is a standard error, if there are too few images for an interval."
     )
-
-
-def _without_p(runs: Sequence[Run]) -> bool:
-    drawn = runs[0].uncertainty
-    return len(runs) == 2 and drawn is not None and drawn.units.n < LEAST_UNITS
+    if two:
+        text += (
+            " Interval and p-value of a difference are of the same test of one number: without any "
+            "difference, 1 of 20 intervals would exclude 0."
+        )
+    if runs[0].restated:
+        text += (
+            " The 11-point rule has no intervals that hold. The intervals of metrics and classes, "
+            "and the chart of classes, are of AP by the all-point rule."
+        )
+    if two and drawn.units.n < LEAST_UNITS:
+        text += f" No p-values: fewer than {LEAST_UNITS} images."
+    return text
 
 
 def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
@@ -70,17 +70,19 @@ def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
     return each, _apart(runs, lambda drawn: drawn.best)
 
 
-def _apart(
-    runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None], *, adjust: bool = False
-) -> list[Number]:
-    """B less A of a part, in points; nothing of one detector, or where nothing was drawn."""
+def sampled_differences(
+    runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None]
+) -> list[Difference]:
+    """B - A of a part; nothing of one detector, or where nothing was drawn."""
     if len(runs) < 2:
         return []
     a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)
-    if a is None or b is None:
-        return []
-    apart = differences(b, a, adjust=adjust)
-    return [moved(each.value, each, adjusted=adjust) for each in apart]
+    return [] if a is None or b is None else differences(b, a)
+
+
+def _apart(runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None]) -> list[Number]:
+    """The same, as numbers in points."""
+    return [moved(each.value, each) for each in sampled_differences(runs, part)]
 
 
 def gain(run: Run, kind: str) -> Number:
@@ -91,9 +93,9 @@ def gain(run: Run, kind: str) -> Number:
 
 
 def gains_apart(runs: Sequence[Run]) -> dict[str, list[Number]]:
-    """B less A of every gain; p-values adjusted for all of them."""
+    """B - A of every gain."""
     kinds = list(runs[0].tide.gain)
-    apart = _apart(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]), adjust=True)
+    apart = _apart(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]))
     return {kind: [each] for kind, each in zip(kinds, apart, strict=False)}
 
 
@@ -104,7 +106,6 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
     header += [f"{letter}{name}" for letter in letters for name in ("cases", "AP gain if fixed")]
     apart = gains_apart(runs)
     header += ["B - A"] if apart else []
-    header += [f"{letter}tidecv" for letter in letters]
     meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
     rows = []
     for kind, text in meaning.items():
@@ -112,7 +113,7 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
         for run in runs:
             row += [run.tide.counts.get(kind), gain(run, kind)]
         row += apart.get(kind, [])
-        rows.append(row + [run.tidecv.to_dict()[kind] for run in runs])
+        rows.append(row)
     return {"header": header, "rows": rows}
 
 
@@ -126,7 +127,8 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     letters = ["A ", "B "] if two else [""]
     header = ["class", "objects"]
     header += [f"{letter}{name}" for name in values for letter in letters]
-    apart = class_differences(runs[0], runs[1], values[0]) if two and values else {}
+    tested = two and values and not runs[0].restated
+    apart = class_differences(runs[0], runs[1], values[0]) if tested else {}
     header += [f"{values[0]} B - A"] if apart else []
     header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
     header += [] if two else ["precision", "recall", "FP", "missed"]
@@ -140,7 +142,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
         ]
         if apart:
             pair = apart.get(k)
-            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair, adjusted=True))
+            row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
         rates = [_rates(run, k) for run in runs]
         row += [each[F1] for each in rates]
         points = [run.points[len(OVERALL) + k] for run in runs]
@@ -165,7 +167,9 @@ def _rates(run: Run, k: int) -> list[Number]:
 
 def _class_interval(run: Run, k: int, value: str) -> Interval | None:
     """The interval of a class's number."""
-    return None if run.intervals is None else run.intervals.classes[k].get(value)
+    if run.intervals is None or run.restated:
+        return None
+    return run.intervals.classes[k].get(value)
 
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:
@@ -220,18 +224,21 @@ def best(runs: Sequence[Run]) -> dict[str, Any]:
     return {"header": header, "rows": rows}
 
 
-def confused(run: Run) -> dict[str, Any]:
-    """The pairs of classes that are most confused."""
-    drawn, matrix = run.uncertainty, run.confusion.matrix
+def confused(runs: Sequence[Run]) -> dict[str, Any]:
+    """The pairs of classes that a detector confuses most, with their share of the true class."""
+    two = len(runs) == 2
+    header = [*(["detector"] if two else []), "true", "predicted", "count", "% of true class"]
     rows = []
-    pairs = run.confusion.confused(MOST_PAIRS)
-    place = {name: k for k, name in enumerate(run.confusion.classes)}
-    for q, (true, taken, n) in enumerate(pairs):
-        share = n / int(matrix[place[true]].sum())
-        rows.append(
-            [true, taken, n, known(share, interval_at(drawn.confused, q) if drawn else None)]
-        )
-    return {"header": ["true", "predicted", "count", "% of true class"], "rows": rows}
+    for letter, run in zip("AB", runs, strict=False):
+        drawn, matrix = run.uncertainty, run.confusion.matrix
+        place = {name: k for k, name in enumerate(run.confusion.classes)}
+        for q, (true, taken, n) in enumerate(
+            run.confusion.confused(MOST_PAIRS)[: MOST_PAIRS // len(runs)]
+        ):
+            interval = interval_at(drawn.confused, q) if drawn else None
+            share = known(n / int(matrix[place[true]].sum()), interval)
+            rows.append([*([letter] if two else []), true, taken, n, share])
+    return {"header": header, "rows": rows}
 
 
 def sliced(runs: Sequence[Run]) -> dict[str, Any]:
@@ -239,8 +246,8 @@ def sliced(runs: Sequence[Run]) -> dict[str, Any]:
     letters = [""] if len(runs) == 1 else ["A ", "B "]
     header = ["by", "range", "objects"]
     apart = [
-        _apart(runs, lambda drawn: drawn.slice_recall, adjust=True),
-        _apart(runs, lambda drawn: drawn.slice_ap, adjust=True),
+        _apart(runs, lambda drawn: drawn.slice_recall),
+        _apart(runs, lambda drawn: drawn.slice_ap),
     ]
     for name, change in zip(("recall", "AP"), apart, strict=True):
         header += [f"{letter}{name}" for letter in letters]
@@ -264,30 +271,14 @@ def images(runs: Sequence[Run]) -> dict[str, Any]:
     header = ["image", "objects"]
     header += [f"{letter}{name}" for letter in letters for name in ("TP", "FP", "missed")]
     others = [{each.image: each for each in run.images} for run in runs]
+    names = named(runs[-1].diagnosis.truth.images)
     rows = []
     for each in runs[-1].images[:IMAGES_SHOWN]:
         own = [by_image[each.image] for by_image in others]
         if any(one.fp or one.missed for one in own):
-            row: list[Any] = [str(each.image), each.objects]
+            row: list[Any] = [names[each.image], each.objects]
             rows.append(row + [n for one in own for n in (one.tp, one.fp, one.missed)])
     return {"header": header, "rows": rows}
-
-
-def suspected(run: Run, two: bool) -> dict[str, Any]:
-    """Suspected label errors of a detector."""
-    counts = {kind: sum(each.kind == kind for each in run.suspects) for kind in SUSPECTS}
-    rows = []
-    for kind in SUSPECTS:
-        some = [each for each in run.suspects if each.kind == kind][:SUSPECTS_SHOWN]
-        rows += [
-            [
-                *(kind, str(row["image"]), row["label"], row["detected"], row["score"]),
-                *(row["x"], row["y"], row["w"], row["h"], row["reason"]),
-            ]
-            for row in map(doubt, some)
-        ]
-    told = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "none"
-    return {"title": titled(run, two, f"Suspected label errors: {told}"), "rows": rows}
 
 
 def method(

@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.compare import compare
 from detmap.diagnosis.operating_sweep import found_from
+from detmap.diagnosis.summary import MEANING
 from detmap.diagnosis.tide import ERRORS
 from detmap.errors import DetmapError, counted
 from detmap.html_report.gather import Run
@@ -20,28 +22,30 @@ from detmap.statistics.comparison import LEAST_UNITS, ClassPair, Comparison, Pai
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def difference(a: Run, b: Run, metric: str) -> Number:
-    """B less A in points, with its interval and p-value where they are known."""
+def pair_of(a: Run, b: Run, metric: str) -> Pair | None:
+    """The tested difference of a metric; None where it cannot be tested."""
     found = _compared(a, b)
-    value = b.result.metrics[metric] - a.result.metrics[metric]
-    if found is None:
-        return moved(value, None)
-    pair = next((pair for pair in found.pairs if pair.metric == metric), None)
-    return moved(value, pair and _tested(pair, pair.p, found))
+    pairs = () if found is None else found.pairs
+    return next((_tested(pair, found) for pair in pairs if pair.metric == metric), None)
+
+
+def difference(a: Run, b: Run, metric: str) -> Number:
+    """B - A in points, with its interval and p-value where they are known."""
+    pair = None if a.restated else pair_of(a, b, metric)
+    return moved(b.result.metrics[metric] - a.result.metrics[metric], pair)
 
 
 def class_differences(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
-    """The differences of a number of each class, by its place; p-values adjusted for all."""
+    """The differences of a number of each class, by its place."""
     found = _compared(a, b)
-    if found is None:
-        return {}
-    of_metric = [pair for pair in found.classes if pair.metric == metric]
-    return {pair.place: _tested(pair, pair.p_adjusted, found) for pair in of_metric}
+    pairs = () if found is None else found.classes
+    return {pair.place: _tested(pair, found) for pair in pairs if pair.metric == metric}
 
 
-def _tested(pair: AnyPair, p: float, found: Comparison) -> AnyPair:
-    """The pair with this p-value; with none on too few images, even where nothing differs."""
-    return replace(pair, p=p if found.units.n >= LEAST_UNITS else math.nan)
+def _tested(pair: AnyPair, found: Comparison | None) -> AnyPair:
+    """The pair; without a p-value on too few images, even where nothing differs."""
+    enough = found is not None and found.units.n >= LEAST_UNITS
+    return pair if enough else replace(pair, p=math.nan)
 
 
 @lru_cache(maxsize=4)
@@ -51,56 +55,63 @@ def _compared(a: Run, b: Run) -> Comparison | None:
     if not replicates:
         return None
     try:
-        return compare(a.result, b.result, names=("A", "B"), replicates=replicates)
+        return compare(a.tested, b.tested, names=("A", "B"), replicates=replicates)
     except DetmapError:
         return None
 
 
 def changed(a: Run, b: Run) -> list[str]:
-    """Describe the main changes in sentences: first metric, error kinds, classes, objects."""
+    """Describe the main changes in sentences: error kinds, classes, objects."""
     first = next(iter(a.result.metrics))
     before, after = (100 * run.result.metrics[first] for run in (a, b))
     if math.isnan(after - before):
         return [f"{first} is undefined: no class has a ground-truth object."]
-    found = [f"{first}: {before:.2f} to {after:.2f} ({after - before:+.2f})."]
+    found = []
     gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
     kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
-    if abs(gained[kind]) >= 0.005:  # as it is printed
+    if abs(gained[kind]) >= 0.05:  # as it is printed
         found.append(
-            f"AP gain if fixed: largest change for {kind}, {a.tide.gain[kind]:.2f} to "
-            f"{b.tide.gain[kind]:.2f} points."
+            f"Largest change of errors: {kind} ({MEANING[kind]}), AP gain if fixed "
+            f"{a.tide.gain[kind]:.1f} with A, {b.tide.gain[kind]:.1f} with B."
         )
     found += _classes(a, b)
-    won, lost = _objects(a, b)
-    if len(found) == 1 and after == before and not won + lost:
+    won, lost = (int(each.sum()) for each in one_only(a, b))
+    if not found and after == before and not won + lost:
         return [f"No change: {first} is {before:.2f}, and both detectors match the same objects."]
     found.append(
-        f"Objects matched by one detector only, at its highest F1: {won} by B, {lost} by A."
+        f"Objects matched by one detector only, at its highest F1: {lost:,} by A, {won:,} by B."
     )
     return found
 
 
 def _classes(a: Run, b: Run) -> list[str]:
-    key = next((key for key in a.result.per_class[0] if key.startswith("AP")), None)
-    if key is None:
-        return []
-    both = [
-        (100 * (y[key] - x[key]), x["name"])
-        for x, y in zip(a.result.per_class, b.result.per_class, strict=True)
-        if not math.isnan(x[key]) and not math.isnan(y[key])
-    ]
-    both.sort(key=lambda each: each[0])
+    """How many classes are better or worse, and the largest differences."""
+    key = first_value(a)
+    pairs = sorted(class_differences(a, b, key).values(), key=lambda pair: pair.difference)
+    up = [pair for pair in pairs if pair.low > 0][::-1]
+    down = [pair for pair in pairs if pair.high < 0]
     text = []
-    worse, better = [each for each in both if each[0] < 0], [each for each in both if each[0] > 0]
-    if better:
-        shown = ", ".join(f"{name} {value:+.1f}" for value, name in better[::-1][:3])
-        text.append(f"{counted(len(better), 'class')} better, led by {shown}.")
-    if worse:
-        shown = ", ".join(f"{name} {value:+.1f}" for value, name in worse[:3])
-        text.append(f"{counted(len(worse), 'class')} worse, led by {shown}.")
+    for some, word in ((up, "better"), (down, "worse")):
+        if some:
+            shown = ", ".join(f"{pair.name} {100 * pair.difference:+.1f}" for pair in some[:3])
+            more = f" and {len(some) - 3:,} more" if len(some) > 3 else ""
+            text.append(
+                f"{len(some):,} of {counted(len(pairs), 'class')} {word} (interval without 0): "
+                f"{shown}{more}."
+            )
     return text
 
 
-def _objects(a: Run, b: Run) -> tuple[int, int]:
+def first_value(run: Run) -> str:
+    """The first number of the table of classes; "" for none."""
+    rows = run.result.per_class
+    values = rows[0] if rows else {}
+    return next(
+        (key for key, value in values.items() if isinstance(value, float) and key != "objects"), ""
+    )
+
+
+def one_only(a: Run, b: Run) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(G,) objects that only B matches, and that only A matches, each at its highest F1."""
     found_a, found_b = (found_from(run.diagnosis, run.points[0].score) for run in (a, b))
-    return int((found_b & ~found_a).sum()), int((found_a & ~found_b).sum())
+    return found_b & ~found_a, found_a & ~found_b

@@ -11,6 +11,8 @@ from detmap.output import folding
 from detmap.output.cell_text import numeric, scaled, text_of, undefined
 from detmap.output.table import PLAIN, Cell, Style, Table
 
+WIDEST_ROW = 12  # metrics that a paper prints side by side
+
 
 def text(tables: Sequence[Table], style: Style = PLAIN) -> str:
     """Aligned columns within a width, for a pipe or a file."""
@@ -76,9 +78,13 @@ def _cell(text: str) -> str:
 
 
 def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:
-    r"""``tabular`` environments with the rules of booktabs; text around them as comments."""
+    r"""``tabular`` environments with the rules of booktabs; text around them as comments.
+
+    Metrics are repeated as one row, as papers print them.
+    """
     parts = []
-    for table in tables:
+    rows = [row for row in map(_metrics_row, tables) if row is not None]
+    for table in (*tables, *rows):
         columns = "".join("r" if number else "l" for number in numeric(table))
         lines = [f"% {shown(table.title)}"] if table.title else []
         lines += ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
@@ -87,6 +93,13 @@ def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:
         lines += ["\\bottomrule", "\\end{tabular}", *(f"% {shown(text)}" for text in table.lines)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _metrics_row(table: Table) -> Table | None:
+    """A table of metrics as one row, with a column per metric; None for other and wide ones."""
+    if table.name != "metrics" or not 0 < len(table.rows) <= WIDEST_ROW:
+        return None
+    return Table("", tuple(str(row[0]) for row in table.rows), (tuple(r[-1] for r in table.rows),))
 
 
 def html(tables: Sequence[Table], style: Style = PLAIN) -> str:

@@ -129,7 +129,7 @@ def test_a_report_of_two_shows_which_file_has_the_mistake(
         text = place.read_text()
         finding = text.index(f"{wrong['percent']}: scores-percent: ")
         assert finding < text.index("AP50", finding + 300)
-        mark = "Input files: probable mistakes" if name == "r.html" else "> **Probable mistake:**"
+        mark = "Check the input files first" if name == "r.html" else "> **Probable mistake:**"
         assert text.index(mark) < finding
         assert f"{RIGHT}: scores-percent" not in text
 
@@ -141,3 +141,78 @@ def test_compare_fixes_only_the_file_with_the_mistake(wrong: dict[str, Path]) ->
     assert json.loads(done.out)["metrics"]["AP50"] == [AP50, AP50]
     assert done.err.count("detections were repaired") == 1
     assert f"note: {wrong['xyxy']}: detections were repaired: " in done.err
+
+
+ALL = {
+    "eval": (),
+    "diagnose": (),
+    "compare": (RIGHT,),
+    "tools": ("--only", "tide"),
+    "match": ("-o", "part.npz"),
+    "report": ("-o", "page.html"),
+    "explain": ("--to", "tide"),
+    "reproduce": ("--depth", "0"),
+}
+"""Commands that read detections, and what else they need."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ALL)
+def test_every_command_checks_its_input_and_takes_a_fix(
+    command: str, wrong: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["60.6"] if command == "reproduce" else []
+    done = run(command, *words, TRUTH, wrong["percent"], *ALL[command])
+    assert done.code in (0, 1), done.err
+    assert "scores-percent: scores go up to" in done.err
+    for output in (done.out, *(file.read_text() for file in tmp_path.glob("*.html"))):
+        if command not in ("match", "report") or output is not done.out:
+            assert "scores-percent" in output
+    fixed = run(command, *words, TRUTH, wrong["percent"], *ALL[command], "--fix", "scores-percent")
+    assert fixed.code in (0, 1), fixed.err
+    assert "note: doctor" not in fixed.err
+
+
+def test_findings_are_above_the_numbers_of_every_format(wrong: dict[str, Path]) -> None:
+    files = (TRUTH, wrong["percent"])
+    for form in ("table", "markdown", "latex"):
+        text = run("eval", *files, "--format", form).out
+        assert 0 < text.index("scores-percent") < text.index("AP75")
+    content = json.loads(run("eval", *files, "--format", "json").out)
+    assert [each["name"] for each in content["findings"]] == ["scores-percent"]
+    assert run("eval", *files, "--format", "csv").out.startswith("metric,")
+    assert "scores-percent" not in run("eval", *files, "--table", "metrics").out
+
+
+def test_truth_alone_and_many_files(tmp_path: Path) -> None:
+    """As pre-commit calls it: names of files, and exit codes alone."""
+    good = truth_file(tmp_path / "good.json", twice=0)
+    bad = truth_file(tmp_path / "bad.json", twice=5)
+    assert run("doctor", good).code == 0
+    assert run("doctor", bad).code == 1
+    outcome = run("doctor", "--each", good, bad, good)
+    assert outcome.code == 1
+    assert f"{good}: nothing found" in outcome.out
+    assert "truth-duplicates" in outcome.out
+    assert run("doctor", "--each", bad, "--strict").code == 2
+    lost = run("doctor", "--each", tmp_path / "none.json", bad)
+    assert lost.code == 2
+    assert "none.json" in lost.err
+    assert "truth-duplicates" in lost.out
+    third = run("doctor", good, bad, good)
+    assert third.code == 2
+    assert "third file" in third.err
+    listed = json.loads(run("doctor", "--each", good, bad, "--format", "json").out)
+    assert list(listed["findings"]) == [str(good), str(bad)]
+
+
+def truth_file(path: Path, twice: int) -> Path:
+    record = {"image_id": 1, "category_id": 1, "area": 400, "iscrowd": 0}
+    objects = [{**record, "id": i + 1, "bbox": [9 * i, 5, 20, 20]} for i in range(9)]
+    objects += [{**objects[i], "id": 90 + i} for i in range(twice)]
+    images = [{"id": 1, "width": 640, "height": 480, "file_name": "1.jpg"}]
+    categories = [{"id": 1, "name": "cat"}]
+    content = {"images": images, "categories": categories, "annotations": objects}
+    path.write_text(json.dumps(content))
+    return path

@@ -14,7 +14,10 @@ import pytest
 import detmap
 from detmap.base.resources import folder
 from detmap.doctor.class_hypotheses import COCO_GAPS, assigned
+from detmap.doctor.findings import Finding
 from detmap.doctor.known_benchmarks import VOC, differences
+from detmap.doctor.trial import trial_of
+from detmap.protocol import load
 from tests.doctor.mistakes import Columns, columns
 
 SHAPES = folder("datasets") / "shapes"
@@ -206,3 +209,23 @@ def test_no_detection_at_all(tmp_path: Path) -> None:
     (finding,) = detmap.doctor(TRUTH, tmp_path / "results.json")
     assert (finding.name, finding.fix) == ("images-without-detections", "")
     assert "no detection at all" in finding.sentence
+
+
+def test_frames_of_two_videos_are_not_one_image(right: Columns) -> None:
+    images = right.truth.images
+    n = len(images)
+    frames = replace(images, stems=("000000",) * n, files=tuple(f"vid{i}/000000" for i in range(n)))
+    assert names(replace(right.truth, images=frames), right) == []
+
+
+def test_a_rule_without_ap50_has_findings_without_it() -> None:
+    found = Finding("classes-agnostic", "one class; AP50 after is that of one class", 0.1, 0.2)
+    assert found.without_ap50() == Finding("classes-agnostic", "one class")
+
+
+def test_classes_that_kitti_does_not_evaluate_need_no_detections(right: Columns) -> None:
+    trial = trial_of(right.truth, "kitti")
+    first = right.truth.categories.names[0]
+    asked = load("kitti").override({"iou.classes": {first.upper(): 0.5}})
+    assert not trial.is_own_rule
+    assert replace(trial, asked=asked).evaluated().tolist().count(True) == 1

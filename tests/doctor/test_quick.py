@@ -18,9 +18,9 @@ from detmap.doctor.raw_rows import from_table
 from detmap.doctor.trial import trial_of
 from detmap.overlaps import row_overlaps
 from detmap.protocol import load
-from detmap.tables import boxes_as
+from detmap.tables import boxes_as, selection
 from tests.diagnosis.troublesome_tables import tables as troublesome
-from tools.doctor_battery import MISTAKES
+from tools.doctor_battery import MISTAKES, good
 
 SHAPES = folder("datasets") / "shapes"
 
@@ -49,7 +49,7 @@ def tables() -> Any:
 def test_a_mistake_is_found(tables: Any, mistake: str, strength: float) -> None:
     truth, right = tables
     make, expected = MISTAKES[mistake][:2]
-    found = examine_quickly(*make(truth, right, strength), load("coco-bbox"), seconds=60).findings
+    found = examine_quickly(*make(truth, right, strength), load("coco-bbox"), seconds=60)
     assert {each.name for each in found} & set(expected)
 
 
@@ -70,7 +70,7 @@ def test_a_width_or_height_without_its_last_pixel(tables: Any, axis: int) -> Non
     score = np.linspace(0.2, 0.9, len(truth))
     image, label = truth.images.ids[truth.image], truth.categories.ids[truth.label]
     found = detmap.detections_from_arrays(truth, image, label, boxes, score)
-    (finding,) = examine_quickly(truth, found, load("coco-bbox")).findings
+    (finding,) = examine_quickly(truth, found, load("coco-bbox"))
     assert finding.name == ("boxes-narrow-by-one", "boxes-low-by-one")[axis - 2]
 
 
@@ -115,3 +115,35 @@ def test_a_result_has_findings(tables: Any) -> None:
     assert detmap.evaluate(*tables).findings == []
     moved = replace(tables[1], boxes=tables[1].boxes * 2)
     assert detmap.evaluate(tables[0], moved).findings
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_partly_shuffled_images_are_found(tables: Any, share: float) -> None:
+    truth, wrong = MISTAKES["shuffled"][0](*tables, share)
+    assert is_suspicious(truth, wrong)
+    (finding,) = examine_quickly(truth, wrong, load("coco-bbox"))
+    assert finding.name == "images-shuffled"
+
+
+def test_a_tenth_of_the_images_without_detections_is_found(tables: Any) -> None:
+    (finding,) = detmap.doctor(*MISTAKES["half"][0](*tables, 0.1))
+    assert finding.name == "images-without-detections"
+
+
+def test_two_swapped_classes_of_many_are_found() -> None:
+    truth, right = good(10)
+    assert len(truth.categories) > 15
+    (finding,) = detmap.doctor(*MISTAKES["permuted"][0](truth, right, 2))
+    assert finding.name == "classes-permuted"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 191])  # 191: few boxes are a pixel too wide by chance
+def test_a_good_data_set_has_no_finding(seed: int) -> None:
+    assert detmap.doctor(*good(seed)) == []
+
+
+def test_five_images_have_no_finding() -> None:
+    """The lowest of 30 scores is high by chance."""
+    truth, right = good(232)
+    ids = truth.images.ids[:: max(1, len(truth.images) // 5)][:5]
+    assert detmap.doctor(*selection.part(truth, right, ids, None)) == []

@@ -14,7 +14,8 @@ from PIL import Image
 import detmap
 from detmap.diagnosis import Diagnosis, diagnose
 from detmap.html_report import gallery
-from detmap.html_report.gallery import OTHER, SCALED, SEVERAL, TURNED, Pictures
+from detmap.html_report.gather import gather
+from detmap.html_report.image_files import OTHER, SCALED, SEVERAL, TURNED, Pictures
 from tests.support import builders as make
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
@@ -50,7 +51,7 @@ def test_images_of_one_stem_have_each_their_own_picture(tmp_path: Path) -> None:
     paint(tmp_path / "p" / "a" / "1.png", RED)
     paint(tmp_path / "p" / "b" / "1.png", BLUE)
     pictures = Pictures(tmp_path / "p")
-    assert [colour(pictures.read(found, k)) for k in (0, 1)] == [RED, BLUE]
+    assert [colour(pictures.read(found.truth.images, k)) for k in (0, 1)] == [RED, BLUE]
     assert pictures.notes() == []
 
 
@@ -58,8 +59,8 @@ def test_the_picture_of_another_image_is_not_taken(tmp_path: Path) -> None:
     found = diagnosis(tmp_path, "a/1.png", "b/1.png")
     paint(tmp_path / "p" / "a" / "1.png")
     pictures = Pictures(tmp_path / "p")
-    assert colour(pictures.read(found, 0)) == RED
-    assert pictures.read(found, 1) is None
+    assert colour(pictures.read(found.truth.images, 0)) == RED
+    assert pictures.read(found.truth.images, 1) is None
     assert "images without a file, shown as sketches" in pictures.notes()[0]
     assert pictures.notes()[0].endswith(": b/1.png")
 
@@ -69,7 +70,7 @@ def test_two_pictures_of_one_name_are_none(tmp_path: Path) -> None:
     for folder in "xy":
         paint(tmp_path / "p" / folder / "1.png")
     pictures = Pictures(tmp_path / "p")
-    assert pictures.read(found, 0) is None
+    assert pictures.read(found.truth.images, 0) is None
     assert pictures.notes() == [f"{SEVERAL}: 1.png"]
 
 
@@ -79,13 +80,13 @@ def test_a_picture_by_its_suffix_or_its_stem(tmp_path: Path) -> None:
     paint(tmp_path / "p" / "2.bmp", BLUE)
     found = diagnosis(tmp_path, "train/1.png", "train/2.jpg")
     pictures = Pictures(tmp_path / "p")
-    assert [colour(pictures.read(found, k)) for k in (0, 1)] == [RED, BLUE]
+    assert [colour(pictures.read(found.truth.images, k)) for k in (0, 1)] == [RED, BLUE]
 
 
 def test_a_smaller_picture_is_scaled_to_the_truth(tmp_path: Path) -> None:
     paint(tmp_path / "p" / "1.png", size=(320, 240))
     pictures = Pictures(tmp_path / "p")
-    picture = pictures.read(diagnosis(tmp_path, "1.png"), 0)
+    picture = pictures.read(diagnosis(tmp_path, "1.png").truth.images, 0)
     assert picture is not None
     assert picture.shape == (480, 640, 3)
     assert (colour(picture, 470, 350), colour(picture, 490, 370)) == (RED, GREEN)
@@ -95,7 +96,7 @@ def test_a_smaller_picture_is_scaled_to_the_truth(tmp_path: Path) -> None:
 def test_a_picture_of_another_shape_is_none(tmp_path: Path) -> None:
     paint(tmp_path / "p" / "1.png", size=(480, 480))
     pictures = Pictures(tmp_path / "p")
-    assert pictures.read(diagnosis(tmp_path, "1.png"), 0) is None
+    assert pictures.read(diagnosis(tmp_path, "1.png").truth.images, 0) is None
     assert pictures.notes() == [f"{OTHER}: 1.png"]
 
 
@@ -112,7 +113,7 @@ def test_a_turned_picture_is_as_the_truth_sees_it(
     turn[274] = orientation
     paint(tmp_path / "p" / "1.jpg", size=size, exif=turn)
     pictures = Pictures(tmp_path / "p")
-    picture = pictures.read(diagnosis(tmp_path, "1.jpg"), 0)
+    picture = pictures.read(diagnosis(tmp_path, "1.jpg").truth.images, 0)
     if right_below is None:
         assert picture is None
         assert pictures.notes() == [f"{TURNED}: 1.jpg"]
@@ -140,3 +141,32 @@ def test_a_box_far_outside_is_drawn_to_the_edge(far: float) -> None:
         for each in box:
             gallery._outline(picture, each, (0, 0), 2.0, (0, 255, 0), dashed=dashed)
     assert picture.any()
+
+
+def shown_mistakes() -> list[tuple[str, list[gallery.Strip]]]:
+    """Of a detection of each kind of error, on an image each."""
+    box = [10.0, 10, 20, 20]
+    truth = detmap.truth_from_arrays(
+        [1, 2, 3, 4, 5, 6], [2, 1, 2, 1, 1, 1], [box] * 6, categories={1: "circle", 2: "square"}
+    )
+    near, off = [10.0, 10, 20, 14], [10.0, 18, 20, 20]
+    rows = [
+        *((1, 1, 0.86, near), (2, 1, 0.8, off), (3, 1, 0.7, off), (4, 1, 0.6, box)),
+        *((4, 1, 0.5, near), (5, 1, 0.4, [80.0, 80, 9, 9])),
+    ]
+    image, label, score, boxes = (list(column) for column in zip(*rows, strict=True))
+    found = detmap.detections_from_arrays(truth, image, label, boxes, score)
+    run = gather("d", truth, found, detmap.load_protocol("coco-bbox"), many=True)
+    return gallery.mistakes([run], Pictures())
+
+
+def test_captions_agree_with_their_heading() -> None:
+    texts = {title[:4]: strips[0].shown[0].text for title, strips in shown_mistakes()}
+    assert texts == {
+        "Cls:": "predicted circle 0.86, is square, IoU 0.70",
+        "Loc:": "predicted circle 0.80, IoU 0.43 with a circle, needs 0.5",
+        "Both": "predicted circle 0.70, is square, IoU 0.43, needs 0.5",
+        "Dupe": "predicted circle 0.50, IoU 0.70 with a circle that is already matched",
+        "Bkg:": "predicted circle 0.40, no object there (highest IoU 0.00)",
+        "Miss": "square missed, 20 \N{MULTIPLICATION SIGN} 20 px; no square detection on it",
+    }

@@ -1,0 +1,168 @@
+"""Files of the images: which one is an image of the ground truth, and its pixels."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.adapters.joining import image_sizes
+from detmap.base import open_files
+from detmap.errors import DataError
+from detmap.tables import Images
+
+BUDGET = 1_000_000  # bytes of all crops
+MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
+MISSING = "images without a file, shown as sketches"
+SEVERAL = "images with ambiguous file names, shown as sketches"
+TURNED = "images with ambiguous EXIF rotation, shown as sketches"
+OTHER = "images with another aspect ratio than in the ground truth, shown as sketches"
+SCALED = "images with another size than in the ground truth, scaled to it"
+
+
+@dataclass(eq=False)
+class Pictures:
+    """The folder of the images, and what went wrong with them.
+
+    Parameters
+    ----------
+    folder : of the images; None for sketches
+    """
+
+    folder: Path | None = None
+    spent: int = 0
+    _odd: dict[str, dict[str, None]] = field(default_factory=dict)
+    _index: dict[str, list[Path]] | None = None
+    _by_stem: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not self.folder.is_dir():
+            raise DataError(str(self.folder), "is not a folder of images", "check --images")
+
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        found = []
+        for what, names in self._odd.items():
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            found.append(f"{what}: {', '.join(list(names)[:5])}{more}")
+        return found
+
+    def read(self, images: Images, image: int) -> NDArray[np.uint8] | None:
+        """The image at this position of the truth, in the pixels that the truth speaks of; None,
+        and a note, where there is none that is surely it.
+        """
+        if self.folder is None or self.spent > BUDGET:
+            return None
+        import cv2
+
+        paths = self._paths(images, image)
+        picture, odd = None, SEVERAL if len(paths) > 1 else MISSING
+        if len(paths) == 1:
+            size = float(images.width[image]), float(images.height[image])
+            with suppress(DataError, cv2.error):
+                picture, odd = _decoded(paths[0], size)
+        if odd:
+            self._odd.setdefault(odd, {})[name_of(images, image)] = None
+        return picture
+
+    def _paths(self, images: Images, image: int) -> list[Path]:
+        """The files that may be this image's: those of its stem that share most of its path, and
+        more of it than of any other image's.
+        """
+        if self._index is None:
+            assert self.folder is not None
+            self._index = {}
+            for path in sorted(self.folder.rglob("*")):
+                if path.suffix.lower() in SUFFIXES:
+                    self._index.setdefault(path.stem, []).append(path)
+            for k in range(len(images)):
+                self._by_stem.setdefault(_stem(images, k), []).append(k)
+        stem, name = _stem(images, image), name_of(images, image)
+        files = self._index.get(stem, [])
+        shared = [_shared(path, name) for path in files]
+        best = [path for path, n in zip(files, shared, strict=True) if n == max(shared)]
+        others = [name_of(images, k) for k in self._by_stem[stem] if k != image]
+        if any(_shared(path, other) >= max(shared) for path in best for other in others):
+            return files if len(files) > 1 else []
+        return best
+
+
+def named(images: Images) -> dict[int | str, str]:
+    """What the ground truth calls each image, by id."""
+    return {image: name_of(images, k) for k, image in enumerate(images.ids.tolist())}
+
+
+def name_of(images: Images, image: int) -> str:
+    """What the truth calls an image: its path, else its stem or id."""
+    given = images.files[image] if images.files else ""
+    id_text = str(images.ids[image])
+    return given or (id_text if "/" in id_text else images.stems[image] or id_text)
+
+
+def _stem(images: Images, image: int) -> str:
+    return images.stems[image] or PurePosixPath(str(images.ids[image])).name
+
+
+def _shared(path: Path, name: str) -> tuple[int, bool]:
+    """Folders that a file and an image's name share, from the last on; whether the suffix too."""
+    wanted = PurePosixPath(name.replace("\\", "/"))
+    n = 0
+    for own, other in zip(path.parts[-2::-1], wanted.parts[-2::-1], strict=False):
+        if own != other:
+            break
+        n += 1
+    return n, path.suffix.lower() == wanted.suffix.lower()
+
+
+def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] | None, str]:
+    """The pixels of an image of this width and height, and what is odd about it; None where it has
+    too many, which its header says before anything is unpacked, or where it is not as the truth
+    says.
+
+    Raises
+    ------
+    DataError : no file, no image
+    """
+    import cv2
+
+    data = open_files.read_bytes(path, most=MOST_BYTES)
+    width, height = image_sizes.from_headers([path])
+    if width[0] * height[0] > MOST_PIXELS:
+        return None, MISSING
+    content = np.frombuffer(data, dtype=np.uint8)
+    found = cv2.imdecode(content, cv2.IMREAD_COLOR)
+    stored = found
+    if _is_turned(data):
+        stored = cv2.imdecode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    if found is None or stored is None:
+        return None, MISSING
+    if stored is not found:
+        fits = [each.shape[1::-1] == size for each in (found, stored)]
+        if fits == [True, True] or np.isnan(size).any():
+            return None, TURNED
+        found = stored if fits[1] else found
+    picture: NDArray[np.uint8] = np.asarray(found, dtype=np.uint8)
+    own = picture.shape[1::-1]
+    if own == size or np.isnan(size).any():
+        return picture, ""
+    if abs(own[0] * size[1] - own[1] * size[0]) > max(*own, *size):  # a pixel of rounding
+        return None, OTHER
+    if size[0] * size[1] > MOST_PIXELS:
+        return None, OTHER
+    scaled = cv2.resize(picture, (round(size[0]), round(size[1])), interpolation=cv2.INTER_AREA)
+    return np.asarray(scaled, dtype=np.uint8), SCALED
+
+
+def _is_turned(data: bytes) -> bool:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return image.getexif().get(image_sizes.ORIENTATION, 1) not in (0, 1)
+    except Exception:  # whatever a library does with a broken header
+        return False

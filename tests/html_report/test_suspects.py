@@ -1,0 +1,105 @@
+"""Lists of suspected label errors that annotation tools import, and the figure for a paper."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import detmap
+from detmap import html_report as page
+from detmap.diagnosis.mistakes import SUSPECTS
+from detmap.errors import DetmapError
+from detmap.html_report import suspects
+from detmap.html_report.gather import Run, gather
+from detmap.html_report.paper_figure import COLUMNS, SUFFIXES, check, picture
+from detmap.tables import boxes_as
+from tests.support import builders as make
+
+HOSTILE = '</script><b a="1">&'
+
+
+def reviewed(tmp_path: Path) -> Run:
+    """A missing label, a wrong one, one twice and an odd box."""
+    box, odd = [10.0, 10, 20, 20], [5.0, 5, 1, 60]
+    objects = [(1, 1, box), (2, 1, box), (2, 1, box), (3, 2, box), (4, 1, odd)]
+    content = {
+        "images": [
+            {"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 80} for k in range(1, 5)
+        ],
+        "categories": [{"id": 1, "name": "circle"}, {"id": 2, "name": HOSTILE}],
+        "annotations": [
+            {
+                **{"id": k, "image_id": image, "category_id": label, "bbox": place},
+                **{"area": place[2] * place[3], "iscrowd": 0},
+            }
+            for k, (image, label, place) in enumerate(objects, 1)
+        ],
+    }
+    truth = detmap.read_truth(make.write(tmp_path / "truth.json", content))
+    there = [60.0, 40, 20, 20]
+    found = detmap.detections_from_arrays(truth, [1, 1, 3], [1, 2, 1], [box, there, box], [0.9] * 3)
+    rules = detmap.load_protocol("coco-bbox")
+    return gather("d", truth, found, rules, many=True)
+
+
+def test_every_kind_is_in_every_list(tmp_path: Path) -> None:
+    run = reviewed(tmp_path)
+    kinds = sorted(each.kind for each in run.suspects)
+    assert set(kinds) == set(SUSPECTS)
+    made = {name: content for name, (_, content) in suspects.exports(run).items()}
+    rows = json.loads(made["COCO JSON"])["annotations"]
+    assert sorted(row["attributes"]["suspect"] for row in rows) == kinds
+    boxes = ET.fromstring(made["CVAT"]).findall("image/box")
+    named = [str(box.findtext("attribute[@name='suspect']")) for box in boxes]
+    assert sorted(named) == kinds
+    tasks = json.loads(made["Label Studio"])
+    results = [one for task in tasks for one in task["predictions"][0]["result"]]
+    assert len(results) == len(kinds)
+    assert len(suspects.table(run)) == len(kinds)
+
+
+@pytest.mark.parametrize("name", ["COCO JSON", "CVAT"])
+def test_a_list_is_read_as_annotations(tmp_path: Path, name: str) -> None:
+    run = reviewed(tmp_path)
+    file, content = suspects.exports(run)[name]
+    (tmp_path / file).write_text(content)
+    truth = detmap.read_truth(tmp_path / file)
+    assert len(truth) == len(run.suspects)
+    wanted = sorted(round(each.box[0], 2) for each in run.suspects)
+    assert sorted(boxes_as(truth.boxes, truth.box_format, "xywh")[:, 0].tolist()) == wanted
+    assert HOSTILE in truth.categories.names
+
+
+def test_lists_cannot_leave_their_element(tmp_path: Path) -> None:
+    run = reviewed(tmp_path)
+    truth, found = run.diagnosis.truth, run.diagnosis.detections
+    text = page.report(truth, {"d": found}, detmap.load_protocol("coco-bbox")).decode()
+    assert text.count("</script>") == text.count("<script")
+    assert "</script><b" not in text
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+@pytest.mark.parametrize("two", [False, True])
+def test_the_figure_of_a_paper_is_the_same_every_time(tmp_path: Path, kind: str, two: bool) -> None:
+    runs = [reviewed(tmp_path)] * (1 + two)
+    made = picture(runs, kind, "double")
+    assert made[:4] in (b"%PDF", b"<?xm", b"\x89PNG", b"%!PS")
+    assert kind == "eps" or picture(runs, kind, "double") == made
+
+
+def test_the_figure_has_the_width_of_a_column(tmp_path: Path) -> None:
+    run = reviewed(tmp_path)
+    for column, width in COLUMNS.items():
+        text = picture([run], "svg", column).decode()
+        points = float(re.search(r'width="([\d.]+)pt"', text)[1])  # type: ignore[index]
+        assert points == pytest.approx(width / 25.4 * 72, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["figure", "figure.jpeg", "report.html"])
+def test_a_figure_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DetmapError, match="is not the name of a picture"):
+        check(tmp_path / name)
