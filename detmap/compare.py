@@ -13,6 +13,7 @@ from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
+from detmap.results import result_notes
 from detmap.results.result import Result
 from detmap.results.signature import signature
 from detmap.statistics import replicates as resampling
@@ -126,7 +127,7 @@ def compare_matches(
         seed,
         drawn,
         maker.signature(signature(first.protocol, data), replicates, seed),
-        maker.notes(),
+        (*maker.notes(), *result_notes.extra_left_out(first.protocol, "metrics are not compared")),
     )
 
 

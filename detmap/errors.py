@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -43,6 +44,25 @@ class DetmapError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}"
         return f"{text} ({self.fix})" if self.fix else text
+
+    def without_paths(self, *paths: str | os.PathLike[str]) -> str:
+        """Returns the message for readers who must not learn where these files are.
+
+        Each path, its folder and its name become ``the truth``; with several, ``the input``.
+        """
+        text, name = str(self), "the truth" if len(paths) == 1 else "the input"
+        spellings = {
+            each
+            for path in (os.fspath(given) for given in paths)
+            for each in (path, os.path.abspath(path), os.path.realpath(path))
+        }
+        spellings |= {os.path.basename(each) for each in spellings}
+        for spelling in sorted(filter(None, spellings), key=len, reverse=True):
+            text = text.replace(spelling, name)
+        folders = {os.path.dirname(each) + os.sep for each in spellings if os.path.isabs(each)}
+        for folder in sorted(folders - {os.sep}, key=len, reverse=True):
+            text = text.replace(folder, "")
+        return text
 
 
 def clipped(text: str) -> str:
@@ -106,18 +126,52 @@ def counted(n: float, noun: str, *, sep: str = ",") -> str:
 
 
 SINGULAR = {"have": "has", "are": "is", "were": "was", "do": "does", "they": "it", "their": "its"}
-VERBS = ("share", "lie", "name", "lack", "meet", "give", "say", "show", "touch")
+VERBS = (
+    *("share", "lie", "name", "lack", "meet", "give", "say", "show", "touch", "identify", "match"),
+    *("overlap", "exceed", "take", "seem", "use", "count", "state", "fit", "begin", "lose", "need"),
+)
 
 
 def singular(text: str) -> str:
     """Converts a plural clause to singular: "classes have no object" to "class has no object". The
-    first word is the subject.
+    first word is the subject; verbs of other nouns ("images that are", "all lines are") are kept.
     """
-    words = re.split(r"( )", text)
-    noun = words[0]
-    words[0] = noun[:-2] if noun in ("classes", "boxes") else noun.removesuffix("s")
-    if len(words) > 2 and words[2] in VERBS:
-        words[2] += "s"
-    subject, colon, rest = "".join(words).partition(":")
-    subject = re.sub(r"\b\w+\b", lambda word: SINGULAR.get(word[0], word[0]), subject)
-    return subject + colon + re.sub(r"\btheir\b", "its", rest)
+    words = text.split(" ")
+    bare = [word.rstrip(",;:") for word in words]
+    head = int(
+        words[0] in ("ground-truth", "result", "data", "excluded") or words[0].endswith("ss")
+    )
+    colon = next((i for i, word in enumerate(words) if word.endswith(":")), len(words))
+    found, verb_seen = list(bare), False
+    for i, word in enumerate(bare):
+        before = bare[i - 1] if i else ""
+        if i == head:
+            found[i] = word[:-2] if word in ("classes", "boxes") else word.removesuffix("s")
+        elif before == "they" or (i == head + 1 and word in VERBS):
+            found[i], verb_seen = _third_person(word), True
+        elif word in ("they", "their"):
+            found[i] = SINGULAR[word]
+        elif word == "them" and before in ("around", "on", "cover"):
+            found[i] = "it"
+        elif word in SINGULAR and i <= colon and not _belongs_to_clause(bare, i, head, verb_seen):
+            found[i], verb_seen = SINGULAR[word], True
+    return " ".join(
+        new + word[len(old) :] for new, old, word in zip(found, bare, words, strict=True)
+    )
+
+
+def _third_person(verb: str) -> str:
+    if verb in SINGULAR:
+        return SINGULAR[verb]
+    if verb.endswith("fy"):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith("ch") else f"{verb}s"
+
+
+def _belongs_to_clause(words: list[str], i: int, head: int, verb_seen: bool) -> bool:
+    """Whether the verb at i belongs to another plural noun than the subject, or to "do not"."""
+    clause = words[i - 1] in ("that", "which")
+    noun = i - 2 if clause else i - 1
+    plural = words[noun].endswith("s") and not words[noun].endswith(("ss", "is"))
+    own = noun == head or not (clause or verb_seen)
+    return words[noun] in ("them", "not") or (plural and not own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,8 @@ def evaluate(
     matches = engine.match(*tables, threads=threads)
     extra = benchmarks.extra(*tables)
     result = summarize(matches, threads=threads)
-    return replace(result, matched=tables[:2], inputs=inputs, extra=extra)
+    part = partial(benchmarks.extra_part, tables) if extra else None
+    return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
 
 
 def match(
@@ -127,9 +129,9 @@ def _read(
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
     if images is not None or classes is not None:
-        from detmap.tables import selection
+        from detmap.benchmarks import selected_classes
 
-        truth, detections = selection.part(truth, detections, images, classes)
+        return selected_classes.select((truth, detections, rules), images, classes)
     return truth, detections, rules
 
 

@@ -3,7 +3,9 @@
 The suite samples the same examples in every run, so that a failure points at the change under
 test. ``pytest --hypothesis-profile random`` samples new ones; ``tools/fuzz.py`` samples many.
 Tiers: ``pytest -m "not slow"`` is the quick one and samples few examples (`tests.support.tier`);
-``pytest`` runs all tests. A test that is selected by its name (``path::test``) runs in one process.
+``pytest`` runs all tests but the longest, with a third of the examples; ``pytest -m "long or
+hypothesis"`` runs these, and all examples. A test that is selected by its name (``path::test``)
+runs in one process, whatever its tier.
 """
 
 import os
@@ -42,10 +44,21 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the tier before any test module reads the number of examples."""
+    if by_name(config) and config.option.markexpr == "not long":
+        config.option.markexpr = ""
     tier.quick = config.option.markexpr == "not slow"
-    if tier.quick and not config.getoption("--hypothesis-profile"):
-        settings.register_profile("quick", settings(max_examples=tier.drawn(tier.EXAMPLES)))
-        settings.load_profile("quick")
+    tier.share = tier.SHARES.get(config.option.markexpr, 1)
+    if not config.getoption("--hypothesis-profile"):
+        settings.register_profile("tier", settings(max_examples=tier.drawn(tier.EXAMPLES)))
+        settings.load_profile("tier")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long test is slow: the quick tier leaves it out, too."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
 
 
 def spent() -> float:

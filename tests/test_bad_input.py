@@ -80,9 +80,9 @@ NOT_JSON = {
     "not UTF-8": (b'[\n{"image_id": "\xff"]', ": line 2", "not UTF-8", "write the file as UTF-8"),
     "UTF-16": (
         json.dumps([make.detection()]).encode("utf-16"),
-        ": line 1",
-        "not UTF-8",
-        "write the file as UTF-8",
+        "",
+        "text in UTF-16",
+        "save it as plain text in UTF-8",
     ),
     "binary": (b"\x89PMG\r\n\x1a\n\x00\x00", ": line 1", "not UTF-8", "write the file as UTF-8"),
     "an image": (b"\x89PNG\r\n\x1a\n\x00\x00", "", "an image (PNG)", "give the annotations"),
@@ -1272,10 +1272,10 @@ SETTINGS = {
         "a list of metric names",
     ),
     "a metric that does not exist": ('metrics=["F2"]', "--set: metrics", "no metric 'F2'", "AP50"),
-    "the version, which names the protocol": (
+    "the version, which identifies the protocol": (
         "version=2",
         "--set: version",
-        "names the protocol",
+        "identifies the protocol",
         "TOML file of your own",
     ),
 }

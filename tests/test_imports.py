@@ -37,9 +37,12 @@ ELSEWHERE = (
 PACKAGES = (
     *("IPython", "PIL", "cv2", "jinja2", "llvmlite", "matplotlib", "numba", "pandas", "polars"),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
-    *("csv", "difflib", "html", "numpy.ma", "unicodedata"),
+    *("concurrent.futures", "csv", "difflib", "html", "logging", "numpy.ma", "unicodedata"),
 )
-NUMBAS = "numpy.ma", "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"
+NUMBAS = (
+    *("numpy.ma", "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"),
+    *("concurrent.futures", "logging"),
+)
 """What numba imports, where there is no library of the kernels."""
 COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
 CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"

@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 --runs 3 --readme     # the tables of docs/performance.md
-    python tools/bench.py linear voc ranking streaming cells cluster wider
+    python tools/bench.py linear voc ranking streaming cells cluster wider kitti
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -24,9 +24,11 @@
 | openimages | detmap: 41,620 images, 500 classes with a hierarchy, CSV to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | streaming | batches of 16 images as they come, beside the peers that stream |
+| batches | W1 in 313 batches of 16 beside the files, and beside torchmetrics' backends |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, at ten times the detections |
 | wider | detmap: WIDER FACE's validation split, random faces, files to the three APs |
+| kitti | detmap: 7,481 images, a million detections, KITTI's files and headerless CSV to numbers |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
 runs is shown (`--statistic min` on a busy machine). All tools get the same processors and threads.
@@ -50,6 +52,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +240,21 @@ def streaming_job(bench: Bench) -> Iterator[Line]:
     yield Line("Streaming", "16 x 100", "streaming", tasks, shows, tolerance=0.0)
 
 
+def batches_job(bench: Bench) -> Iterator[Line]:
+    """W1 in 313 batches of 16; torchmetrics, if it is installed, with both of its backends."""
+    files = {**bench.workload("W1"), "calls": 2, "threads": 1}
+    tools = ["detmap"]
+    if find_spec("torchmetrics") and find_spec("torchvision"):
+        tools += ["detmap.integrations.torchmetrics", "torchmetrics.detection.mean_ap pycocotools"]
+        tools += ["torchmetrics.detection.mean_ap faster_coco_eval"] * bool(
+            find_spec("faster_coco_eval")
+        )
+    tasks = {name: {**files, "job": "batches", "tool": name} for name in tools}
+    tasks["files"] = {**files, "job": "files", "tool": "detmap"}
+    shows = {"call": "boxes to AP, second call"}
+    yield Line("Batches of 16", "W1", "batches", tasks, shows, tolerance=None)
+
+
 def cells_job(bench: Bench) -> Iterator[Line]:
     tasks = {
         name: {"job": "cells", "tool": name, "images": 600, "calls": 2}
@@ -274,6 +292,24 @@ def wider_job(bench: Bench) -> Iterator[Line]:
     yield Line("WIDER FACE", "3,226 images", "wider", tasks, shows, tolerance=0.0)
 
 
+def kitti_job(bench: Bench) -> Iterator[Line]:
+    from draw_kitti import draw
+
+    folder = bench.options.cache / "kitti"
+    if not (folder / "found.csv").is_file():
+        draw(folder)
+    kitti = {"truth": str(folder / "label_2"), "detections": str(folder / "data")}
+    rows = {"truth": str(folder / "boxes.csv"), "detections": str(folder / "found.csv")}
+    tasks = {
+        "KITTI": {**kitti, "protocol": "kitti"},
+        "COCO's rule": {**kitti, "protocol": "coco-bbox"},
+        "CSV, COCO's rule": {**rows, "protocol": "coco-bbox"},
+    }
+    tasks = {name: {**task, "job": "benchmark", "calls": 1} for name, task in tasks.items()}
+    shows = {"process": "whole process", "rss": "peak memory of the process"}
+    yield Line("KITTI", "7,481 images", "kitti", tasks, shows, tolerance=None)
+
+
 OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "files": files_job,
     "arrays": arrays_job,
@@ -290,10 +326,12 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "openimages": open_images_job,
     "ranking": ranking_job,
     "streaming": streaming_job,
+    "batches": batches_job,
     "cells": cells_job,
     "compare": compare_job,
     "cluster": cluster_job,
     "wider": wider_job,
+    "kitti": kitti_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")
 

@@ -72,6 +72,14 @@ def dota(task: Task) -> Call:
     return lambda: [detmap.evaluate(*paths, "dota", threads=task["threads"]).metrics["mAP"]]
 
 
+def benchmark(task: Task) -> Call:
+    """From a benchmark's files to its numbers."""
+    import detmap
+
+    how = task["truth"], task["detections"], task["protocol"]
+    return lambda: detmap.evaluate(*how, threads=task["threads"]).metrics.values()
+
+
 def voc_twin(task: Task) -> Call:
     """The same mAP by the slow twin, from plain Python objects: it reads no files."""
     import detmap
@@ -386,6 +394,69 @@ def vernier_stream(batches: list[Any]) -> Stream:
     return update, lambda: stream.finalize().stats
 
 
+def in_batches(task: Task) -> Call:
+    """The files' images in batches of 16, into `Evaluator` or a metric of torchmetrics, to AP."""
+    batches = list(file_batches(task))
+
+    def call() -> Iterable[float]:
+        metric = batch_metric(task["tool"], json.loads(Path(task["truth"]).read_bytes()))
+        for batch in batches:
+            metric.update(*batch)
+        found = metric.compute()
+        return [found.metrics["AP"] if task["tool"] == "detmap" else float(found["map"])]
+
+    return call
+
+
+def batch_metric(tool: str, truth: Task) -> Any:
+    """Returns an empty metric; `tool` is detmap, or a module and the backend of torchmetrics."""
+    if tool == "detmap":
+        import detmap
+
+        classes = {c["id"]: c["name"] for c in truth["categories"]}
+        return detmap.Evaluator(classes=classes, box_format="xywh")
+    from importlib import import_module
+
+    module, _, backend = tool.partition(" ")
+    make = import_module(module).MeanAveragePrecision
+    return make(box_format="xywh", **({"backend": backend} if backend else {}))
+
+
+def file_batches(task: Task) -> Iterable[tuple[list[Task], list[Task]]]:
+    """Predictions and targets of 16 images at a time, as arrays or tensors."""
+    import numpy as np
+
+    if task["tool"] == "detmap":
+        convert: Callable[[Any], Any] = np.asarray
+    else:
+        from torch import from_numpy as convert
+    truth = json.loads(Path(task["truth"]).read_bytes())
+    sides: list[dict[int, list[Task]]] = []
+    for records in (json.loads(Path(task["detections"]).read_bytes()), truth["annotations"]):
+        rows: dict[int, list[Task]] = {image["id"]: [] for image in truth["images"]}
+        for record in records:
+            rows[record["image_id"]].append(record)
+        sides.append(rows)
+    keys = {"labels": ("category_id", np.int64), "area": ("area", np.float32)}
+    keys |= {"iscrowd": ("iscrowd", np.int64), "scores": ("score", np.float32)}
+
+    def image(records: list[Task], names: tuple[str, ...]) -> Task:
+        boxes = np.array([each["bbox"] for each in records], dtype=np.float32).reshape(-1, 4)
+        columns = {
+            name: np.array([each.get(keys[name][0], 0) for each in records], dtype=keys[name][1])
+            for name in names
+        }
+        return {name: convert(each) for name, each in {"boxes": boxes, **columns}.items()}
+
+    ids = [each["id"] for each in truth["images"]]
+    for start in range(0, len(ids), IMAGES):
+        some = ids[start : start + IMAGES]
+        yield (
+            [image(sides[0][i], ("labels", "scores")) for i in some],
+            [image(sides[1][i], ("labels", "area", "iscrowd")) for i in some],
+        )
+
+
 # --- a cluster ------------------------------------------------------------------------------------
 
 
@@ -518,10 +589,12 @@ JOBS = {
     "voc twin": voc_twin,
     "ranking": ranking,
     "streaming": streaming,
+    "batches": in_batches,
     "cells": cells,
     "compare": compare,
     "cluster": cluster,
     "wider": wider,
+    "benchmark": benchmark,
 }
 
 

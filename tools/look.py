@@ -2,7 +2,7 @@
 and as it prints.
 
     detmap report TRUTH DETECTIONS -o report.html
-    python tools/look.py report.html pictures/          # five pictures and a PDF
+    python tools/look.py report.html pictures/          # seven pictures and a PDF
     python tools/look.py report.html docs/report.png    # its head, as the README shows it
 
 Needs Chromium, its driver and `pip install selenium`.
@@ -21,6 +21,8 @@ from typing import Any
 VIEWS = {
     "1280": (1280, "light"),
     "1280-dark": (1280, "dark"),
+    "768": (768, "light"),
+    "560": (560, "light"),
     "390": (390, "light"),
     "390-dark": (390, "dark"),
 }

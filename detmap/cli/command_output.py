@@ -109,16 +109,22 @@ def _write_images(result: Result, arguments: argparse.Namespace) -> None:
 
 
 def write_json(content: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """Write a tree of plain values."""
+    """Write a tree of plain values, after the findings of the doctor."""
+    found = getattr(arguments, "findings", ())
+    content = {"findings": [each.to_dict() for each in found]} | content if found else content
     streams.write(json.dumps(content, indent=2, allow_nan=False) + "\n", arguments.output)
 
 
 def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None:
-    """Write tables in the chosen format, within the width of a terminal."""
+    """Write tables in the chosen format, within the width of a terminal; the findings of the doctor
+    above them, except on a terminal, which has shown them.
+    """
     tables = _chosen(tables, getattr(arguments, "table", None))
-    style = arguments.style
+    style, found = arguments.style, getattr(arguments, "findings", None)
     if arguments.output is None and sys.stdout is not None and sys.stdout.isatty():
         style = replace(style, width=get_terminal_size().columns)
+    elif found and arguments.format != "csv" and getattr(arguments, "table", None) is None:
+        tables = [*found.tables(), *tables]
     streams.write(RENDERERS[arguments.format](tables, style), arguments.output)
     if arguments.format == "csv":  # has no place for lines below the table
         for table in tables:

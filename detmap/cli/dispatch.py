@@ -1,7 +1,7 @@
 """Run the chosen command and map its result or error to an exit code.
 
-Each command is a module of this folder with a function ``add``, which declares its options, and
-``run``. Only the chosen command's imports are loaded.
+Each command is a module of `detmap.cli.commands` or `detmap.cli.checks` with a function ``add``,
+which declares its options, and ``run``. Only the chosen command's imports are loaded.
 """
 
 from __future__ import annotations
@@ -45,12 +45,24 @@ COMMANDS = {
     "warmup": "compile the kernels before the first evaluation",
 }
 
+CHECKS = ("parity", "tools", "reproduce", "published", "verify", "cite", "explain")
+"""Commands that check a number; their modules are in `detmap.cli.checks`."""
+
+
+def module_of(command: str) -> str:
+    """The module of a command."""
+    return f"detmap.cli.{'checks' if command in CHECKS else 'commands'}.{command}"
+
 
 def dispatch(words: Sequence[str]) -> int:
     """Run one command and return its exit code. Raises nothing."""
     try:
         return _run(words)
     except DetmapError as error:
+        if os.environ.get("DETMAP_ERRORS") == "short":  # on a challenge server
+            files = [word for word in words[1:] if os.path.exists(word)][:1]
+            streams.say(f"detmap: error: {_single_line(error.without_paths(*files))}\n")
+            return 2
         streams.say(
             f"detmap: error: {_single_line(error.where)}: {_shortened(_single_line(error.what))}\n"
         )
@@ -90,7 +102,8 @@ def _run(words: Sequence[str]) -> int:
         if not words:
             parser(chosen).print_help()
             return 0
-        arguments = parser(chosen).parse_args(words)
+        first = words[0] in COMMANDS  # the others are not listed, so their parsers are not needed
+        arguments = parser(chosen, chosen if first else COMMANDS).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
         return stop.code if isinstance(stop.code, int) else 2
     from detmap.cli import options
@@ -100,7 +113,7 @@ def _run(words: Sequence[str]) -> int:
     return int(code)
 
 
-CHOICES = {"--ci": ("influence", "percentile")}
+CHOICES = {"--ci": ("automatic", "influence", "percentile", "jackknife")}
 """Options whose value is optional; the first is the default."""
 
 
@@ -130,8 +143,10 @@ class _Help(argparse.HelpFormatter):
         return super()._fill_text(text, width, indent)
 
 
-def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the chosen commands get their options."""
+def parser(
+    chosen: Collection[str], listed: Collection[str] = tuple(COMMANDS)
+) -> argparse.ArgumentParser:
+    """Return the parser of the listed commands; only the chosen ones get their options."""
     parser = _Parser(
         prog="detmap",
         description="Evaluate object detectors, VOC and COCO style.",
@@ -140,10 +155,10 @@ def parser(chosen: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"detmap {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, formatter_class=_Help)
+    for name in listed:
+        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
         if name in chosen:
-            module = import_module(f"detmap.cli.commands.{name}")
+            module = import_module(module_of(name))
             command.description = module.__doc__
             command.epilog = "\n  ".join(("examples:", *module.EXAMPLES))
             command.set_defaults(run=module.run)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import streams
@@ -15,7 +16,6 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 from detmap.tables.extension import extended
 
-LEAST_SECONDS = 2.0  # of an examination, of small files too
 SHARE = 0.9  # of the time of reading that it may take
 
 
@@ -102,20 +102,21 @@ def _consult(
     spent: float,
 ) -> None:
     """Print the findings as notes, and keep them as `arguments.findings`."""
-    from detmap.doctor import examine_quickly
+    from detmap.doctor import SECONDS, Findings, examine_quickly
 
     streams.progress("checking input files for common mistakes")
-    seconds = max(LEAST_SECONDS, SHARE * spent)
+    seconds = max(SECONDS, SHARE * spent)
     again = None if arguments.fix else path
     try:
         found = examine_quickly(truth, detections, rules, path=again, seconds=seconds, whole=True)
     except DataError:  # the reader has reported it
         return
-    known = getattr(arguments, "findings", [])
-    where = f"{path}: " if _several(arguments) else ""
-    arguments.findings = [*known, *(f"{where}{finding}" for finding in found.findings)]
-    for finding in found.findings:
-        streams.say(f"note: doctor: {where}{finding}\n")
+    if _several(arguments):
+        found = Findings((replace(each, detections=path) for each in found), found.left_out)
+    known = getattr(arguments, "findings", None) or Findings()
+    arguments.findings = Findings((*known, *found), (*known.left_out, *found.left_out))
+    for finding in found:
+        streams.say(f"note: doctor: {finding}\n")
     if found.left_out:
         names = ", ".join(found.left_out)
         streams.say(f"note: doctor: no time for: {names}; `detmap doctor` checks everything\n")

@@ -18,26 +18,25 @@ def add(command: argparse.ArgumentParser) -> None:
     """--fail-under."""
     command.add_argument(
         "--fail-under",
-        type=read,
-        default={},
+        default="",
         metavar="AP=V,...",
         help="Exit with 1 if a metric is below its value, a fraction: AP=.40,AP50/person=.6.",
     )
 
 
 def read(text: str) -> dict[str, float]:
-    """``AP=.40,AP50/person=.6`` as a dict."""
+    """``AP=.40,AP50/person=.6`` as a dict; raises `DetmapError` for another form."""
     least: dict[str, float] = {}
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         name, _, number = part.strip().rpartition("=")
         try:
             value = float(number)
         except ValueError:
             value = math.nan
         if not name or not 0 <= value <= 1:
-            raise argparse.ArgumentTypeError(
-                f"{part[:40]!r}: write METRIC=FRACTION, such as AP=.40, or METRIC/CLASS=FRACTION"
-            )
+            what = f"{part[:40]!r} is not METRIC=V with V from 0 to 1"
+            fix = "write METRIC=FRACTION, such as AP=.40, or METRIC/CLASS=FRACTION"
+            raise DetmapError("--fail-under", what, fix)
         least[name] = value
     return least
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
+from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.output import RENDERERS, SUFFIXES
 from detmap.output.table import Style
@@ -88,6 +89,19 @@ def add_formats(command: argparse.ArgumentParser) -> None:
         help="Read image sizes from a CSV file with the columns image, width, height, from a COCO "
         "JSON file, or from a folder of images.",
     )
+
+
+def add_reading(command: argparse.ArgumentParser, source: str) -> None:
+    """Options of a command that reads one path: as ground truth, or as detections with --truth."""
+    command.add_argument(
+        "--truth",
+        type=place,
+        metavar="TRUTH",
+        help=f"Read {source} as detections of this ground truth.",
+    )
+    add_split(command)
+    add_formats(command)
+    add_unknown(command)
 
 
 def add_unknown(command: argparse.ArgumentParser) -> None:
@@ -284,13 +298,17 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
     """Set the output format and style; refuse options that JSON output ignores."""
     if not hasattr(arguments, "digits"):
         return
-    if arguments.format is None:
+    by_suffix = arguments.format is None
+    if by_suffix:
         suffix = arguments.output.suffix.lower() if arguments.output is not None else ""
         arguments.format = SUFFIXES.get(suffix, "table")
     arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
     if arguments.format != "json":
         return
-    given = {"--percent": arguments.percent, "--digits": arguments.digits is not None}
+    if by_suffix and arguments.percent:
+        streams.say("detmap: JSON holds fractions: --percent has no effect on it\n")
+    given = {"--percent": arguments.percent and not by_suffix}
+    given["--digits"] = arguments.digits is not None
     given["--table"] = getattr(arguments, "table", None) is not None
     holds = {"--percent": "fractions", "--digits": "all digits", "--table": "all tables"}
     for option, what in holds.items():

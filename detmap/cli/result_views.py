@@ -13,8 +13,8 @@ def add_images(command: argparse.ArgumentParser) -> None:
         "--images",
         type=options.path,
         metavar="FILE",
-        help="Evaluate only the images listed in FILE, one id or file stem per line (default: "
-        "all images).",
+        help="Evaluate only the images listed in FILE, one id or file stem per line; a pipe "
+        "is refused (default: all images).",
     )
 
 

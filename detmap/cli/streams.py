@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -96,13 +97,17 @@ def _colored(text: str) -> str:
 
 
 def counter(what: str) -> Callable[[int, int], None]:
-    """Return a progress callback that updates one terminal line and clears it at the end."""
+    """Return a progress callback that updates one terminal line, with an estimate of the time left,
+    and clears it at the end.
+    """
+    begin = time.monotonic()
 
     def show(done: int, of: int) -> None:
         with suppress(OSError, ValueError, AttributeError):
             if sys.stderr.isatty():
-                line = f"{done} of {of} {what}" if done < of else ""
-                sys.stderr.write(f"\r{line:<40}" + ("" if line else "\r"))
+                left = (of - done) * (time.monotonic() - begin) / max(done, 1)
+                line = f"{done} of {of} {what}, about {left:.0f} s left" if done < of else ""
+                sys.stderr.write(f"\r{line:<60}" + ("" if line else "\r"))
                 sys.stderr.flush()
 
     return show

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import options, streams
-from detmap.errors import DetmapError
+from detmap.errors import DetmapError, ProtocolError
 from detmap.output.table import Table
 from detmap.tables import Note
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
 
-METHODS = ("influence", "percentile")
+AUTOMATIC = "automatic"
+METHODS = (AUTOMATIC, "influence", "percentile", "jackknife")
 TABLES = ("intervals", "class-intervals", "ties")
 
 
@@ -26,11 +27,12 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ci",
         nargs="?",
-        const=METHODS[0],
+        const=AUTOMATIC,
         choices=METHODS,
         metavar="METHOD",
-        help="Report confidence intervals. METHOD: influence (default) or percentile (bootstrap, "
-        "as in papers). Add --per-class for intervals per class.",
+        help="Report confidence intervals. METHOD: influence, percentile (bootstrap, as in "
+        "papers) or jackknife (evaluates again without parts of the images); default: influence, "
+        "or jackknife for rules that it does not support. Add --per-class for intervals per class.",
     )
     add_drawing(command)
     command.add_argument(
@@ -57,7 +59,8 @@ def add_replicates(command: argparse.ArgumentParser) -> None:
         "--replicates",
         type=options.count,
         metavar="B",
-        help="Use B bootstrap replicates (default: 1000).",
+        help="Use B bootstrap replicates (default: 1000), or B parts of the jackknife (default: "
+        "25).",
     )
     command.add_argument(
         "--seed", type=options.whole, metavar="S", help="Set the random seed (default: 0)."
@@ -130,8 +133,7 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
     if arguments.ci is not None:
         from detmap.statistics.interval_tables import metric_tables
 
-        counter = streams.counter("replicates")
-        made = result.intervals(**given, method=arguments.ci, threads=threads, progress=counter)
+        made = _intervals(result, arguments.ci, **given, threads=threads)
         signature = f"{signature}|{made.signature}"
         per_class = arguments.per_class or arguments.table == "class-intervals"
         tables += metric_tables(made, per_class)
@@ -143,3 +145,14 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         ties = result.ties(threads=threads)
         tables.append(tie_table(ties, ORDERS))
     return Known(made, ties, signature, tables)
+
+
+def _intervals(result: Result, method: str, **given: Any) -> Intervals:
+    """Compute intervals; automatically by the jackknife where the default method is refused."""
+    given["progress"] = streams.counter("replicates")
+    if method != AUTOMATIC:
+        return result.intervals(**given, method=method)
+    try:
+        return result.intervals(**given)
+    except ProtocolError:
+        return result.intervals(**given, method="jackknife")

@@ -54,7 +54,7 @@ def terms(
                 found = np.cumsum(hit * each) / float(positives[k, a])
                 with np.errstate(divide="ignore"):
                     fppi = np.cumsum(~hit * each) / n_images
-                    missed = 1 - _at_references(fppi, found, protocol)
+                    missed = 1 - _read_references(fppi, found, protocol)
                     values[a, t, :, j] = np.log(np.maximum(missed, 0))
     return values
 
@@ -72,7 +72,7 @@ def _asked(protocol: Protocol) -> list[tuple[int, int]]:
     )
 
 
-def _at_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:
+def _read_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:
     """(R,) recall at the references, of a curve of false positives per image; 0 without ranks."""
     references = np.array(protocol.miss_rate.references)
     if not len(fppi):

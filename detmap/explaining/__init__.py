@@ -17,6 +17,7 @@ from detmap.explaining.shapley import averaged
 from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
+from detmap.matching.matches import Matches
 from detmap.overlaps import kind_of
 from detmap.parity.restated_tools import MatchedOnce, headline
 from detmap.protocol import Protocol
@@ -63,7 +64,7 @@ def explain(
     """
     truth, first = read_truth_and_protocol(truth, start, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth)
+        detections = _read(detections, truth, first)
     if (other_truth is None and other_detections is None) == (end is None):
         raise DataError(
             "explain",
@@ -78,6 +79,12 @@ def explain(
 
 
 Input = tuple[Truth, Detections]
+
+
+def _assigned(tables: Input, rules: Protocol, threads: int | None = None) -> Matches:
+    """The matches, with assignments unless the subsets have boxes or margins of their own."""
+    taken = not (rules.boxes.aspect or rules.detections.margins)
+    return match(*tables, rules, threads=threads, taken=taken)
 
 
 def _explain_rules(
@@ -104,8 +111,7 @@ def _explain_rules(
     if shapley and steps:
         steps, orders = averaged(steps, value, seed)
     one, two = (
-        summarize(match(truth, detections, rules, threads=threads, taken=True), threads=threads)
-        for rules in (first, last)
+        summarize(_assigned(tables, rules, threads), threads=threads) for rules in (first, last)
     )
     moves = classes_moved(one, two)
     (name, before), (metric, after) = headline(one), headline(two)
@@ -138,8 +144,15 @@ def _other(
     if other_detections is None:
         other_detections = detections
     elif not isinstance(other_detections, Detections):
-        other_detections = read_detections(other_detections, other_truth)
+        other_detections = _read(other_detections, other_truth, rules)
     return other_truth, other_detections
+
+
+def _read(path: str | Path, truth: Truth, rules: Protocol) -> Detections:
+    """Detections in the format of the protocol."""
+    return read_detections(
+        path, truth, preferred_format=rules.files.detections, protocol_unknown=rules.scope.unknown
+    )
 
 
 def _explain_inputs(
@@ -166,7 +179,7 @@ def _explain_inputs(
     steps, orders = walk(parts, value), 0
     if shapley and steps:
         steps, orders = averaged(steps, value, seed)
-    start, end = (summarize(match(*each, rules, taken=True)) for each in (one, two))
+    start, end = (summarize(_assigned(each, rules)) for each in (one, two))
     (name, before), (other, after) = headline(start), headline(end)
     moves = classes_moved(start, end)
     names = [f"{a.source} and {b.source}" for a, b in (one, two)]

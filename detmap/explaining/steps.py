@@ -11,8 +11,8 @@ from typing import Any
 from detmap.base.reprs import outline
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
-from detmap.output.formats import html
 from detmap.output.table import Table
+from detmap.output.tabular import Tabular
 
 MOST_EXACT = 8
 """Switches that matter, up to which Shapley values are exact."""
@@ -83,7 +83,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Tabular):
     """Why two numbers differ.
 
     Parameters
@@ -119,9 +119,6 @@ class Explanation:
         steps = [f"{step.title} {float(step.change):+.4f}" for step in self.steps if step.change]
         ends = (f"{self.start} {self.before:.4f}", f"{self.end} {self.after:.4f}")
         return outline(self, " to ".join(ends), *steps)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; exact changes as text, numerator/denominator."""

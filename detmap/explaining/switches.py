@@ -33,6 +33,7 @@ SWITCHES = (
         "metric",
         (
             *("metrics", "iou.thresholds", "subsets", "groups", "iou.sigmas"),
+            "detections.margins",  # by subset
             *("evaluation.rule", "evaluation.extra"),
             *("iou.classes", "kitti.height", "kitti.neighbors", "cgf1.score"),
             *("froc.rates", "froc.mean_up_to", "froc.lookup", "froc.most_marks"),
@@ -82,7 +83,7 @@ SWITCHES = (
         "evaluated classes and images",
         (
             *("scope.unlisted", "scope.not_exhaustive", "scope.unknown"),
-            *("detections.outside", "detections.margin", "detections.margins"),
+            *("detections.outside", "detections.margin"),
         ),
     ),
     Switch(

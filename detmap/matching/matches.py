@@ -23,7 +23,10 @@ from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct as distinct
 from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest, fold_table
-from detmap.tables.grouping import group, labels, offsets, ranked, rows_of
+from detmap.tables.grouping import group, labels, offsets, ranked, reordered, rows_of
+
+TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
+"""Why parts of the images do not merge under some protocols."""
 
 
 @outlined
@@ -59,8 +62,7 @@ class Matches(Immutable):
     counted : (G, A) bool, whether the object counts as ground truth in each subset
     unjudged : (I,) int32, detections within the limit that the protocol excludes: their class is
         not annotated on the image, or they have no area
-    notes : remarks of the readers
-    taken : the assignments, with ``match(..., taken=True)``; else None
+    notes, taken : remarks of the readers; the assignments, with ``match(..., taken=True)``
     """
 
     protocol: Protocol
@@ -140,6 +142,7 @@ class Matches(Immutable):
             int(self.unjudged.sum()),
             self.data_digest(),
             self.notes,
+            float(self.score.min(initial=np.inf)),
         )
 
     def without_rows(self) -> Matches:
@@ -199,16 +202,13 @@ class Matches(Immutable):
         if len(parts) == 1:
             return replace(parts[0], notes=notes)
         if not self.protocol.image_by_image():
-            raise MergeError(
-                "merge",
-                f"{self.protocol.name} orders all detections together (ranking.sort, ranking.ties, "
-                "limits.scope)",
-                "match all images at once",
-            )
+            what = f"{self.protocol.name} {TOGETHER}"
+            raise MergeError("merge", what, "match all images at once")
         image_ids, moved = join_images(parts)
+        pairs = list(zip(parts, moved, strict=True))
         n_images, n_classes = len(image_ids), len(self.categories)
         label = np.concatenate([labels(part.off) for part in parts])
-        image = np.concatenate([new[part.image] for part, new in zip(parts, moved, strict=True)])
+        image = np.concatenate([new[part.image] for part, new in pairs])
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
         ignored, ranking = np.concatenate([part.ignored for part in parts]), self.protocol.ranking
@@ -218,16 +218,15 @@ class Matches(Immutable):
         if ranking.ties == "input":
             first.append(position)
         order, off = ranked(image, label, score, first, (n_images, n_classes))
+        image, position = reordered(image, order), reordered(position, order)
+        score, ignored = reordered(score, order), reordered(ignored, order)
         obj_label = np.concatenate([labels(part.obj_off) for part in parts])
-        obj_image = np.concatenate(
-            [new[part.obj_image] for part, new in zip(parts, moved, strict=True)]
-        )
+        obj_image = np.concatenate([new[part.obj_image] for part, new in pairs])
         obj_order, obj_off = group(obj_image, obj_label, n_images, n_classes)
         digest = np.empty((n_images, 2), dtype=np.uint64)
         beyond, unjudged = np.empty((2, n_images), dtype=np.int32)
-        for part, new in zip(parts, moved, strict=True):
-            digest[new], beyond[new] = part.digest, part.beyond
-            unjudged[new] = part.unjudged
+        for part, new in pairs:
+            digest[new], beyond[new], unjudged[new] = part.digest, part.beyond, part.unjudged
         return Matches(
             self.protocol,
             self.categories,
@@ -235,12 +234,12 @@ class Matches(Immutable):
             digest,
             beyond,
             off=off,
-            image=image[order],
-            rank=np.concatenate([part.rank for part in parts])[order],
-            position=position[order],
-            score=score[order],
-            tp=np.concatenate([part.tp for part in parts])[order],
-            ignored=ignored[order],
+            image=image,
+            rank=reordered(np.concatenate([part.rank for part in parts]), order),
+            position=position,
+            score=score,
+            tp=reordered(np.concatenate([part.tp for part in parts]), order),
+            ignored=ignored,
             obj_off=obj_off,
             obj_image=obj_image[obj_order],
             counted=np.concatenate([part.counted for part in parts])[obj_order],

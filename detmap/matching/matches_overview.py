@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from detmap.base.reprs import outlined
@@ -22,6 +23,7 @@ class Overview:
     n_tied : detections with tied scores within their class
     n_unjudged : detections that the protocol excludes though within the limit
     digest : `Matches.data_digest`
+    lowest_score : of all detections; infinite without one
     """
 
     protocol: Protocol
@@ -33,3 +35,4 @@ class Overview:
     n_unjudged: int
     digest: str
     notes: tuple[Note, ...] = ()
+    lowest_score: float = math.inf

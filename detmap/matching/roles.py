@@ -98,6 +98,11 @@ def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
     either = {"crowd", "difficult"} if truth.roles.keys() & {"crowd", "difficult"} else set()
     either -= {role for role in either if f"matching.neutral.{role}" in changed}
     notes = []
+    flags = [role for role, what in protocol.matching.neutral if what != "count" and role in FLAGS]
+    lacking = flags[:1] == ["ignore"] and not truth.roles.keys() & set(flags)
+    if lacking and protocol.stock and protocol.files.truth == "coco":
+        text = f"objects do not have the flag ignore, which {protocol.name} uses: read as 0"
+        notes.append(Note("role-missing", text, len(truth), truth.source))
     for role, what in protocol.matching.neutral:
         stock = protocol.stock and f"matching.neutral.{role}" not in changed
         if what == "count" or role in truth.roles or role in either or (stock and role in FLAGS):

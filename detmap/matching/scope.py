@@ -192,6 +192,8 @@ def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     """Returns a note if the protocol does not fit how the truth is annotated."""
     judges, scope = protocol.scope.unlisted == "judge", truth.scope
+    if protocol.scope.not_exhaustive == "neutral" and scope is not None:
+        judges &= len(scope) > 0  # ImageNet DET lists pairs of some images only
     if scope is not None and judges and (not len(scope) or (scope.kind == ABSENT).any()):
         text = (
             "images are annotated for some classes only, but this protocol evaluates all classes "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.overlaps.masks import Masks, read
+from detmap.overlaps.masks import Masks, join, read
 from detmap.overlaps.shape_records import Place, ShapeReader
 from detmap.tables import Shapes
 
@@ -33,6 +33,10 @@ class MaskReader(ShapeReader):
     def around(self, shapes: Masks) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around the pixels."""
         return shapes.runs.boxes
+
+    def join(self, parts: Sequence[Masks]) -> Masks:
+        """Returns the masks of several parts."""
+        return join(parts)
 
     def from_box(self, box: Sequence[float]) -> list[list[float]]:
         """Returns the mask of a result that has only a box. Source: COCO.loadRes."""

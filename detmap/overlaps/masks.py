@@ -212,6 +212,15 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
     return _owned(runs, area)
 
 
+def join(parts: Sequence[Masks]) -> Masks:
+    """Returns the masks of several parts as one."""
+    ends = np.concatenate([np.diff(part.runs.off) for part in parts])
+    off = np.concatenate([[0], np.cumsum(ends)]).astype(np.int64)
+    columns = zip(*(part.runs._replace(off=part.runs.off[:0]) for part in parts), strict=True)
+    runs = type(parts[0].runs)(*map(np.concatenate, columns))._replace(off=off)
+    return _owned(runs, np.concatenate([part.area for part in parts]))
+
+
 def _owned(runs: Runs, area: NDArray[np.float64]) -> Masks:
     columns = [own(each) for each in runs if isinstance(each, np.ndarray)]
     return vouched(Masks, runs=type(runs)(*columns), area=area)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.errors import DataError
 from detmap.tables import Columns, Shapes, Truth
 
 Place = Callable[[int], str]
@@ -63,6 +64,19 @@ class ShapeReader(ABC):
     def from_box(self, box: Sequence[float]) -> Any:
         """Returns the value of a detection that has only a box x, y, width, height."""
         return None
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Returns the shapes of several parts, whose fields are arrays; each part has a row, or
+        there is one part.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        columns = [[getattr(part, each.name) for part in parts] for each in fields(parts[0])]
+        try:
+            return type(parts[0])(*map(np.concatenate, columns))
+        except ValueError:
+            what = f"{self.field} of different lengths in different batches"
+            raise DataError("targets", what, "give as many numbers for each") from None
 
     def complete(
         self, truth: Truth, shapes: Any, given: Mapping[str, Sequence[Any]], place: Place

@@ -1,7 +1,7 @@
-"""Protocols: every rule by which benchmarks differ, as data.
+"""Protocols: every rule that differs between benchmarks, as data.
 
-A protocol is a tree of frozen dataclasses read from a TOML file in ``configs/``. Code never asks
-for its name: a variant of a rule is another value of a key, and every key is checked here, once.
+A protocol is a tree of frozen dataclasses, read from a TOML file in ``configs/``. Code never tests
+the name of a protocol: a variant of a rule is another value of a key. This package checks all keys.
 """
 
 from detmap.base.grids import Grid

@@ -1,4 +1,4 @@
-"""The tables of a protocol from the ranked list to the number: scope, limits, order, AP, means."""
+"""The tables of a protocol for scope, limits, ranking, AP and means."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,14 +13,15 @@ from detmap.protocol.key_checks import LIMITS, STOPS, WHOLE, Key, choice, grid, 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRules:
-    """Which pairs of image and class are judged, where the truth is not annotated everywhere."""
+    """The evaluated pairs of image and class, for ground truth that is not exhaustive."""
 
     unlisted: Annotated[
         str,
         Key(
-            "detections of a class on an image where the truth neither has an object of it nor "
-            "says that there is none: `judge` them as any other, or `drop` them; `positive`: drop "
-            "all on an image without an object of the class, whatever the truth says",
+            "detections of a class on an image without objects of the class and without a label "
+            "that it is absent: `judge` (evaluate) them as any other, or `drop` them; `positive`: "
+            "drop all detections on images without objects of the class, even if the absence was "
+            "verified",
             choice("judge", "drop", "positive"),
             "drop: lvis/eval.py, _prepare; positive: sam3 coco_eval_offline.py, positive split",
             "judge",
@@ -29,8 +30,8 @@ class ScopeRules:
     not_exhaustive: Annotated[
         str,
         Key(
-            "detections of a class on an image where the truth says that not all objects are "
-            "annotated: `judge` them as any other, or ignore those that took no object (`neutral`)",
+            "detections of a class on an image whose annotation of the class is not exhaustive: "
+            "`judge` (evaluate) them as any other, or ignore the unmatched ones (`neutral`)",
             choice("judge", "neutral"),
             "neutral: lvis/eval.py, evaluate_img (img_nel)",
             "judge",
@@ -39,9 +40,9 @@ class ScopeRules:
     unknown: Annotated[
         str,
         Key(
-            "images and classes that the detections name and the truth does not: an `error`; or "
-            "the `classes`, or both (`add`), are added without objects, for truth files without "
-            "a list of them",
+            "images and classes that the detections contain and the ground truth does not: an "
+            "`error`; or add the `classes`, or both (`add`), without objects, for ground-truth "
+            "files without a list of them",
             choice("error", "classes", "add"),
             "classes: DOTA_devkit, classnames; add: mmrotate eval_map.py, Ultralytics "
             "validator.py (all images of the data set)",
@@ -52,12 +53,12 @@ class ScopeRules:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many detections are looked at; `NO_LIMIT` where there is none."""
+    """The detection limits; `NO_LIMIT` for none."""
 
     max_dets: Annotated[
         tuple[int, ...],
         Key(
-            "how many detections are looked at, one result each; [] for all",
+            "the detection limits, with one result per limit; [] for no limit",
             LIMITS,
             "cocoeval.py, Params.setDetParams; lvis/results.py, limit_dets_per_image",
         ),
@@ -65,8 +66,8 @@ class Limits:
     scope: Annotated[
         str,
         Key(
-            "of what: of each `class` on an image, of all classes of an `image` together, or of "
-            "each class in the whole `dataset`, which cannot be evaluated in parts",
+            "what the limit applies to: each `class` of an image; all classes of an `image`; or "
+            "each class of the whole `dataset`, which cannot be evaluated in parts",
             choice("class", "image", "dataset"),
             "class: cocoeval.py, evaluateImg; image: lvis/results.py, VisDrone calcAccuracy.m; "
             "dataset: GLIP lvis_eval.py, LvisEvaluatorFixedAP",
@@ -76,8 +77,8 @@ class Limits:
     order: Annotated[
         str,
         Key(
-            "which ones: those that `score` best, of equal scores the first; or the first of the "
-            "`input`, which allows for one limit only",
+            "the detections within the limit: those with the highest `score`, the first of tied "
+            "ones; or the first of the `input`, which allows one limit only",
             choice("score", "input"),
             "score: cocoeval.py, lvis/results.py; input: VisDrone calcAccuracy.m",
             "score",
@@ -92,9 +93,9 @@ class Ranking:
     ties: Annotated[
         str,
         Key(
-            "which of two equal scores ranks first: by `image` id, then input order; by `input` "
-            "order alone; by image id, then the order in which the image's detections took objects "
-            "(`matched`); or by the image that the class's detections name first (`first_seen`)",
+            "the order of tied scores: by `image` id, then input order; by `input` order; by image"
+            " id, then the order in which the image's detections were `matched`; or by the order "
+            "in which the class's detections first name the images (`first_seen`)",
             choice("image", "input", "matched", "first_seen"),
             "image: cocoeval.py, accumulate; input: VOCevaldet.m; matched: chainercv "
             "eval_detection_voc.py; first_seen: review_object_detection_metrics coco_evaluator.py",
@@ -103,9 +104,8 @@ class Ranking:
     sort: Annotated[
         str,
         Key(
-            "what the sort by score makes of that order: `stable` keeps it; `unstable`: as NumPy's "
-            "argsort(-score) leaves it; `reversed`: as its argsort(score)[::-1] does; `objects`: "
-            "the same for scores that are Python's objects",
+            "the sort by score: `stable`; `unstable`: as NumPy's argsort(-score); `reversed`: as "
+            "NumPy's argsort(score)[::-1]; `objects`: the same for scores stored as Python objects",
             choice("stable", "unstable", "reversed", "objects"),
             "stable: cocoeval.py, VOCevaldet.m; unstable: py-faster-rcnn voc_eval.py; reversed: "
             "chainercv eval_detection_voc.py; objects: mean_average_precision mean_average_"
@@ -116,8 +116,8 @@ class Ranking:
     precision: Annotated[
         str,
         Key(
-            "the numbers that this sort sees: the `scores` as they are held, or `float64`; it "
-            "tells where NumPy's sort is not stable",
+            "the type of the sorted values: the `scores` as stored, or `float64`; it matters if "
+            "NumPy's sort is unstable",
             choice("scores", "float64"),
             "float64: keras-retinanet eval.py; TF OD API object_detection_evaluation.py",
             "scores",
@@ -126,8 +126,8 @@ class Ranking:
     ignored: Annotated[
         str,
         Key(
-            "whether ignored detections `stay` in the list that is sorted, or `leave` it before; "
-            "it tells where NumPy's sort is not stable",
+            "whether ignored detections `stay` in the list before the sort, or `leave` it; it "
+            "matters if NumPy's sort is unstable",
             choice("stay", "leave"),
             "leave: TF OD API per_image_evaluation.py (valid_entries)",
             "stay",
@@ -136,8 +136,8 @@ class Ranking:
     stops_at: Annotated[
         tuple[str, ...],
         Key(
-            "where the reference stops with an error and gives no number, while detmap goes on and "
-            "says so in a note: a class with `no_detections`; one whose best detection is neutral "
+            "cases in which the reference stops with an error and detmap continues with a note: a "
+            "class with `no_detections`; a class whose highest-scoring detection is ignored "
             "(`neutral_first`)",
             STOPS,
             "no_detections: py-faster-rcnn voc_eval.py (IndexError); neutral_first: Cartucho "
@@ -148,7 +148,7 @@ class Ranking:
     of: Annotated[
         str,
         Key(
-            "what is sorted by score: each `class`, or `all` classes in one list",
+            "the lists that are sorted by score: one per `class`, or one for `all` classes",
             choice("class", "all"),
             "class: VOCevaldet.m; all: Ultralytics utils/metrics.py, ap_per_class",
             "class",
@@ -157,8 +157,8 @@ class Ranking:
     equal: Annotated[
         str,
         Key(
-            "whether equal scores stay in their `order`, or true ones rank before false ones "
-            "(`true_first`)",
+            "whether tied scores keep their `order`, or true positives rank before false positives"
+            " (`true_first`)",
             choice("order", "true_first"),
             "true_first: fiftyone utils/eval/coco.py",
             "order",
@@ -168,12 +168,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class AveragePrecision:
-    """From a ranked list to one number."""
+    """The AP of a ranked list."""
 
     integrator: Annotated[
         str,
         Key(
-            "the rule that turns recall and precision into AP",
+            "the AP interpolation: how recall and precision become AP",
             choice(*(row.name for row in INTEGRATORS)),
             "eleven_point: VOCevaldet.m of 2007; all_points: VOCap.m; grid_envelope: cocoeval.py; "
             "trapezoid: yolov5 utils/metrics.py; left_envelope: darknet detector.c; "
@@ -207,8 +207,8 @@ class AveragePrecision:
     recall_over: Annotated[
         str,
         Key(
-            "the objects that recall is a share of: those to find (`counted`), or `all`, neutral "
-            "ones too",
+            "the objects in the denominator of recall: the `counted` ones, or `all`, including "
+            "ignored ones",
             choice("counted", "all"),
             "all: VisDrone evalRes.m",
             "counted",
@@ -217,8 +217,8 @@ class AveragePrecision:
     tail: Annotated[
         str,
         Key(
-            "precision of `trapezoid` from the last recall on: a `ramp` from the last precision to "
-            "0 at recall 1, or 0 at once (`drop`)",
+            "the precision of `trapezoid` beyond the last recall: a `ramp` from the last precision"
+            " to 0 at recall 1, or 0 at once (`drop`)",
             choice("ramp", "drop"),
             "ramp: yolov5 utils/metrics.py, compute_ap; drop: Ultralytics 8.4 utils/metrics.py",
             "ramp",
@@ -227,7 +227,7 @@ class AveragePrecision:
     arithmetic: Annotated[
         str,
         Key(
-            "the numbers that precision and the sum of the eleven points are computed in",
+            "the floating-point type of precision and of the sum of the eleven points",
             choice("float64", "float32"),
             "float32: mmdet mean_ap.py",
             "float64",
@@ -236,8 +236,8 @@ class AveragePrecision:
     sum: Annotated[
         str,
         Key(
-            "how the parts of an area are added: one after the other (`running`), or as NumPy adds "
-            "(`pairwise`); it tells in the last bits",
+            "the order of the sum of an area: sequential (`running`), or as NumPy adds "
+            "(`pairwise`); it changes the last bits",
             choice("running", "pairwise"),
             "running: VOCap.m; pairwise: voc_eval.py, np.sum",
             "running",
@@ -246,7 +246,8 @@ class AveragePrecision:
     stored: Annotated[
         str,
         Key(
-            "the numbers that a class's AP, or its precision at a recall point, is rounded to",
+            "the floating-point type that a class's AP, or its precision at a recall point, is "
+            "rounded to",
             choice("float64", "float32"),
             "float32: mmeval voc_map.py; supervision mean_average_precision.py",
             "float64",
@@ -255,8 +256,8 @@ class AveragePrecision:
     no_objects: Annotated[
         str,
         Key(
-            "AP that is told for a class without objects to find: none (`undefined`), or 0 "
-            "(`zero`); what the mean makes of it is `mean.undefined`",
+            "the AP of a class without counted objects: `undefined`, or 0 (`zero`); its effect on "
+            "the mean is `mean.undefined`",
             choice("undefined", "zero"),
             "zero: mmdet mean_ap.py; keras-retinanet eval.py",
             "undefined",
@@ -265,7 +266,7 @@ class AveragePrecision:
     pool: Annotated[
         str,
         Key(
-            "whether each `class` has a curve, or `all` classes together have one",
+            "whether each `class` has its own curve, or `all` classes share one",
             choice("class", "all"),
             "all: TF OD API metrics, WeightedPascalDetectionEvaluator",
             "class",
@@ -274,7 +275,7 @@ class AveragePrecision:
     samples: Annotated[
         int,
         Key(
-            "how many scores `score_samples` reads: 1 - 1/n, 1 - 2/n ... 0",
+            "the number of scores that `score_samples` reads: 1 - 1/n, 1 - 2/n ... 0",
             WHOLE,
             "1000: WIDER FACE evaluation.py (wondervictor), thresh_num",
             1000,
@@ -283,25 +284,25 @@ class AveragePrecision:
 
     @property
     def rule(self) -> Integrator:
-        """The row of the integrator."""
+        """The row of the AP interpolation."""
         return integrator(self.integrator)
 
     def points(self) -> NDArray[np.float64]:
-        """(R,) the recall points of the integrator; those of ``grid`` for one that has none."""
+        """(R,) the recall points of the interpolation; those of ``grid`` if it has none."""
         return self.eleven.values() if self.rule.points == "eleven" else self.grid.values()
 
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """The score at which the rows P, R and F1 are read."""
+    """The score threshold of the rows P, R and F1."""
 
     rule: Annotated[
         str,
         Key(
-            "where P, R and F1 are read. `above`: of the detections of all classes that score more "
-            "than `operating.score`; `best_mean_f1`: at the score at which the mean over classes "
-            "of F1, read at `operating.samples` scores from 0 to 1 and smoothed, is highest, as "
-            "means over classes",
+            "the score threshold of P, R and F1. `above`: detections of all classes that score "
+            "more than `operating.score`; `best_mean_f1`: the threshold, out of "
+            "`operating.samples` from 0 to 1, with the highest smoothed mean F1 over classes; the "
+            "values are means over classes",
             choice("above", "best_mean_f1"),
             "above: darknet detector.c, thresh_calc_avg_iou; best_mean_f1: yolov5 "
             "utils/metrics.py, ap_per_class",
@@ -311,7 +312,7 @@ class OperatingPoint:
     score: Annotated[
         float,
         Key(
-            "the score of `above`",
+            "the score threshold of `above`",
             number(0, 1),
             "0.25: darknet detector.c, thresh_calc_avg_iou",
             0.25,
@@ -320,8 +321,8 @@ class OperatingPoint:
     samples: Annotated[
         int,
         Key(
-            "how many scores `best_mean_f1` looks at; between those of two detections precision "
-            "and recall are straight lines",
+            "the number of thresholds of `best_mean_f1`; precision and recall are interpolated "
+            "linearly between detections",
             WHOLE,
             "1000: yolov5 utils/metrics.py, px",
             1000,
@@ -330,7 +331,7 @@ class OperatingPoint:
     smooth: Annotated[
         float,
         Key(
-            "the share of the samples that the moving mean of F1 is wide; 0 for none",
+            "the width of the moving average of F1, as a fraction of the samples; 0: no smoothing",
             number(0, 1),
             "0.1: yolov5 utils/metrics.py, smooth",
             0.1,
@@ -340,14 +341,14 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """From the classes' numbers to one."""
+    """The mean over classes."""
 
     undefined: Annotated[
         str,
         Key(
-            "what a class without objects to find adds to the mean: nothing (`skip`), 0 (`zero`), "
-            "1 (`one`), 0 where it has detections that are not ignored (`detected`), or NaN where "
-            "it has detections, so that there is no mean, else 0 (`no_mean`)",
+            "the value of a class without counted objects in the mean: none (`skip`), 0 (`zero`), "
+            "1 (`one`), 0 if it has detections that are not ignored (`detected`); `no_mean`: NaN, "
+            "so that there is no mean, if it has detections, else 0",
             choice("skip", "zero", "one", "no_mean", "detected"),
             "skip: cocoeval.py, summarize; zero: DOTA; no_mean: voc_eval.py, np.mean; detected: "
             "TIDE ap.py",
@@ -356,7 +357,7 @@ class Mean:
     undetected: Annotated[
         float,
         Key(
-            "AP of a class without a detection that takes part, also where it has no object",
+            "the AP of a class without evaluated detections, also if it has no objects",
             number(-1, 0),
             "-1: ssd.pytorch eval.py, voc_eval",
             0.0,
@@ -365,8 +366,8 @@ class Mean:
     weights: Annotated[
         str,
         Key(
-            "what a class weighs in the mean: the same (`equal`), its number of `images` with an "
-            "object, or of `objects` to find",
+            "the weight of a class in the mean: the same for all (`equal`), its number of `images`"
+            " with an object, or its number of counted `objects`",
             choice("equal", "images", "objects"),
             "images: VisDrone calcAccuracy.m (evalClass repeats); objects: keras-retinanet "
             "bin/evaluate.py (--weighted-average)",
@@ -376,8 +377,8 @@ class Mean:
     precision: Annotated[
         str,
         Key(
-            "the numbers of the mean: `float64`; `float32`: values, sum and mean; `rounded`: the "
-            "mean alone, of all and of a class, is rounded to float32",
+            "the floating-point type of the mean: `float64`; `float32`: values, sum and mean; "
+            "`rounded`: only the mean, overall and per class, is rounded to float32",
             choice("float64", "float32", "rounded"),
             "float32: mmdet mean_ap.py; rounded: torchmetrics mean_ap.py",
             "float64",

@@ -1,4 +1,4 @@
-"""The tables of a protocol for benchmarks with files or evaluation rules of their own."""
+"""The tables of a protocol for benchmarks with special files or evaluation rules."""
 
 import re
 from dataclasses import dataclass
@@ -12,8 +12,14 @@ RULES = (
     "motion",
 )
 """How detections are evaluated. Rules other than `matching` are modules of `detmap.benchmarks`."""
-EXTRA: tuple[str, ...] = ("olrp", "crowd_index", "as_given", "first_recalls", "JI")
-"""Metrics that are computed beside those of the curves, by `detmap.benchmarks`."""
+EXTRA: dict[str, tuple[str, ...]] = {
+    "olrp": ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN"),
+    "crowd_index": ("AP-easy", "AP-medium", "AP-hard"),
+    "as_given": ("mAP-as-given",),
+    "first_recalls": ("AR1", "AR10", "AR100"),
+    "JI": ("JI",),
+}
+"""Metrics that `detmap.benchmarks` computes beside those of the curves, and their names."""
 FORMAT_NAME = re.compile(r"[a-z0-9-]*")
 
 
@@ -40,7 +46,7 @@ FORMAT = Check(_format, 'the name of a format, as docs/formats.md lists them; ""
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The formats of the benchmark's files. They do not change a number and are not signed."""
+    """The formats of the benchmark's files. They change no metric and are not in the signature."""
 
     truth: Annotated[
         str, Key('format of the ground truth; "": detected from the path', FORMAT, "detmap", "")
@@ -67,7 +73,7 @@ class Evaluation:
     extra: Annotated[
         tuple[str, ...],
         Key(
-            "metrics beside those of the curves",
+            "additional metrics that are not computed from the curves",
             Check(_extra, f"a list of {', '.join(EXTRA) or 'none yet'}"),
             "detmap",
             [],
@@ -82,8 +88,8 @@ class KittiRule:
     height: Annotated[
         str,
         Key(
-            "an object is ignored at a level if its height is smaller than (`<`), or at most (`<=`)"
-            ", the lowest height of the level",
+            "an object is ignored at a level if its height is smaller than (`<`), or at most "
+            "(`<=`), the minimum height of the level",
             choice("<", "<="),
             "copies of evaluate_object_3d_offline.cpp: <: prclibo/kitti_eval; <=: "
             "asharakeh/kitti_native_evaluation",
@@ -93,7 +99,7 @@ class KittiRule:
     neighbors: Annotated[
         tuple[tuple[str, str], ...],
         Key(
-            "for a class, the class whose objects are ignored instead of being absent",
+            "per class, the class whose objects are ignored instead of removed",
             CLASSES,
             "evaluate_object_3d_offline.cpp, cleanData",
             {},
@@ -117,7 +123,7 @@ class FrocRule:
     mean_up_to: Annotated[
         float,
         Key(
-            "the mean sensitivity, CPM, is that at the rates up to this one",
+            "the highest rate in the mean sensitivity (CPM)",
             number(0, 1e6),
             "8: LUNA16; 4: MULAN",
             8,
@@ -126,9 +132,9 @@ class FrocRule:
     lookup: Annotated[
         str,
         Key(
-            "how the curve is read between points: `last`: linear, of several points at one rate "
-            "the last, beyond the end the last point; `first`: linear, the first of them, and "
-            "beyond the end extrapolated from the last two points",
+            "interpolation of the curve: `last`: linear, the last of several points at one rate, "
+            "and the last point beyond the end; `first`: linear, the first of them, and beyond the"
+            " end extrapolated from the last two points",
             choice("last", "first"),
             "last: numpy.interp (LUNA16, MULAN); first: scipy interp1d with "
             "fill_value=extrapolate (3DCE)",
@@ -138,8 +144,8 @@ class FrocRule:
     most_marks: Annotated[
         int,
         Key(
-            "of the marks of an image only those with a score above that of the next one after so "
-            "many take part; 0: all",
+            "the limit per image: only marks with a score above that of the next mark after so "
+            "many are used; 0: all",
             Check(_whole_from_zero, "a whole number from 0"),
             "100: noduleCADEvaluationLUNA16.py",
             0,
@@ -154,9 +160,6 @@ class CgF1Rule:
     score: Annotated[
         float,
         Key(
-            "detections with at least this score take part",
-            number(0, 1),
-            "0.5: sam3 cgf1_eval.py",
-            0.5,
+            "the lowest score of evaluated detections", number(0, 1), "0.5: sam3 cgf1_eval.py", 0.5
         ),
     ]

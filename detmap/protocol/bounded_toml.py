@@ -1,5 +1,5 @@
-"""TOML of bounded size and depth. Python's parser keeps every beginning of a dotted key: a key of
-n parts takes n * n / 2 places of memory.
+"""Reads TOML of bounded size and depth. Python's parser stores every prefix of a dotted key: a key
+with n parts needs memory for n * n / 2 parts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _DEEP = re.compile(rf"(?<![A-Za-z0-9_\\-])(?:{_PART}){{{MOST_PARTS}}}")
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The tree of a TOML text.
+    """Parse a TOML text.
 
     Raises
     ------
-    ValueError : not TOML, too large, a key with too many parts
-    RecursionError : lists or tables that are nested too deeply
+    ValueError : not TOML, too large, or a key with too many parts
+    RecursionError : lists or tables nested too deeply
     """
     if len(text) > MOST_BYTES:
         raise ValueError(f"{len(text)} characters, where {MOST_BYTES} are plenty")

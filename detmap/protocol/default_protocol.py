@@ -1,4 +1,4 @@
-"""The protocol that is wanted, or the one that the benchmark of a truth uses."""
+"""The requested protocol, or the default protocol of a ground truth."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from detmap.tables import Truth
 def choose_protocol(
     wanted: Protocol | str | None, truth: Truth, settings: Mapping[str, Any] | None = None
 ) -> Protocol:
-    """The wanted protocol, or the one that the benchmark
-    of this truth uses, with `settings` applied.
+    """Load the requested protocol, or the default of this ground truth, and apply `settings`.
 
-    The default is ``coco-bbox`` for COCO truth, ``lvis`` where that is annotated for some classes
-    only, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for later and other VOC trees, and
+    The default is ``coco-bbox`` for COCO files, ``lvis`` if these are not exhaustive for all
+    classes, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC trees, and
     ``dota`` for rotated boxes.
     """
     if wanted is None:
@@ -34,7 +33,7 @@ def choose_protocol(
 
 
 def prepare(wanted: Protocol | str, settings: Mapping[str, Any] | None = None) -> Protocol:
-    """A protocol by its name or path, with `settings` applied."""
+    """Load a protocol by name or path and apply `settings`."""
     if not isinstance(wanted, Protocol | str | Path):
         what = f"a {type(wanted).__name__} where a protocol is needed"
         raise ProtocolError(

@@ -1,11 +1,11 @@
-"""From a precision-recall curve to its average precision: the rules, and the table of them.
+"""AP interpolations: the average precision of a precision-recall curve.
 
-A rule is a row of `INTEGRATORS`, and its function of a `Curve` at every rank. For speed it may have
-a compiled function of a curve at its true positives, in `detmap.kernels.integrate`.
+Each rule is a row of `INTEGRATORS` with a function of a `Curve` at every rank. For speed it can
+have a compiled function of a curve at its true positives, in `detmap.kernels.integrate`.
 
-A curve is given by its points in ranked order: `recall` (n,) never falling, `precision` (n,). It
-may be given at every rank or only where recall rises; the result is the same. Without points the
-AP is 0.
+A curve consists of points in ranked order: `recall` (n,), non-decreasing, and `precision` (n,). It
+can contain every rank, or only those where recall rises; the AP is the same. A curve without points
+has an AP of 0.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ COCO_POINTS = Grid("0:0.01:1")
 class Curve(NamedTuple):
     """A curve at every rank, best score first, with at least one rank.
 
-    recall : (n,) float64, never falling
-    precision : (n,) in the numbers of ``ap.arithmetic``
+    recall : (n,) float64, non-decreasing
+    precision : (n,) in the type of ``ap.arithmetic``
     points : (R,) recall points of the rule
-    sum, tail, samples : as of ``[ap]``
-    score : (n,) float64, never rising
+    sum, tail, samples : keys of ``[ap]``
+    score : (n,) float64, non-increasing
     """
 
     recall: NDArray[np.float64]
@@ -47,12 +47,12 @@ class Curve(NamedTuple):
         return np.asarray(np.maximum.accumulate(self.precision[::-1])[::-1])
 
     def precision_at_points(self) -> NDArray[Any]:
-        """(R,) the envelope where recall reaches each point, 0 where it never does."""
+        """(R,) the envelope at the first rank with each recall; 0 for unreached recall."""
         first = np.searchsorted(self.recall, self.points, side="left")
         return np.append(self.envelope(), self.precision.dtype.type(0))[first]
 
     def area(self, heights: NDArray[Any]) -> float:
-        """The sum of each step of recall times its height."""
+        """The sum of each step of recall times its precision."""
         ends = np.concatenate([[0.0], self.recall])
         steps = np.flatnonzero(np.diff(ends))
         parts = (ends[steps + 1] - ends[steps]) * heights[steps]
@@ -61,18 +61,18 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Integrator:
-    """One row of the table of integrators.
+    """One AP interpolation.
 
     Parameters
     ----------
     name : the value of ``ap.integrator``
-    title : for people
-    at_ranks : the function of a curve at every rank; it gives AP, or the terms of AP
-    kernel : the number of the function of a curve at its true positives, the place of the name in
+    title : the name in texts
+    at_ranks : function of a curve at every rank; returns AP, or the terms of AP
+    kernel : index of the function of a curve at its true positives in
         `detmap.kernels.integrate.RULES`; -1 for a rule that needs every rank
-    points : the key of ``[ap]`` that holds its recall points; "" for a rule without points
-    samples : whether its terms are one a recall point (COCO averages them over classes point by
-        point) and not the AP itself
+    points : the key of ``[ap]`` with its recall points; "" for a rule without points
+    samples : whether the function returns one term per recall point (COCO averages each over
+        classes) instead of the AP
     """
 
     name: str
@@ -83,11 +83,11 @@ class Integrator:
     samples: bool = False
 
     def code(self) -> int:
-        """The number of its compiled function.
+        """The index of its compiled function.
 
         Raises
         ------
-        ProtocolError : it has none under that number
+        ProtocolError : there is no compiled function with this index
         """
         from detmap.kernels.integrate import RULES
 
@@ -108,7 +108,7 @@ def _eleven_at_ranks(curve: Curve) -> float:
 
 
 def _trapezoid_at_ranks(curve: Curve) -> float:
-    """Area under straight lines between samples of the curve, itself drawn with straight lines.
+    """Trapezoid area under samples of the linearly interpolated curve.
 
     Source: yolov5 utils/metrics.py, compute_ap (``ramp``); Ultralytics 8.4, the same (``drop``).
     """
@@ -124,7 +124,7 @@ def _trapezoid_at_ranks(curve: Curve) -> float:
 
 
 def _left_at_ranks(curve: Curve) -> float:
-    """Area under the envelope, each step of recall as high as the envelope is one rank before it.
+    """Area under the envelope; each step of recall has the precision envelope of the rank before.
 
     Source: darknet detector.c, validate_detector_map (map_points 0).
     """
@@ -137,7 +137,7 @@ def _left_at_ranks(curve: Curve) -> float:
 
 
 def _between_ranks(curve: Curve) -> float:
-    """Area under straight lines from rank to rank, without envelope, from the first rank on.
+    """Trapezoid area from rank to rank, starting at the first rank, without envelope.
 
     Source: CrowdDet lib/evaluate/APMRToolkits/database.py, eval_AP.
     """
@@ -146,8 +146,8 @@ def _between_ranks(curve: Curve) -> float:
     return float(np.cumsum(parts)[-1]) if len(parts) else 0.0
 
 
-def _at_scores(curve: Curve) -> float:
-    """All-point AP of the curve read at evenly spaced scores.
+def _sampled_scores(curve: Curve) -> float:
+    """All-point AP of the curve sampled at evenly spaced scores.
 
     Source: WIDER FACE evaluation.py (wondervictor), img_pr_info, dataset_pr_info and voc_ap.
     """
@@ -174,18 +174,18 @@ INTEGRATORS = (
     Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid"),
     Integrator("left_envelope", "left envelope", _left_at_ranks),
     Integrator("between_ranks", "trapezoid of all ranks", _between_ranks),
-    Integrator("score_samples", "all-point at sampled scores", _at_scores),
+    Integrator("score_samples", "all-point at sampled scores", _sampled_scores),
 )
 AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
 """The rules that need a curve at its true positives only."""
 
 
 def integrator(name: str) -> Integrator:
-    """The row of that name.
+    """Find an AP interpolation by name.
 
     Raises
     ------
-    ProtocolError : there is none
+    ProtocolError : unknown name
     """
     for row in INTEGRATORS:
         if row.name == name:
@@ -195,12 +195,12 @@ def integrator(name: str) -> Integrator:
 
 
 def eleven_point(recall: ArrayLike, precision: ArrayLike, points: ArrayLike | None = None) -> float:
-    """Mean over eleven recall points of the highest precision at that recall or more (VOC 2007).
+    """Mean over eleven recall points of the highest precision at this or higher recall (VOC 2007).
 
     Parameters
     ----------
     recall, precision : (n,)
-    points : recall points; 0, 0.1 ... 1 when left out
+    points : recall points; default 0, 0.1 ... 1
 
     Source: VOC devkit, VOCevaldet.m.
     """
@@ -227,7 +227,7 @@ def grid_envelope(
     Parameters
     ----------
     recall, precision : (n,)
-    points : recall points, ascending; COCO's 101 when left out
+    points : recall points, ascending; default: the 101 points of COCO
 
     Source: pycocotools, COCOeval.accumulate.
     """
@@ -255,18 +255,18 @@ def terms_of_curves(
     rule: Integrator,
     points: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The numbers whose mean is the AP, for C curves stored one after the other.
+    """Compute the terms whose mean is the AP, for C concatenated curves.
 
     Parameters
     ----------
-    recall, precision : the curves; off : (C + 1,) where each begins
-    rule : which integrator
+    recall, precision : the curves; off : (C + 1,) their start indices
+    rule : name of the AP interpolation
     points : (R,) its recall points
 
     Returns
     -------
-    (C, R) float64: the R samples of ``grid_envelope``, whose mean over classes COCO takes sample by
-    sample; for the other rules (C, 1): the AP itself.
+    (C, R) float64: the R samples of ``grid_envelope``, because COCO averages each over classes; for
+    other rules (C, 1): the AP.
     """
     from detmap.kernels.integrate import integrate_lists
 

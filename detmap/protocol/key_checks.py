@@ -1,4 +1,4 @@
-"""Checks of single keys: each turns a raw TOML value into the field's value, or raises
+"""Checks of single keys: each converts a TOML value to the value of the field, or raises
 `ValueError`.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from detmap.base.grids import Grid
 from detmap.protocol.metric_rows import NO_LIMIT
 
-MAX_THRESHOLDS = 64  # a verdict is one bit a threshold in one machine word
+MAX_THRESHOLDS = 64  # a match result has one bit per threshold in a machine word
 MAX_SUBSETS = 64  # and so is a subset
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 LABELLED = "labelled"
@@ -24,7 +24,7 @@ LABELLED = "labelled"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """How the value of one key is read, and what is legal there, in words."""
+    """The parser of one key, and its valid values in words."""
 
     read: Callable[[Any], Any]
     legal: str
@@ -32,14 +32,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One row of the table of keys; its name is the field that it annotates.
+    """One row of the table of keys; its name is the annotated field.
 
     Parameters
     ----------
-    meaning : what it decides, for people
-    check : what is legal
-    source : the reference whose behaviour it states
-    default : the TOML value where a protocol does not give the key; None: it has to
+    meaning : the rule, in words
+    check : the valid values
+    source : the reference code with this behavior
+    default : the TOML value if a protocol does not give the key; None: the key is required
     """
 
     meaning: str
@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """The objects whose attributes all lie in their ranges: ``small``, ``Reasonable``."""
+    """The objects with all attributes in their ranges: ``small``, ``Reasonable``."""
 
     name: str
     ranges: tuple[Range, ...]
@@ -67,8 +67,8 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Classes that are averaged together: those of these names; () for those that the truth labels
-    with the group's name.
+    """Classes that are averaged together: those with these names; () for those that the truth
+    labels with the name of the group.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Group:
 
 
 def choice(*legal: str) -> Check:
-    """One of some words."""
+    """One of several words."""
 
     def read(value: Any) -> str:
         if value not in legal:
@@ -87,7 +87,7 @@ def choice(*legal: str) -> Check:
 
 
 def grid(low: float, high: float, most: int, *, above: bool) -> Check:
-    """Ascending numbers between two bounds, the lower one excluded where `above`."""
+    """Ascending numbers between two bounds; `above` excludes the lower one."""
 
     def read(value: Any) -> Grid:
         if isinstance(value, bool) or not isinstance(value, str | list | int | float):
@@ -236,7 +236,7 @@ def _class_thresholds(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _named(value: Any) -> Mapping[str, Any]:
-    """A table by class names, which may have any characters."""
+    """A table by class name; names can have any characters."""
     if not isinstance(value, Mapping) or not all(isinstance(x, str) and x for x in value):
         raise ValueError
     return value
@@ -257,13 +257,13 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or not value.strip().isprintable():
-        raise ValueError  # a line end or an escape would write lines of its own
+        raise ValueError  # a line break or an escape sequence would break the output
     return value.strip()
 
 
 def _title(value: Any) -> str:
     if "|" in _text(value):
-        raise ValueError  # it parts the fields of a signature
+        raise ValueError  # it separates the fields of a signature
     return _text(value)
 
 

@@ -1,4 +1,4 @@
-"""The table of keys, read off the tree: for validation, for `detmap show` and for the docs."""
+"""The table of all keys, for validation, `detmap show` and the documentation."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class KeyRow:
 
 @cache
 def declared(node: type) -> dict[str, Key | type]:
-    """The keys of one table: how each is declared, or the class of an inner table.
+    """The keys of one table: their declarations, or the class of an inner table.
 
-    The modules of the tables do not put off their annotations: to evaluate them later costs more.
+    The modules of the tables do not postpone annotations, because evaluating them later is slower.
     """
     positions_by_name: dict[str, Key | type] = {}
     for each in fields(node):
@@ -109,9 +109,9 @@ _LATER = (
     "miss_rate.lookup",
     "miss_rate.references",
 )
-"""Keys that came after the first signed numbers; none is ever taken out."""
+"""Keys added after the first signed results; never remove one."""
 LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER}
-"""The defaults of those keys, which the digest of a protocol passes over."""
+"""The defaults of those keys, which the digest leaves out."""
 
 
 def keys() -> list[str]:

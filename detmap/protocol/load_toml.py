@@ -1,4 +1,4 @@
-"""From TOML to a protocol, and from a protocol and settings to another."""
+"""Loads protocols from TOML files, and applies settings to protocols."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ RENAMED = {
     "matching.crowd": "matching.neutral.crowd",
     "matching.difficult": "matching.neutral.difficult",
 }
-"""Keys of earlier versions, and what took their place."""
+"""Keys of earlier versions, and their replacements."""
 OPEN = (
     "subsets",
     "matching.neutral",
     "groups",
     "iou.classes",
     "kitti.neighbors",
-)  # tables whose keys are names of one's own
+)  # tables whose keys are chosen by the user
 BASE = "based_on"
-"""The key by which a file names the shipped protocol whose values it changes."""
+"""The key for the shipped protocol that a file changes."""
 MOST_BASES = 8  # of bases that are based on others
 LONG = 120  # characters of a bad value that a message shows
 
@@ -51,9 +51,7 @@ def tools() -> list[str]:
 
 
 def shipped(name: str) -> Path | None:
-    """The file of a protocol that detmap ships, of a benchmark or of a tool; None if it ships
-    none.
-    """
+    """The file of a shipped protocol, of a benchmark or of a tool; None if there is none."""
     places = (folder("configs"), folder("configs") / TOOLS)
     known = "/" not in name and name not in (".", "..")
     files = [place / f"{name}.toml" for place in places if known]
@@ -64,12 +62,11 @@ MOST_SHOWN = 40  # keys in a message
 
 
 def load(name_or_path: str | Path) -> Protocol:
-    """A shipped protocol by its name, or one of your own by the path of its TOML file.
+    """Load a shipped protocol by name, or your own by the path of its TOML file.
 
     Raises
     ------
-    ProtocolError : no such protocol (did you mean ...), broken TOML, unknown keys, values out of
-        range
+    ProtocolError : unknown protocol, invalid TOML, unknown keys, or values out of range
     """
     if not isinstance(name_or_path, str | Path):
         raise ProtocolError(
@@ -94,11 +91,12 @@ def load(name_or_path: str | Path) -> Protocol:
         )
     path = shipped(str(name_or_path)) if stock else own
     assert path is not None
-    return replace(from_dict(_tree(path), where=str(path)), stock=stock)
+    protocol = from_dict(_tree(path), where=str(path))
+    return protocol if stock else replace(protocol, stock=False)  # a copy is checked again
 
 
 def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
-    """The plain values of a protocol's file, over those of the one that it is `based_on`."""
+    """The plain values of a protocol's file, on top of those of its `based_on`."""
     try:
         text = opening.read_bytes(path, most=toml.MOST_BYTES).decode("utf-8-sig")
     except (DataError, UnicodeDecodeError) as error:
@@ -124,7 +122,7 @@ def _tree(path: Path, depth: int = 0) -> dict[str, Any]:
 
 
 def _over(base: dict[str, Any], tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values of a tree over those of a base; subsets and groups are replaced whole."""
+    """Merge the values of a tree into a base; subsets and groups are replaced as a whole."""
     merged = dict(base)
     for name, value in tree.items():
         inner = merged.get(name)
@@ -137,23 +135,23 @@ def _over(base: dict[str, Any], tree: Mapping[str, Any], prefix: str = "") -> di
 
 
 def from_dict(tree: Mapping[str, Any], where: str) -> Protocol:
-    """A protocol from plain values, as `Protocol.to_dict` gives them; errors begin with `where`."""
+    """Build a protocol from plain values (`Protocol.to_dict`); errors start with `where`."""
     protocol: Protocol = _node(Protocol, tree, where, prefix="")
     return protocol
 
 
 def check(protocol: Protocol) -> None:
-    """Hold a protocol, by whomever it was made, to what reading it from a file would give.
+    """Check a protocol built in Python: it must equal what loading its file would give.
 
     Raises
     ------
-    ProtocolError : a value out of range, or in another form than reading gives
+    ProtocolError : a value out of range, or of another type than loading gives
     """
     _check_node(protocol, Protocol, "")
     if protocol.limits.order == "input" and len(protocol.limits.max_dets) > 1:
         raise ProtocolError(
             "limits.order",
-            "the first detections of the input are other ones for each limit",
+            "each limit would select other detections",
             "give one limit in limits.max_dets, and evaluate once for each",
         )
     if protocol.iou.classes and protocol.iou.tolerance:
@@ -170,11 +168,11 @@ def check(protocol: Protocol) -> None:
             "leave such keys as they are in coco-segm and coco-keypoints, or compare boxes",
         )
     if protocol.evaluation.rule == "matching":
-        protocol.rows()  # a metric that does not exist is refused before any work is done
+        protocol.rows()  # refuse unknown metrics before any work
 
 
 def _check_node(node: Any, kind: type, prefix: str) -> None:
-    """Each value of a table is the one that its own spelling in TOML is read as."""
+    """Check that parsing the TOML of each value gives the value."""
     if not isinstance(node, kind):
         raise ProtocolError(
             prefix.rstrip("."), f"a {type(node).__name__}", f"give a {kind.__name__}"
@@ -207,7 +205,7 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
         if key in ("name", "version", "summary", "source"):
             raise ProtocolError(
                 f"--set: {key}",
-                "names the protocol, it is no rule",
+                "identifies the protocol and is not a rule",
                 "write a TOML file of your own",
             )
         _put(tree, str(key), deepcopy(_from_text(value)))
@@ -215,13 +213,13 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
     stock = load(protocol.name) if protocol.stock and protocol.changes else None
     known = stock is not None and stock.version == protocol.version
     changes = _differences(stock if known and stock is not None else protocol, changed)
-    if not known:  # what was changed before stays told
+    if not known:  # keep earlier changes
         changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
     return replace(changed, changes=changes, stock=protocol.stock)
 
 
 def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:
-    """The dotted keys whose values are others, and what they are now."""
+    """The dotted keys with changed values, and these values."""
     before, now = dict(_flat(stock.to_dict())), dict(_flat(changed.to_dict()))
     filled = {key.rpartition(".")[0] for key in now}  # tables that were empty before
     return tuple(
@@ -232,19 +230,21 @@ def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], .
 
 
 def from_file(protocol: Protocol, changes: Sequence[tuple[str, Any]], stock: bool) -> Protocol:
-    """A protocol out of a file, with what can be known of where it came from: what differs from the
-    shipped one of its name is looked up, unless that is of another version.
+    """Restore a protocol from a saved file. Its changes are checked against the shipped protocol of
+    the same name and version.
 
     Raises
     ------
-    ProtocolError : changes that its values do not bear out
+    ProtocolError : changes that contradict the values
     """
     now = dict(_flat(protocol.to_dict()))
     for key, value in changes:
         if value != canonical(now.get(key)):
             raise ProtocolError("changes", f"{_shown(key)} is not {_shown(value)}")
     known = load(protocol.name) if stock and shipped(protocol.name) is not None else None
-    if known is not None and known.version != protocol.version:  # of another detmap: as it said
+    if (
+        known is not None and known.version != protocol.version
+    ):  # another version of detmap: cannot be checked
         return replace(protocol, changes=tuple(map(tuple, changes)), stock=True)
     if known is not None:
         prose = ("summary", "source")
@@ -281,9 +281,7 @@ def _node(node: type, tree: Mapping[str, Any], where: str, prefix: str) -> Any:
 
 def _value(key: Key, tree: Mapping[str, Any], name: str, where: str) -> Any:
     if name not in tree and key.default is None:
-        raise ProtocolError(
-            where, "missing", "a protocol has to give this key; see `detmap show coco-bbox`"
-        )
+        raise ProtocolError(where, "missing", "add this key; see `detmap show coco-bbox`")
     value = tree.get(name, key.default)
     try:
         return key.check.read(value)
@@ -327,14 +325,14 @@ def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
 
 
 def _from_text(value: Any) -> Any:
-    """A value typed on a command line: TOML where it parses as TOML, the text itself elsewhere."""
+    """Parse a value from the command line: as TOML if it is valid TOML, else as text."""
     if isinstance(value, tuple):
         return list(value)
     if not isinstance(value, str):
         return value
     try:
         tree = toml.loads(f"value = {value}")
-        return tree["value"] if len(tree) == 1 else value  # a line end may begin another key
+        return tree["value"] if len(tree) == 1 else value  # a line break could start another key
     except (ValueError, RecursionError):  # ValueError: not TOML, or an integer of 5,000 digits
         return value
 
@@ -348,7 +346,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]
 
 
 def canonical(value: Any) -> str:
-    """One spelling for one value: compact JSON, whole floats without the trailing zero."""
+    """The canonical text of a value: compact JSON, whole floats without the trailing zero."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     if isinstance(value, list):
@@ -357,9 +355,9 @@ def canonical(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A bad value for a message, in few characters."""
+    """A short form of an invalid value, for messages."""
     try:
         text = repr(value) if isinstance(value, float) else canonical(value)
-    except (ValueError, RecursionError):  # an integer of 5,000 digits, a list in itself
+    except (ValueError, RecursionError):  # an integer of 5,000 digits, or a recursive list
         return "a value of absurd size"
     return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

@@ -1,8 +1,9 @@
-"""The tables of a protocol up to the verdicts: the rules by which benchmarks differ, each a key of
-the TOML file. From the ranked list on they are in `detmap.protocol.averaging_rules`.
+"""The tables of a protocol for boxes, overlaps and matching. Each rule that differs between
+benchmarks is a key of the TOML file. `detmap.protocol.averaging_rules` has the tables for curves
+and means.
 
-A key is declared here once, with its meaning, its check, its source and its default; validation,
-the documentation and the signature all read this declaration.
+Each key is declared once, with its meaning, check, source and default. Validation, documentation
+and signature read this declaration.
 
 More than 400 lines: one declaration per key.
 """
@@ -28,14 +29,14 @@ from detmap.protocol.key_checks import (
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """How far a box reaches, and which boxes take part."""
+    """The box convention, and which boxes are evaluated."""
 
     extent: Annotated[
         str,
         Key(
-            "how far a box reaches: `continuous` edges; `inclusive` pixels, width x2 - x1 + 1; "
-            "`padded`: to x2 + 1, width (x2 + 1) - x1; or the corners `as_written`, x2 - x1 in "
-            "VOC's files too, whose boxes lose a pixel",
+            "the box convention: `continuous` edges; `inclusive` pixels, width x2 - x1 + 1; "
+            "`padded`: the box ends at x2 + 1, width (x2 + 1) - x1; `as_written`: width x2 - x1 in"
+            " VOC's files too, whose boxes become one pixel smaller",
             choice("continuous", "inclusive", "padded", "as_written"),
             "continuous: bbIou in pycocotools' maskApi.c; inclusive: VOCevaldet.m; padded: "
             "chainercv eval_detection_voc.py; as_written: podm box.py, Ultralytics VOC.yaml",
@@ -44,9 +45,8 @@ class Boxes:
     empty: Annotated[
         str,
         Key(
-            "what becomes of objects and, after the limit, detections with an area of 0: they are "
-            "kept (`keep`) or left out altogether (`drop`); `detections`: those without a width or "
-            "height are left out before the limit, objects are kept",
+            "objects and, after the limit, detections with an area of 0: `keep` or `drop` them; "
+            "`detections`: drop detections without width or height before the limit, keep objects",
             choice("keep", "drop", "detections"),
             "drop: lvis/lvis.py, get_ann_ids (area > 0); detections: TF OD API "
             "per_image_evaluation.py, _remove_invalid_boxes",
@@ -56,10 +56,9 @@ class Boxes:
     reversed: Annotated[
         str,
         Key(
-            "what becomes of detections whose right edge is left of the left one, or the lower one "
-            "above the upper, as text with corners may have them: they overlap nothing "
-            "(`no_overlap`), so they are false positives where no range of sizes excludes them; or "
-            "the evaluation stops with an error (`refuse`)",
+            "detections with x2 < x1 or y2 < y1, possible in text files with corners: "
+            "`no_overlap`: they overlap nothing, so they are false positives unless an area range "
+            "excludes them; `refuse`: the evaluation stops with an error",
             choice("no_overlap", "refuse"),
             "no_overlap: VOCevaldet.m (iw>0 & ih>0), bbIou in maskApi.c; refuse: podm box.py and "
             "globox boundingbox.py (assert), rafaelpadilla Evaluator.py (assert iou >= 0)",
@@ -69,8 +68,8 @@ class Boxes:
     clip: Annotated[
         str,
         Key(
-            "whether boxes are cut to their image before all else: `no`; `crowdhuman`: left and top"
-            " edge to width - 1 and height - 1, right and bottom edge to width and height",
+            "clip boxes to their image first: `no`; `crowdhuman`: left and top edge to width - 1 "
+            "and height - 1, right and bottom edge to width and height",
             choice("no", "crowdhuman"),
             "crowdhuman: CrowdDet lib/evaluate APMRToolkits/image.py, clip_all_boader",
             "no",
@@ -79,8 +78,8 @@ class Boxes:
     first_pixel: Annotated[
         str,
         Key(
-            "the number of the first pixel while coordinates are rounded to `boxes.precision`: "
-            "`one`, as VOC writes; `zero`: 1 is taken from all four before",
+            "the index of the first pixel when coordinates are rounded to `boxes.precision`: "
+            "`one`, as VOC writes; `zero`: subtract 1 from all four coordinates first",
             choice("one", "zero"),
             "zero: chainercv voc_bbox_dataset.py; keras-retinanet pascal_voc.py",
             "one",
@@ -89,11 +88,10 @@ class Boxes:
     form: Annotated[
         str,
         Key(
-            "what is rounded to `boxes.precision`: the `edges`; left, top and the `sides`; the "
-            "`center` and the sides, from which the edges are taken anew; or left, top and the "
-            "sides as `fractions` of the image, or as `thousandths` of a pixel whatever its size; "
-            "or the `corners`: the edges, from which the sides are taken anew even where nothing "
-            "is rounded",
+            "the values that are rounded to `boxes.precision`: the `edges`; left, top and the "
+            "`sides`; the `center` and the sides, which then give the edges; left, top and the "
+            "sides as `fractions` of the image, or as `thousandths` of a pixel for any image size;"
+            " the `corners`: the edges, which then give the sides, even without rounding",
             choice("edges", "sides", "center", "fractions", "thousandths", "corners"),
             "sides: torchmetrics mean_ap.py, box_convert; center: darknet box.c; fractions: "
             "fiftyone utils/iou.py; corners: od_metrics.py, iou",
@@ -103,7 +101,7 @@ class Boxes:
     precision: Annotated[
         str,
         Key(
-            "the floating-point numbers that coordinates and areas are held in",
+            "the floating-point type of coordinates and areas",
             choice("float64", "float32"),
             "float32: mmdet mean_ap.py; Ultralytics engine/validator.py",
             "float64",
@@ -112,8 +110,8 @@ class Boxes:
     area: Annotated[
         float,
         Key(
-            "the area of an object, for area ranges and keypoints: that of the file (0), or this "
-            "share of the width times the height of its box",
+            "the area of an object, for area ranges and keypoints: 0: the area in the file; else "
+            "this fraction of box width times height",
             number(0, 1),
             "0.53: crowdposetools cocoeval.py, computeOks; xtcocotools (use_area=False)",
             0.0,
@@ -122,7 +120,7 @@ class Boxes:
     object_shift: Annotated[
         float,
         Key(
-            "added to the coordinates of the objects, not to those of the detections",
+            "the offset added to the coordinates of objects, but not of detections",
             number(-10, 10),
             "-1: ssd.pytorch eval.py, parse_rec (xmin - 1), while write_voc_results_file adds 1",
             0.0,
@@ -131,8 +129,8 @@ class Boxes:
     aspect: Annotated[
         float,
         Key(
-            "objects to find are made this times as wide as they are high, around their center; "
-            "ignored objects and those outside the subset keep their width; 0: all keep it",
+            "the aspect ratio (width / height) that counted objects are set to, around their "
+            "center; ignored objects and objects outside the subset keep their width; 0: no change",
             number(0, 1e6),
             "0.41: dbEval.m of Caltech, loadGt",
             0.0,
@@ -142,7 +140,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Iou:
-    """Which overlaps count as a match."""
+    """The overlap of a detection and an object, and its thresholds."""
 
     thresholds: Annotated[
         Grid,
@@ -163,8 +161,7 @@ class Iou:
     cap: Annotated[
         float,
         Key(
-            "no threshold is higher than this: 1 - 1e-10 lets a threshold of 1 accept a perfect "
-            "overlap",
+            "the upper bound of thresholds: 1 - 1e-10 lets a threshold of 1 accept a perfect match",
             number(0, 1),
             "cocoeval.py, evaluateImg: min([t, 1-1e-10])",
         ),
@@ -172,10 +169,10 @@ class Iou:
     of: Annotated[
         str,
         Key(
-            "what overlaps: `boxes`, `masks` (pixels), `keypoints` (object keypoint similarity); "
-            "of rotated boxes the `polygons`, the rectangles (`rotated`; for four corners the "
-            "smallest around them), or the normal distributions with their center and extent "
-            "(`probiou`)",
+            "the shapes that are compared: `boxes`, `masks` (pixels), `keypoints` (object keypoint"
+            " similarity); for rotated boxes the `polygons`, the rectangles (`rotated`; four "
+            "corners give the smallest rectangle around them), or normal distributions with the "
+            "center and size of the box (`probiou`)",
             choice("boxes", "masks", "keypoints", "polygons", "rotated", "probiou"),
             "cocoeval.py, computeIoU and computeOks; polygons: DOTA_devkit polyiou.cpp; rotated: "
             "mmcv box_iou_rotated; probiou: Ultralytics metrics.py, batch_probiou",
@@ -185,7 +182,7 @@ class Iou:
     sigmas: Annotated[
         tuple[float, ...],
         Key(
-            "of each keypoint, how far annotators disagree about its place",
+            "per keypoint, the standard deviation between annotators",
             SIGMAS,
             "cocoeval.py, Params.setKpParams",
             [],
@@ -194,7 +191,7 @@ class Iou:
     epsilon: Annotated[
         float,
         Key(
-            "added to the area that an overlap is divided by",
+            "the constant added to the divisor of an overlap",
             number(0, 1),
             "1e-6: CrowdDet lib/evaluate APMRToolkits/image.py, box_overlap_opr",
             0.0,
@@ -203,7 +200,7 @@ class Iou:
     least_union: Annotated[
         float,
         Key(
-            "the area that an overlap is divided by is at least this",
+            "the lower bound of the divisor of an overlap",
             number(0, 1),
             "1e-6: mmdet bbox_overlaps.py; eps: keras-retinanet compute_overlap.pyx",
             0.0,
@@ -212,7 +209,8 @@ class Iou:
     absorb: Annotated[
         str,
         Key(
-            "the comparison for objects that absorb; with `iou.comparison` `>` it is that one",
+            "the comparison for ignored regions (`absorb`); `iou.comparison` `>` applies to them "
+            "too",
             choice(">=", ">"),
             ">=: cocoeval.py; >: TIDE quantify.py",
             ">=",
@@ -221,10 +219,10 @@ class Iou:
     absorb_from: Annotated[
         str,
         Key(
-            "how the overlap o over a detection's own area d, for objects that absorb, is found: "
-            "from the `boxes`; or from the `iou` and the object's area a as "
-            "iou / (1 + iou) * (1 + a / d), which is another number in the last bits, and wherever "
-            "the area is not that of the box",
+            "how an overlap with an ignored region (`absorb`) is computed, which is divided by the"
+            " detection's own area d: from the `boxes`; or from the `iou` and the region's area a "
+            "as iou / (1 + iou) * (1 + a / d), which differs in the last bits, and more if the "
+            "area is not that of the box",
             choice("boxes", "iou"),
             "boxes: bbIou in pycocotools' maskApi.c; iou: TinyBenchmark cocoeval.py, IOD_by_IOU",
             "boxes",
@@ -233,8 +231,8 @@ class Iou:
     arithmetic: Annotated[
         str,
         Key(
-            "the numbers that overlaps are computed in, each step rounded; `mixed`: the shared "
-            "area in float64, the areas of the boxes in float32",
+            "the floating-point type of overlaps, rounded after each step; `mixed`: intersections "
+            "in float64, areas of boxes in float32",
             choice("float64", "float32", "mixed"),
             "float32: mmdet bbox_overlaps.py, chainercv bbox_iou.py; mixed: ActivityNet "
             "np_box_ops.py, intersection",
@@ -244,8 +242,8 @@ class Iou:
     tolerance: Annotated[
         float,
         Key(
-            "pixels by which a small object may be missed: an object of w x h has the threshold "
-            "w h / ((w + tolerance)(h + tolerance)) where that is lower; 0 for none",
+            "tolerance for small objects, in pixels: an object of w x h has the threshold w h / "
+            "((w + tolerance)(h + tolerance)) if that is lower; 0: no tolerance",
             number(0, 1e6),
             "10: ILSVRC2014 eval_detection.m",
             0.0,
@@ -254,7 +252,7 @@ class Iou:
     classes: Annotated[
         tuple[tuple[str, float], ...],
         Key(
-            "the threshold of single classes by name, in place of each of `iou.thresholds`: "
+            "IoU thresholds of single classes by name, in place of each of `iou.thresholds`: "
             "`[iou.classes] Car = 0.7`",
             CLASS_THRESHOLDS,
             "Cartucho main.py, --set-class-iou; KITTI evaluate_object_3d_offline.cpp, MIN_OVERLAP",
@@ -265,13 +263,14 @@ class Iou:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which object a detection may take, and what neutral objects do."""
+    """The matching rule, and the treatment of ignored objects."""
 
     rule: Annotated[
         str,
         Key(
-            "`best_free`: a detection takes the best object that is still free; `best_any`: the "
-            "best object of all, and if that one is taken the detection is false",
+            "the matching rule. `best_free`: a detection matches the best unmatched object; "
+            "`best_any`: only the best of all objects; if that is already matched, the detection "
+            "is a false positive",
             choice("best_free", "best_any"),
             "best_free: cocoeval.py, evaluateImg; best_any: VOCevaldet.m",
         ),
@@ -279,12 +278,11 @@ class Matching:
     equal: Annotated[
         str,
         Key(
-            "which of two objects with the same overlap is the better one: the `last` or the "
-            "`first` of the truth; `first_to_find`: the first, neutral ones standing behind the "
-            "others; `sorted`: the first after NumPy's unstable sort of all pairs of the image, "
-            "backwards; `sorted_own`: the same of the detection's own overlaps; `index`: the last "
-            "in an index of the reference's own, for which the last of the truth stands, with a "
-            "note",
+            "which of several objects with the same overlap wins: the `last` or the `first` in the"
+            " ground truth; `first_to_find`: the first, counted objects before ignored ones; "
+            "`sorted`: the first after NumPy's unstable sort of all pairs of the image, reversed; "
+            "`sorted_own`: the same for the overlaps of one detection; `index`: the last in a "
+            "spatial index of the reference; detmap uses the last in the ground truth, with a note",
             choice("last", "first", "first_to_find", "sorted", "sorted_own", "index"),
             "last: cocoeval.py, evaluateImg; first: VOCevaldet.m, CrowdDet, eval_detection.m; "
             "first_to_find: mmdet mean_ap.py, tpfp_default; sorted: yolov5 val.py, process_batch; "
@@ -295,8 +293,8 @@ class Matching:
     prefer: Annotated[
         str,
         Key(
-            "under `best_any`, what comes first: the larger `overlap`; or, where it is reached, an "
-            "object `to_find`, and a neutral one only where no such is",
+            "the priority under `best_any`: the larger `overlap`; or, at or above the threshold, a"
+            " counted object (`to_find`) before an ignored one",
             choice("overlap", "to_find"),
             "overlap: VOCevaldet.m; to_find: darknet detector.c, validate_detector_map",
             "overlap",
@@ -305,9 +303,9 @@ class Matching:
     flags: Annotated[
         str,
         Key(
-            "which flag says that an object is neutral: its `own`; or, for the i-th of n "
-            "detections of an image and class and the j-th of m objects, that of object "
-            "(i m + j) // n, while all objects count (`repeated`)",
+            "the flag that makes an object ignored: its `own`; `repeated`: for the i-th of n "
+            "detections of an image and class and the j-th of m objects, the flag of object (i m +"
+            " j) // n, while all objects are counted",
             choice("own", "repeated"),
             "repeated: mean_average_precision utils.py, compute_match_table (np.repeat, reshape)",
             "own",
@@ -316,9 +314,9 @@ class Matching:
     order: Annotated[
         str,
         Key(
-            "the order in which the detections of an image take objects: that of the class's "
-            "`ranking`; that of a sort of the image's detections of the `class`, or of all classes "
-            "of the `image`; or that of the `input`",
+            "the order in which the detections of an image are matched: the `ranking` of the "
+            "class; a sort of the image's detections of the `class`, or of all classes of the "
+            "`image`; or the order of the `input`",
             choice("ranking", "class", "image", "input"),
             "ranking: VOCevaldet.m; class: mmdet mean_ap.py; image: keras-retinanet eval.py; "
             "input: ActivityNet per_image_evaluation.py",
@@ -328,8 +326,8 @@ class Matching:
     sort: Annotated[
         str,
         Key(
-            "how that sort treats equal scores: `stable`; `unstable`: as NumPy's "
-            "argsort(-score) leaves them; `reversed`: as its argsort(score)[::-1] does",
+            "the order of tied scores in that sort: `stable`; `unstable`: as NumPy's "
+            "argsort(-score) leaves them; `reversed`: as NumPy's argsort(score)[::-1]",
             choice("stable", "unstable", "reversed"),
             "unstable: mmdet mean_ap.py; reversed: chainercv eval_detection_voc.py",
             "stable",
@@ -338,13 +336,12 @@ class Matching:
     neutral: Annotated[
         tuple[tuple[str, str], ...],
         Key(
-            "what an object with a role is. `ignore`: neither an object to find nor, where a "
-            "detection meets it, an error; `absorb`: the same, and the overlap with it is measured "
-            "over the detection's own area, so that one region takes many detections; `count`: an "
-            "ordinary object, as objects whose roles are not listed; `absent`: as if it were not "
-            "there; `region`: as `absorb`, asked after all objects, also for a detection that came "
-            "too late for one; `region_to_find`: the same, and it is an object to find, by the "
-            "best of the detections in it",
+            "the treatment of objects by role. `ignore`: not counted; a matched detection is "
+            "ignored too; `absorb`: the same, but the overlap is divided by the detection's own "
+            "area, and any number of detections can match; `count`: an ordinary object, as are "
+            "objects with roles that are not listed; `absent`: removed; `region`: like `absorb`, "
+            "but compared after all objects, also for duplicate detections; `region_to_find`: the "
+            "same, and the region is counted and matched by its best detection",
             NEUTRAL,
             "crowd: cocoeval.py and maskApi.c; difficult: VOCevaldet.m; ignore: lvis/eval.py; "
             "absent: Ultralytics VOC.yaml; region, region_to_find: TF OD API "
@@ -355,9 +352,9 @@ class Matching:
     neutral_when: Annotated[
         str,
         Key(
-            "when a detection takes a neutral object, or one outside the subset, under "
-            "`best_free`: where it reaches no free object to find (`unmatched`), or only where no "
-            "object to find of its image and class is free (`none_free`)",
+            "when a detection can match an ignored object, or one outside the subset, under "
+            "`best_free`: if it reaches no unmatched counted object (`unmatched`), or only if all "
+            "counted objects of its image and class are matched (`none_free`)",
             choice("unmatched", "none_free"),
             "unmatched: cocoeval.py, evaluateImg; none_free: globox evaluation.py, evaluate_boxes",
             "unmatched",
@@ -366,7 +363,7 @@ class Matching:
     outside: Annotated[
         str,
         Key(
-            "what an object outside a subset is while that subset is evaluated: `ignore` or "
+            "the treatment of objects outside a subset when that subset is evaluated: `ignore` or "
             "`absorb`, as for roles",
             choice("ignore", "absorb"),
             "ignore: cocoeval.py, evaluateImg; absorb: CityPersons eval_MR_multisetup.py, bbGt.m",
@@ -377,14 +374,14 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class DetectionRules:
-    """How detections are read, and what one outside a subset is while that is evaluated."""
+    """The treatment of scores, and of detections outside a subset."""
 
     outside: Annotated[
         str,
         Key(
-            "what a detection is whose box is outside a subset. `neutral`: ignored where it took no"
-            " object; `drop`: ignored, and it takes nothing; the upper end is then outside; "
-            "`count`: as any other",
+            "the treatment of detections outside a subset. `neutral`: ignored if unmatched; "
+            "`drop`: ignored and never matched, and the upper end of a range is outside; `count`: "
+            "as any other",
             choice("neutral", "drop", "count"),
             "neutral: cocoeval.py, evaluateImg; drop: CityPersons eval_MR_multisetup.py, bbGt.m",
             "neutral",
@@ -393,7 +390,7 @@ class DetectionRules:
     margin: Annotated[
         float,
         Key(
-            "factor by which the ranges are widened for detections, both ways",
+            "the factor that widens the ranges of subsets for detections, at both ends",
             number(1, 1e6),
             "1.25: CityPersons eval_MR_multisetup.py (expFilter), bbGt.m",
             1.0,
@@ -402,8 +399,8 @@ class DetectionRules:
     above: Annotated[
         tuple[float, ...],
         Key(
-            "detections take part whose score is larger than this, in the precision of scores; [] "
-            "for all",
+            "only detections with a higher score are used; compared in the precision of scores; "
+            "[]: all",
             FLOOR,
             "0.05: keras-retinanet eval.py; 0.001: yolov5 val.py; 0.005: darknet detector.c",
             [],
@@ -412,7 +409,7 @@ class DetectionRules:
     score_precision: Annotated[
         str,
         Key(
-            "the floating-point numbers that scores are held in",
+            "the floating-point type of scores",
             choice("float64", "float32"),
             "float32: mmdet mean_ap.py; Ultralytics engine/validator.py",
             "float64",
@@ -421,7 +418,8 @@ class DetectionRules:
     score_decimals: Annotated[
         int,
         Key(
-            "decimals that scores are written with before they are read again; -1: as they are",
+            "the number of decimals that scores are rounded to, as by writing and reading them; "
+            "-1: no rounding",
             DECIMALS,
             "3: detectron2 pascal_voc_evaluation.py; ssd.pytorch eval.py",
             -1,
@@ -430,8 +428,8 @@ class DetectionRules:
     box_decimals: Annotated[
         int,
         Key(
-            "decimals that coordinates are written with before they are read again; -1: as they "
-            "are",
+            "the number of decimals that coordinates are rounded to, as by writing and reading "
+            "them; -1: no rounding",
             DECIMALS,
             "1: detectron2 pascal_voc_evaluation.py; ssd.pytorch eval.py",
             -1,
@@ -449,8 +447,8 @@ class DetectionRules:
     score_scale: Annotated[
         str,
         Key(
-            "scores as they are (`no`), or scaled linearly over all detections (`min_max`): the "
-            "lowest, at most 1, becomes 0 and the highest, at least 0, becomes 1",
+            "scaling of scores: `no`; `min_max`: linear over all detections: the lowest, at most "
+            "1, becomes 0 and the highest, at least 0, becomes 1",
             choice("no", "min_max"),
             "min_max: WIDER FACE evaluation.py (wondervictor), norm_score",
             "no",
@@ -459,8 +457,8 @@ class DetectionRules:
     score_order: Annotated[
         str,
         Key(
-            "the order of an image's detections: by `score`; or that of the `input`, as if it were "
-            "sorted: a score is then the highest from its row on",
+            "the order of an image's detections: by `score`; or the order of the `input`, treated "
+            "as sorted: the score of a row is the highest of all rows from it on",
             choice("score", "input"),
             "input: WIDER FACE evaluation.py (wondervictor), image_eval and img_pr_info",
             "score",

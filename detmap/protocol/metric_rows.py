@@ -1,15 +1,13 @@
-"""Metric rows: the named numbers of a result, and the
-small language in which a protocol asks for them.
+"""Metric rows: the named metrics of a result, and the syntax in which a protocol requests them.
 
-A row is written ``AP`` or ``AR``, then an IoU in percent, then a subset or a group of classes,
-then ``@`` and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A subset is
-written ``-name``; COCO's letters stand for three of them, ``APs`` for ``AP-small``. In place of one
-value, ``@subset``, ``@group``, ``@max_dets`` and ``@limit`` make a row for each. What a row
-does not say is: the mean over all thresholds, the main subset, all classes, the highest limit.
-``AP@100`` is integrated over the detections within that limit. ``P``, ``R`` and
-``F1`` are precision, recall and their harmonic mean at one score, which the protocol's
-``operating`` rule chooses: at IoU 0.5, or the first threshold, or ``P75``. ``MR`` is the
-log-average miss rate: ``MR``, ``MR75``, ``MR@subset``.
+A row is ``AP`` or ``AR``, then an IoU in percent, then a subset or a group of classes, then ``@``
+and a limit: ``AP50``, ``APs``, ``APr``, ``AR@300``, ``AP75-tiny``. A subset is ``-name``; three of
+them have COCO's letters, ``APs`` for ``AP-small``. ``@subset``, ``@group``, ``@max_dets`` and
+``@limit`` give one row per value. Defaults: mean over all thresholds, main subset, all classes,
+highest limit. ``AP@100`` uses the detections within that limit. ``P``, ``R`` and ``F1`` are
+precision, recall and F1 at the score threshold of the protocol's ``operating`` rule, at IoU 0.5,
+else the first threshold, or ``P75``. ``MR`` is the log-average miss rate: ``MR``, ``MR75``,
+``MR@subset``.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from detmap.errors import ProtocolError
 
-NO_LIMIT = 2**31 - 1  # no image has as many detections
+NO_LIMIT = 2**31 - 1  # more than the detections of any image
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
 LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
 GRAMMAR = re.compile(
@@ -31,25 +29,27 @@ POINT = ("P", "R", "F1")
 """Rows that are read at one score."""
 MISS_RATE = "MR"
 """The row of the log-average miss rate."""
+RENAMED_MISS_RATE = re.compile(r"^[^:]+: (?=MR)")
+"""The own name of a row of the miss rate."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 """What a row may be called instead."""
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
     "(a limit), mAP; with @subset, @group or @limit, AR also with @max_dets, for one row each; "
     "P, R, F1 (at one score); MR, MR75, MR@subset (log-average miss rate); NAME: ROW calls a row "
-    "by a name of its own"
+    "by a name of its own; in NAME_*: AR@max_dets each limit takes the place of *"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One number of a result and where it is read.
+    """One metric of a result and its axes.
 
     Parameters
     ----------
     name : AP, AP50, APs, APr, AR100, AR@300, mAP ...
     kind : "AP", "AR", "MR", "P", "R" or "F1"
-    iou : the threshold; None for the mean over all of them
+    iou : the threshold; None for the mean over all
     subset : name of the subset of objects
     group : name of the group of classes; "" for all classes
     max_dets : detection limit, `NO_LIMIT` for none
@@ -65,7 +65,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What rows can be read at: the labels of each axis, in the protocol's order."""
+    """The labels of each axis, in the order of the protocol."""
 
     thresholds: tuple[float, ...]
     subsets: tuple[str, ...]
@@ -74,20 +74,20 @@ class Axes:
 
     @property
     def main(self) -> str:
-        """The subset of the rows that name none: ``all``, else the first."""
+        """The default subset: ``all``, else the first."""
         return "all" if "all" in self.subsets else self.subsets[0]
 
     def threshold(self, iou: float) -> int | None:
-        """Place of a threshold, to 1e-9; None where it is not evaluated."""
+        """Index of a threshold, to 1e-9; None if it is not evaluated."""
         near = [t for t, value in enumerate(self.thresholds) if abs(value - iou) < 1e-9]
         return near[0] if near else None
 
     def point_iou(self) -> float:
-        """The IoU threshold of the rows of `POINT` that name none."""
+        """The default IoU threshold of the rows of `POINT`."""
         return 0.5 if self.threshold(0.5) is not None else self.thresholds[0]
 
     def suffixes(self) -> dict[str, tuple[str, str]]:
-        """How each (subset, group) other than the main subset of all classes is written."""
+        """Suffixes of each (subset, group) other than the main subset of all classes."""
         others = [name for name in self.subsets if name != self.main]
         written = [(SHORT.get(name, f"-{name}"), (name, "")) for name in others]
         written += [
@@ -106,15 +106,15 @@ class Axes:
 
 
 def metric_rows(texts: Sequence[str], axes: Axes) -> tuple[list[MetricRow], list[str]]:
-    """The rows that `texts` stand for, and the names of those that cannot be read: their IoU or
-    limit is not evaluated.
+    """Parse metric rows. Returns the rows, and the names of rows whose IoU or limit is not
+    evaluated.
 
-    ``mAP`` is VOC's name at a single threshold; over several, ``AP``, ``AP50`` and ``AP75`` take
-    its place.
+    ``mAP`` is VOC's name at a single threshold; several thresholds give ``AP``, ``AP50`` and
+    ``AP75`` instead.
 
     Raises
     ------
-    ProtocolError : a row outside the language; two rows of one name
+    ProtocolError : invalid syntax, or two rows with one name
     """
     rows: list[MetricRow] = []
     left_out: list[str] = []
@@ -147,9 +147,13 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
     name, colon, row = text.partition(": ")
     if colon:
         named = _rows_of(row, axes) if ": " not in row else []
-        if len(named) != 1 or not NAME.fullmatch(name):
+        names = [name.replace("*", str(each.max_dets)) for each in named]
+        many = name.count("*") == 1 and row.endswith("@max_dets")
+        if not (many or (len(named) == 1 and "*" not in name)) or not all(
+            map(NAME.fullmatch, names)
+        ):
             raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
-        return [replace(named[0], name=name)]
+        return [replace(each, name=own) for each, own in zip(named, names, strict=True)]
     match = GRAMMAR.fullmatch(text)
     if not match or (match["kind"] == "mAP" and match["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)

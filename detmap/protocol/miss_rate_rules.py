@@ -13,7 +13,7 @@ class MissRate:
     references: Annotated[
         tuple[float, ...],
         Key(
-            "false positives per image at which the miss rate is read",
+            "the false positives per image at which the miss rate is read",
             REFERENCES,
             "CrowdDet database.py, eval_MR; eval_MR_multisetup.py (fppiThrs); dbEval.m (samples)",
             [0.0100, 0.0178, 0.0316, 0.0562, 0.1000, 0.1778, 0.3162, 0.5623, 1.0],
@@ -22,9 +22,8 @@ class MissRate:
     lookup: Annotated[
         str,
         Key(
-            "the rank that is read: the last with at most so many false positives "
-            "(`last_within`), or the first with at least so many, else the last of all "
-            "(`first_reached`)",
+            "the rank that is read: the last with at most so many false positives (`last_within`),"
+            " or the first with at least so many, else the last rank (`first_reached`)",
             choice("last_within", "first_reached"),
             "last_within: bbGt.m, compRoc; first_reached: CrowdDet database.py, eval_MR",
             "last_within",
@@ -33,8 +32,8 @@ class MissRate:
     before: Annotated[
         str,
         Key(
-            "recall that `last_within` reads where the first rank has more false positives: "
-            "`zero`, or that of the `last` rank of all",
+            "the recall of `last_within` if even the first rank has more false positives: `zero`, "
+            "or that of the `last` rank",
             choice("zero", "last"),
             "zero: bbGt.m, compRoc; last: eval_MR_multisetup.py, accumulate (index -1)",
             "zero",

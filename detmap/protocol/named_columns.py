@@ -1,4 +1,4 @@
-"""The roles and attributes that a protocol names: the columns that readers have to keep."""
+"""The roles and attributes in a protocol: the columns that readers must keep."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MEASURES = ("area", "width", "height", "box_area")
 
 
 def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
-    """The roles and the attributes that a protocol asks for by name, beside the flags that formats
-    have of their own and the measures that every box has.
+    """The roles and attributes in a protocol, without the flags of formats and the measures of
+    every box.
     """
     roles = [role for role, what in protocol.matching.neutral if what != "count"]
     return (
@@ -21,11 +21,11 @@ def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:
 
 
 def named_flags(protocol: Protocol) -> list[str]:
-    """The flags of other formats that a protocol asks for by name, where a record may have one as
-    a key of its own: ``difficult``, under VOC's rule or where somebody gave it a meaning.
+    """The flags of other formats that a protocol reads from keys of a record: ``difficult``, under
+    VOC's rules, or if the protocol changes its meaning.
 
-    COCO's own evaluators read no such key, so its stock protocols do not: their ``difficult`` is
-    VOC's files' alone.
+    COCO's evaluators read no such key, and neither do its protocols; their ``difficult`` refers to
+    VOC files only.
     """
     told = not protocol.stock or "matching.neutral.difficult" in dict(protocol.changes)
     what = dict(protocol.matching.neutral).get("difficult", "count")
@@ -34,5 +34,5 @@ def named_flags(protocol: Protocol) -> list[str]:
 
 
 def named_attributes(protocol: Protocol) -> list[str]:
-    """The attributes whose ranges define subsets, sorted."""
+    """The attributes in the ranges of subsets, sorted."""
     return sorted({r.attribute for subset in protocol.subsets for r in subset.ranges})

@@ -1,4 +1,4 @@
-"""The digest of a protocol: equal for equal rules, whatever their prose."""
+"""The digest of a protocol: equal rules give equal digests; texts do not count."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from detmap.protocol import LATER, Protocol
 
 
 def protocol_digest(protocol: Protocol) -> str:
-    """Twelve hexadecimal digits over every key of the protocol but its prose.
+    """Twelve hexadecimal digits over every key of the protocol except its texts.
 
-    A key of `detmap.protocol.LATER` that has its default is left out: what was signed before there
-    was such a key has the same digest still.
+    A key in `detmap.protocol.LATER` with its default value is left out, so adding a key does not
+    change the digests of existing protocols.
     """
     tree = protocol.to_dict()
     del tree["summary"], tree["source"]
@@ -20,7 +20,7 @@ def protocol_digest(protocol: Protocol) -> str:
         table, name = key.split(".")
         if tree[table][name] == default:
             del tree[table][name]
-    del tree["files"]  # formats of files do not change a number
+    del tree["files"]  # formats of files change no metric
     later = ("operating", "evaluation", "miss_rate", "kitti", "froc", "cgf1")
     for table in later:
         if not tree[table]:

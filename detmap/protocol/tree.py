@@ -1,4 +1,4 @@
-"""The tree of a protocol, and how the rest of detmap reads it."""
+"""The protocol class, and its interface for the rest of detmap."""
 
 import math
 from collections.abc import Container, Mapping
@@ -65,7 +65,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.ignored": ("stay",),
     "ranking.of": ("class",),
 }
-"""Values that the fast path of matching knows; any other takes `detmap.matching.general_engine`."""
+"""Values that the fast matcher supports; others use `detmap.matching.general_engine`."""
 OF_BOXES: dict[str, tuple[Any, ...]] = {
     "boxes.extent": ("continuous", "inclusive"),
     "boxes.clip": ("no",),
@@ -80,29 +80,29 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
     "iou.absorb_from": ("boxes",),
     "detections.box_decimals": (-1,),
 }
-"""Keys that say how boxes are compared, and the values that masks and keypoints know: these are
-compared as pycocotools does, whatever the extent of a box."""
+"""Keys about the comparison of boxes, with the values that masks and keypoints support: both are
+compared as in pycocotools, for any box convention."""
 ORDER_ALONE = ("boxes.area", "evaluation.extra")
-"""Keys of tools that say nothing about the order of detections."""
+"""Keys of tools that do not concern the order of detections."""
 GROUPED = (
     *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
     *("evaluation", "miss_rate", "kitti", "froc", "cgf1"),
 )
-"""Tables with keys by which tools differ."""
+"""Tables with keys that differ between tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Immutable):
-    """All that decides the number, beside the data.
+    """All rules of an evaluation.
 
     Parameters
     ----------
-    changes : what differs from the stock protocol, as (dotted key, value as JSON)
+    changes : changed keys of the shipped protocol, as (dotted key, value as JSON)
     stock : False for a protocol that detmap does not ship
 
     Raises
     ------
-    ProtocolError : a value that no file could give, whoever made the protocol
+    ProtocolError : an invalid value
     """
 
     name: Annotated[str, Key("its name", TITLE, "detmap")]
@@ -131,9 +131,9 @@ class Protocol(Immutable):
     subsets: Annotated[
         tuple[Subset, ...],
         Key(
-            "named subsets of the objects, by ranges of their attributes, both ends included; "
-            "several ranges hold together. Attributes: area, width, height, box_area (of the box, "
-            "whatever area the truth gives), and what the truth has",
+            "named subsets of objects: ranges of attributes, both ends included; an object must be"
+            " in all ranges. Attributes: area, width, height, box_area (width times height, even "
+            "if the ground truth gives another area), and those of the ground truth",
             SUBSETS,
             "cocoeval.py, Params.setDetParams; CityPersons eval_MR_multisetup.py",
         ),
@@ -164,35 +164,35 @@ class Protocol(Immutable):
 
     @property
     def title(self) -> str:
-        """Its name and summary; where a rule was changed its name and the changes, since the
-        summary speaks of what was there before.
+        """Name and summary; after changes name and changed keys, because the summary describes the
+        original rules.
         """
         if not self.changes:
             return f"{self.name}: {self.summary}"
         return f"{self.name} with {', '.join(f'{key}={value}' for key, value in self.changes)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree as plain TOML values; `from_dict` of the same values gives an equal protocol."""
+        """The tree as plain TOML values; `from_dict` of them gives an equal protocol."""
         tree = values_of(self)
         del tree["changes"], tree["stock"]
         return dict(tree)
 
     def override(self, settings: Mapping[str, Any]) -> "Protocol":
-        """The same protocol with some dotted keys changed, ``{"limits.max_dets": [1, 10, 300]}``.
+        """Copy the protocol with changed dotted keys, ``{"limits.max_dets": [1, 10, 300]}``.
 
-        Values are given as in TOML, or as text (``"[1,10,300]"``, ``"0.5:0.05:0.95"``).
+        Values have TOML's types, or are text (``"[1,10,300]"``, ``"0.5:0.05:0.95"``).
 
         Raises
         ------
-        ProtocolError : an unknown key, or a value out of range; the message lists what is legal
+        ProtocolError : unknown key, or value out of range; the message lists valid values
         """
         from detmap.protocol.load_toml import override
 
         return override(self, settings)
 
     def uses_default_order(self) -> bool:
-        """Whether matching needs no other order of detections and no other numbers than those of
-        the benchmarks: stable sorts, float64, each detection by the class's ranking.
+        """Whether matching uses only the order and types of the benchmarks: stable sorts, float64,
+        detections in the ranking of their class.
         """
         tree = {"boxes": self.boxes, "iou": self.iou, "matching": self.matching}
         tree |= {"detections": self.detections, "ranking": self.ranking}
@@ -204,23 +204,25 @@ class Protocol(Immutable):
         return known and not what & {"absent", *REGIONS}
 
     def box_only_keys(self) -> list[str]:
-        """The keys with values that only a comparison of boxes can honour, as KEY=VALUE."""
+        """The keys with values that only boxes support, as KEY=VALUE."""
         tree = self.to_dict()
         values = {key: tree[key.split(".")[0]][key.split(".")[1]] for key in OF_BOXES}
         found = [f"{key}={value}" for key, value in values.items() if value not in OF_BOXES[key]]
-        if self.matching.equal == "sorted_own":  # sorts all overlaps, those of no match too
+        if (
+            self.matching.equal == "sorted_own"
+        ):  # sorts all overlaps, including those below the threshold
             found.append("matching.equal=sorted_own")
         return found
 
     def image_by_image(self) -> bool:
-        """Whether parts that were matched alone make the whole: the order of all detections does
-        not come from a sort that is not stable, nor from where a class is seen first. The order of
-        an image's own detections may come from any sort: a part has all of them.
+        """Whether partial results can be merged: the order of all detections must not come from an
+        unstable sort, nor from the first image of a class. The order within an image can come from
+        any sort, because a part has all detections of its images.
         """
         ranking = self.ranking
         if ranking.sort != "stable" or ranking.ties == "first_seen":
             return False
-        if self.limits.scope == "dataset":  # a part does not know which detections the limit keeps
+        if self.limits.scope == "dataset":  # a part cannot know which detections the limit keeps
             return False
         if self.detections.score_scale != "no":
             return False
@@ -229,7 +231,7 @@ class Protocol(Immutable):
         return not (late and ranking.ignored == "leave" and ranking.ties == "input")
 
     def require_parts(self, what: str) -> None:
-        """Refuse to evaluate in parts under a limit of the whole data set.
+        """Refuse partial evaluation under a limit for the whole data set.
 
         Raises
         ------
@@ -243,11 +245,12 @@ class Protocol(Immutable):
             )
 
     def require_stock(self, what: str, besides: Container[str] = ()) -> None:
-        """Refuse what knows the rules of benchmarks alone, and the keys `besides`.
+        """Refuse a protocol for a function that supports only the rules of COCO, VOC and LVIS, and
+        the keys `besides`.
 
         Raises
         ------
-        ProtocolError : a key by which only tools differ has another value than its default
+        ProtocolError : a key that differs only between tools does not have its default
         """
         from detmap.protocol.keys import LATER
 
@@ -261,7 +264,7 @@ class Protocol(Immutable):
         new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
         other += [key for key, values in new.items() if own[key] in values]
         below = self.lower_limits()
-        other += [
+        names = [
             row.name
             for row in self.rows()[0]
             if row.kind in (*metrics.POINT, metrics.MISS_RATE)
@@ -270,11 +273,15 @@ class Protocol(Immutable):
         if self.limits.scope == "dataset":
             other.append("limits.scope")
         other = [key for key in other if key not in besides]
-        if other:
+        names = [name for name in names if name not in besides]
+        if other or names:
+            metric = f"the metric{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+            parts = [", ".join(other), metric]
             raise ProtocolError(
                 f"protocol {self.name}",
-                f"{what} knows the rules of benchmarks, not {', '.join(other)}",
-                "set them as coco-bbox has them, or take a protocol such as voc2012 or coco-bbox",
+                f"{what} is not available with {' and '.join(filter(None, parts))}",
+                "use coco-bbox or voc2012, or set these keys and metrics to their values there "
+                "(`detmap show coco-bbox`)",
             )
 
     def thresholds(self) -> NDArray[np.float64]:
@@ -282,21 +289,21 @@ class Protocol(Immutable):
         return self.iou.thresholds.values()
 
     def max_dets(self) -> tuple[int, ...]:
-        """The M detection limits, ascending; `NO_LIMIT` where there is none."""
+        """The M detection limits, ascending; `NO_LIMIT` for none."""
         return self.limits.max_dets
 
     def lower_limits(self) -> tuple[int, ...]:
-        """The limits below the highest one at which a metric asks for AP."""
+        """The limits below the highest one that a metric row of AP uses."""
         highest = self.limits.max_dets[-1]
         asked = {row.max_dets for row in self.rows()[0] if row.kind == "AP"}
         return tuple(sorted(asked - {highest}))
 
     def subset(self, name: str | None = None) -> int:
-        """Place of a subset on the axis A; of the main one when left out.
+        """Index of a subset on the axis A; default: the main subset.
 
         Raises
         ------
-        ProtocolError : there is no such subset
+        ProtocolError : unknown subset
         """
         wanted = self.axes().main if name is None else name
         names = [subset.name for subset in self.subsets]
@@ -307,11 +314,11 @@ class Protocol(Immutable):
         return names.index(wanted)
 
     def threshold(self, iou: float, where: str = "iou") -> int:
-        """Place of an IoU threshold on the axis T.
+        """Index of an IoU threshold on the axis T.
 
         Raises
         ------
-        ProtocolError : it is not evaluated, or no number
+        ProtocolError : not evaluated, or not a number
         """
         number = isinstance(iou, int | float | np.number) and not isinstance(iou, bool)
         finite = number and math.isfinite(iou)
@@ -326,7 +333,7 @@ class Protocol(Immutable):
         return place
 
     def axes(self) -> Axes:
-        """The labels that metric rows are addressed by."""
+        """The axes of metric rows."""
         return Axes(
             tuple(self.thresholds().tolist()),
             tuple(subset.name for subset in self.subsets),
@@ -335,11 +342,11 @@ class Protocol(Immutable):
         )
 
     def rows(self) -> tuple[list[MetricRow], list[str]]:
-        """The rows of the result, and the names of those that are not evaluated.
+        """The metric rows of the result, and the names of rows that are not evaluated.
 
         Raises
         ------
-        ProtocolError : the metrics are those of a benchmark's own rule
+        ProtocolError : the benchmark has a special evaluation rule with other metrics
         """
         if self.evaluation.rule != "matching":
             raise ProtocolError(
@@ -347,11 +354,15 @@ class Protocol(Immutable):
                 f"evaluation.rule {self.evaluation.rule} has no matches at IoU thresholds",
                 "use `detmap.evaluate` or `detmap eval`, or a protocol with the rule matching",
             )
-        return metrics.metric_rows(self.metrics, self.axes())
+        texts = self.metrics
+        if any(key.startswith("miss_rate.references") for key, _ in self.changes):
+            # a name such as MR-2 tells the references of the stock protocol
+            texts = tuple(metrics.RENAMED_MISS_RATE.sub("", text) for text in texts)
+        return metrics.metric_rows(texts, self.axes())
 
 
 def values_of(value: Any) -> Any:
-    """A node or value of the tree as TOML has it."""
+    """A node or value of the tree as TOML values."""
     if isinstance(value, Grid):
         return list(value.recipe) if isinstance(value.recipe, tuple) else value.recipe
     if isinstance(value, Subset):
@@ -375,7 +386,7 @@ TABLES = (
 
 
 def spelled(node: Any, name: str) -> Any:
-    """One value of a table as TOML has it."""
+    """One value of a table as a TOML value."""
     value = getattr(node, name)
     if isinstance(node, Limits) and value == (NO_LIMIT,):
         return []

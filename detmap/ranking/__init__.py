@@ -1,17 +1,16 @@
-"""Ranking metrics for image-level classifiers and
-retrieval, on the curves and integrators of detection.
+"""Ranking metrics for image-level classifiers and retrieval, with the curves and AP interpolations
+of detection.
 
-Defaults are scikit-learn's wherever it has an answer: samples of equal score enter a threshold
-together, AP is the step sum, AUC counts equal scores half, arrays of curves have its order and its
-end points. The differences:
+Defaults are scikit-learn's where it has the metric: tied samples share a threshold, AP is the step
+sum, AUC counts ties half, arrays of curves have the same order and end points. Differences:
 
-- ``roc_curve`` gives every distinct score, as with ``drop_intermediate=False``
-- without positives recall is NaN, not 1, and AP is NaN, not 0; a mean leaves such classes out, and
-  with ``undefined="zero"`` counts them as 0 as there (an undefined AUC makes the mean NaN there)
-- precision at a threshold that nothing reaches is NaN (0/0); in a mean it obeys ``undefined``, as
-  ``zero_division`` there
-- labels are 0/1 or bool, or `pos_label` names the positive one; {-1, 1} needs it
-- a score of -inf is "no prediction" and ranks last; NaN and inf are refused
+- ``roc_curve`` returns every distinct score, as with ``drop_intermediate=False``
+- without positives recall is NaN, not 1, and AP is NaN, not 0; a mean leaves such classes out;
+  ``undefined="zero"`` counts them as 0, as scikit-learn does (an undefined AUC makes its mean NaN)
+- precision at a threshold that no sample reaches is NaN (0/0); in a mean ``undefined`` decides,
+  as ``zero_division`` does there
+- labels are 0/1 or bool, or `pos_label` is the positive one; {-1, 1} needs it
+- a score of -inf means "no prediction" and ranks last; NaN and inf are errors
 
 >>> from detmap import ranking
 >>> float(ranking.average_precision([0, 0, 1, 1], [0.4, 0.1, 0.8, 0.35]))  # doctest: +ELLIPSIS

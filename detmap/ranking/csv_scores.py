@@ -1,8 +1,8 @@
-"""Truth and scores of an image-level classifier: two CSV files.
+"""Labels and scores of an image-level classifier from two CSV files.
 
-A CSV file has a header, the sample id in its first column, and one column a class: 0 or 1 in the
-truth, a score in the scores. The two files are joined by class name and sample id; the truth
-decides the order.
+Each file has a header, the sample id in the first column, and one column per class: 0 or 1 in the
+labels, a score in the scores. The files are joined by class name and sample id, in the order of the
+labels.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from detmap.ranking.samples import Classified
 
 
 def read(truth: Path, scores: Path) -> Classified:
-    """Two CSV files.
+    """Read two CSV files.
 
     Raises
     ------
-    DataError : what is wrong, in which file, line and column, and how to fix it
+    DataError : with file, line and column, the problem, and how to fix it
     """
     return _join(_sheet(truth), _sheet(scores))
 
@@ -80,8 +80,8 @@ def _join(truth: _Sheet, scores: _Sheet) -> Classified:
 def _positions(
     kind: str, truth: _Sheet, wanted: list[str], scores: _Sheet, given: list[str]
 ) -> list[int] | None:
-    """Where the scores have what the truth names; None where the order is the same. Both must
-    name the same.
+    """Positions in the scores of the names in the labels; None if the order is equal. Both must
+    have the same names.
     """
     if wanted == given:
         return None

@@ -1,4 +1,4 @@
-"""Labels and scores of any array kind, checked once: what every ranking metric starts from."""
+"""Checks labels and scores of any array type: the input of every ranking metric."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from detmap.errors import DataError, few
 from detmap.ranking.samples import Classified
 from detmap.tables import MAX_ROWS
 
-BLOCK = 1 << 17  # cells of a matrix that one job of row-wise work takes
+BLOCK = 1 << 17  # cells of a matrix per job of row-wise work
 
 
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """N samples labelled and scored for K classes.
+    """N samples with labels and scores for K classes.
 
     Parameters
     ----------
     positive : (N, K) bool
     score : (N, K) of a real dtype, finite or -inf (no prediction)
-    weight : (N,) float64, above 0; None where every sample weighs 1
-    counted : (N, K) bool, False where a sample is left out of a class; None where nothing is
-    single : the labels were (N,) and binary: a metric is one number, not one a class
+    weight : (N,) float64, above 0; None for weights of 1
+    counted : (N, K) bool, False if a sample is left out of a class; None if none is
+    single : the labels were (N,) and binary: a metric is a number, not one per class
     """
 
     positive: NDArray[np.bool_]
@@ -58,7 +58,7 @@ class Samples:
         return _lists(self.score.ravel()[keep], self.positive.ravel()[keep], weight)
 
     def rows(self, block: slice) -> Lists:
-        """Each sample of a block as a list of its classes; sample weights play no part."""
+        """Each sample of a block as a list of its classes; without sample weights."""
         score, positive = self.score[block], self.positive[block]
         if self.counted is None:
             return _lists(
@@ -89,9 +89,7 @@ def _lists(
 
 
 def _fresh(column: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """The kind of array that the kernels are compiled
-    for; the same one where it is of that kind already.
-    """
+    """Convert to the array type of the kernels; the same array if it already has this type."""
     return np.require(column, dtype, ["C", "A"])
 
 
@@ -108,16 +106,16 @@ def samples(
     ----------
     y_true : (N,) or (N, K) of 0/1 or bool; or (N,) of class indices 0 to K - 1 with (N, K) scores,
         which are one-hot encoded
-    y_score : (N,) or (N, K) of any real dtype; higher is surer; -inf is "no prediction" and ranks
-        last
-    pos_label : the value of `y_true` that means positive, every other one being negative; 1 or True
-        when left out, and then the others must be 0 or False
+    y_score : (N,) or (N, K) of any real dtype; higher means more confident; -inf means "no
+        prediction" and ranks last
+    pos_label : the positive value of `y_true`, all others are negative; default: 1 or True, and
+        then the others must be 0 or False
     sample_weight : (N,) finite and not negative; samples of weight 0 are left out
 
     Raises
     ------
-    DataError : labels that are not 0/1, scores that are NaN, inf or not real numbers, shapes
-        that differ
+    DataError : labels that are not 0/1, scores that are NaN, inf or not real numbers, different
+        shapes
     """
     score, labels = _scores(y_score), _array("y_true", y_true)
     single = labels.ndim == 1 and score.ndim == 1
@@ -147,12 +145,12 @@ def samples(
 
 
 def samples_of(table: Classified) -> Samples:
-    """The samples of a table that an adapter has checked."""
+    """The samples of a checked table."""
     return Samples(table.positive, table.score, None, table.counted)
 
 
 def choice(name: str, value: Any, legal: tuple[Any, ...]) -> None:
-    """Refuse an option that does not exist."""
+    """Raise `DataError` for an unknown option."""
     if not isinstance(value, str | None) or value not in legal:
         raise DataError(
             name, f"{value!r:.60} is unknown", f"one of {', '.join(str(each) for each in legal)}"
@@ -162,7 +160,7 @@ def choice(name: str, value: Any, legal: tuple[Any, ...]) -> None:
 def _array(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(values)
-    except Exception as error:  # whatever an object does that is asked for its numbers
+    except Exception as error:  # the conversion of a foreign object can raise anything
         raise DataError(
             name, f"cannot be read as an array: {error}", "give numbers in rows of equal length"
         ) from None
@@ -178,7 +176,9 @@ def _scores(values: ArrayLike) -> NDArray[Any]:
     if score.dtype.kind not in "biuf":
         raise DataError("y_score", f"dtype {score.dtype}", "give real numbers")
     if score.dtype.kind == "f":
-        largest = score.max() if score.size else 0.0  # one pass: NaN and inf both win the maximum
+        largest = (
+            score.max() if score.size else 0.0
+        )  # one pass: the maximum is NaN or inf if either occurs
         if not largest < math.inf:
             row = _first(~(score < math.inf))
             raise DataError(
@@ -197,7 +197,7 @@ def _scores(values: ArrayLike) -> NDArray[Any]:
 
 
 def _positive(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
-    """Which labels mean positive."""
+    """Which labels are positive."""
     if pos_label is not None:
         if np.ndim(_array("pos_label", pos_label)):
             raise DataError("pos_label", f"{pos_label!r:.60}", "give one label")

@@ -1,11 +1,10 @@
-"""The metrics of a ranked list of samples: curves, AP, AUC and their averages.
+"""Metrics of ranked samples: curves, AP, AUC and their averages.
 
-Shapes are the same everywhere. Labels and scores of shape (N,) are one binary problem and a
-metric of them is one number; of shape (N, K) they are K problems, one a class. What is not
-defined is NaN: recall of a class without positives, anything that ranks a class without a
-prediction (every score -inf), precision where nothing is at or above the threshold (0/0). An
-average leaves such classes out (``undefined="skip"``), or counts each as 0 (``zero``) or 1
-(``one``).
+Labels and scores of shape (N,) are one binary problem, with one number per metric; of shape (N, K)
+they are K problems, one per class. Undefined values are NaN: recall of a class without positives,
+any ranking metric of a class without predictions (all scores -inf), precision if nothing reaches
+the threshold (0/0). An average leaves such classes out (``undefined="skip"``), or counts each as 0
+(``zero``) or 1 (``one``).
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ Measure = Callable[[Lists], NDArray[np.float64]]
 
 @outlined
 class PrecisionRecall(NamedTuple):
-    """A precision-recall curve as scikit-learn gives it: by rising threshold, then the point (1, 0)
+    """A precision-recall curve like scikit-learn's: by ascending threshold, then the point (1, 0)
     without a threshold.
 
     Parameters
     ----------
-    precision, recall : (P + 1,) float64; element i is of the samples that score ``thresholds[i]``
-        or more
+    precision, recall : (P + 1,) float64; element i is for samples with a score of at least
+        ``thresholds[i]``
     thresholds : (P,) float64, the distinct scores
     """
 
@@ -57,13 +56,13 @@ class PrecisionRecall(NamedTuple):
 
 @outlined
 class Roc(NamedTuple):
-    """A ROC curve as scikit-learn gives it: by falling threshold, from the point (0, 0) at
-    threshold inf.
+    """A ROC curve like scikit-learn's: by descending threshold, from the point (0, 0) at threshold
+    inf.
 
     Parameters
     ----------
-    fpr, tpr : (P + 1,) float64, rates of the negatives and positives that score ``thresholds[i]``
-        or more
+    fpr, tpr : (P + 1,) float64, rates of negatives and positives with a score of at least
+        ``thresholds[i]``
     thresholds : (P + 1,) float64, inf and the distinct scores
     """
 
@@ -309,7 +308,7 @@ def positives(checked: Samples) -> NDArray[np.float64]:
 
 
 def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:
-    """The same values with the policy for undefined ones applied."""
+    """The values with the rule for undefined ones applied."""
     return (
         values
         if undefined == "skip"
@@ -320,8 +319,8 @@ def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:
 def mean(
     values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64] | None = None
 ) -> float:
-    """Mean of the defined values; where there is none,
-    or none weighs anything, the policy's own value.
+    """Mean of the defined values; without any, or if their weights are 0, the value of the rule for
+    undefined ones.
     """
     values = fill(values, undefined)
     defined = ~np.isnan(values)
@@ -347,7 +346,7 @@ def _each(checked: Samples, curve: Callable[[Lists], T], threads: int | None) ->
 
 
 def totals(cumulated: NDArray[np.float64], off: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(L,) where the cumulated weights of each list end; 0 for an empty list."""
+    """(L,) the end of the cumulative weights of each list; 0 for an empty list."""
     out = np.zeros(len(off) - 1)
     filled = off[1:] > off[:-1]
     out[filled] = cumulated[off[1:][filled] - 1]
@@ -355,7 +354,7 @@ def totals(cumulated: NDArray[np.float64], off: NDArray[np.int64]) -> NDArray[np
 
 
 def _unpredicted(points: Points) -> NDArray[np.bool_]:
-    """(L,) lists of which no row has a prediction: the best score is -inf, or there is no row."""
+    """(L,) lists without predictions: the highest score is -inf, or there is no row."""
     out = np.ones(len(points.off) - 1, dtype=np.bool_)
     filled = points.off[1:] > points.off[:-1]
     out[filled] = points.score[points.off[:-1][filled]] == -math.inf
@@ -363,14 +362,14 @@ def _unpredicted(points: Points) -> NDArray[np.bool_]:
 
 
 def ratio(part: Any, whole: Any) -> Any:
-    """Quotient, NaN where the whole is 0."""
+    """The quotient; NaN if the denominator is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.true_divide(part, whole)
     return ratio if ratio.ndim else float(ratio)
 
 
 def check(**options: Any) -> None:
-    """Refuse options that do not exist."""
+    """Raise `DataError` for unknown options."""
     legal = {
         "average": (None, *AVERAGES),
         "integrator": INTEGRATORS,

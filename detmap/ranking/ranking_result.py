@@ -1,6 +1,4 @@
-"""What ``detmap rank`` shows: the averages of a ranking, its per-class table, notes and
-signature.
-"""
+"""The result of ``detmap rank``: averages, per-class table, notes and signature."""
 
 from __future__ import annotations
 
@@ -53,19 +51,17 @@ def evaluate(
     threshold: float | None = None,
     threads: int | None = None,
 ) -> RankingResult:
-    """Rank the samples of each class and judge the ranking.
+    """Rank the samples of each class and compute the metrics.
 
     Parameters
     ----------
     table : from `detmap.ranking.read` or `detmap.ranking.from_arrays`
-    protocol : ``plain``, ``voc2007`` or ``voc2012``; by the kind of truth when left out: ``plain``
-        for CSV and arrays, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC
-        trees
-    settings : what to change of it: ``average``, ``integrator``, ``ties``, ``undefined``
-    k : ranks at which each sample's list of classes is cut for the retrieval metrics; none when
-        left out
-    threshold : score from which a sample is predicted positive, for the counts; none when left out
-    threads : how many to use; all processors when left out. The result does not depend on it.
+    protocol : ``plain``, ``voc2007`` or ``voc2012``; default by the kind of labels: ``plain`` for
+        CSV and arrays, ``voc2007`` for VOC trees of 2007 to 2009, ``voc2012`` for other VOC trees
+    settings : changed rules: ``average``, ``integrator``, ``ties``, ``undefined``
+    k : ranks at which the retrieval metrics cut the list of classes per sample; default: none
+    threshold : score threshold of positive predictions, for the counts; default: none
+    threads : number of threads; the result does not depend on it
 
     Raises
     ------
@@ -97,15 +93,15 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class RankingResult:
-    """What `detmap.ranking.evaluate` returns; ``print(result)`` shows it.
+    """The result of `detmap.ranking.evaluate`; ``print(result)`` shows it.
 
     Parameters
     ----------
-    table : truth and scores
-    rules : what was applied
-    k : cuts of the retrieval metrics, ascending
+    table : labels and scores
+    rules : the rules
+    k : ranks of the retrieval metrics, ascending
     threshold : of the counts, or None
-    threads : how many to use
+    threads : number of threads
     """
 
     table: Classified
@@ -116,15 +112,15 @@ class RankingResult:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Name to value, NaN where nothing is defined: mAP (AP where the average is not
-        ``macro``), AUC; P, R, mAP at k.
+        """Name to value, NaN if undefined: mAP (AP if the average is not ``macro``), AUC; P, R, mAP
+        at k.
         """
         return {name: value for name, _, value in self.averages}
 
     @cached_property
     def per_class(self) -> list[dict[str, Any]]:
-        """One dict a class: name, positives, samples, AP, AUC, best F1 and its threshold; counts
-        at `threshold` if given.
+        """One dict per class: name, positives, samples, AP, AUC, best F1 and its threshold; with
+        `threshold` also counts.
         """
         columns: dict[str, Any] = {
             "name": np.array(self.table.classes, dtype=object),
@@ -153,11 +149,10 @@ class RankingResult:
 
     @cached_property
     def signature(self) -> str:
-        """One line that says which rules, which data and
-        which version made AP, AUC and their averages.
+        """One line with the rules, data and version behind AP, AUC and their averages.
 
-        Cuts at k and the threshold add metrics that carry them in their names, so they are not
-        in it.
+        The ranks k and the threshold are in the names of their metrics, so they are not in the
+        line.
         """
         digest = hashlib.sha256(
             json.dumps(ranking_rules.to_dict(self.rules), sort_keys=True).encode()
@@ -175,7 +170,7 @@ class RankingResult:
 
     @cached_property
     def notes(self) -> list[Note]:
-        """What a careful reader would ask."""
+        """Caveats."""
         positive = self.table.positive & self._counted
         silent = (np.isneginf(self.table.score) | ~self._counted).all(axis=0)
         effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
@@ -214,7 +209,7 @@ class RankingResult:
         return [*self.table.notes, *(note for note in named if note.count)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values in a fixed order, undefined ones as None: the content of the JSON output."""
+        """Plain values in fixed order, None for undefined ones: the content of the JSON output."""
         return {
             "metrics": {name: or_none(value) for name, value in self.metrics.items()},
             "per_class": [
@@ -236,8 +231,8 @@ class RankingResult:
         }
 
     def tables(self) -> list[Table]:
-        """The result as tables: averages, classes, counts at the threshold; the last one carries
-        the signature.
+        """The result as tables: averages, classes, counts at the threshold; the last one has the
+        signature.
         """
         return ranking_tables.tables(self)
 
@@ -346,7 +341,7 @@ class RankingResult:
 
     @cached_property
     def _changes(self) -> dict[str, Any]:
-        """What differs from the stock rules."""
+        """The changes of the default rules."""
         stock, now = (
             ranking_rules.to_dict(ranking_rules.stock(self.rules.name)),
             ranking_rules.to_dict(self.rules),
@@ -363,7 +358,7 @@ class RankingResult:
         return data_digest(classes, np.array(table.ids, dtype=object), digest, in_order)
 
     def _n_tied(self, k: int) -> int:
-        """Predictions of a class that share their score with another."""
+        """The number of predictions with tied scores within their class."""
         points = curves.rank(self.samples.class_samples(k), "together")
         entered = np.diff(points.tp + points.fp, prepend=0.0)[points.score > -np.inf]
         return int(entered[entered > 1].sum())

@@ -1,4 +1,4 @@
-"""What decides the numbers of a ranking, apart from the data: its rules, by name."""
+"""The rules of ranking metrics, by name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PROTOCOLS = ("plain", "voc2007", "voc2012")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All that decides AP, AUC and their averages, beside the data.
+    """The rules of AP, AUC and their averages.
 
     Parameters
     ----------
-    name, version : identity of the stock rules
+    name, version : of the default rules
     average : over classes; None for no average
-    ap : from a curve to AP
+    ap : the AP interpolation
     ties : ``together`` or ``input``
     undefined : ``skip``, ``zero`` or ``one``
     """
@@ -35,11 +35,11 @@ class Rules:
 
 
 def stock(name: str) -> Rules:
-    """Stock rules by name.
+    """Default rules by name.
 
-    ``plain``: un-interpolated AP, equal scores together, which is scikit-learn's. ``voc2007``
-    and ``voc2012``: what the detection protocols of these names say of AP, equal scores and
-    classes without objects; VOCevalcls.m shares it with VOCevaldet.m.
+    ``plain``: step AP, tied scores together, as in scikit-learn. ``voc2007`` and ``voc2012``: the
+    AP, ties and classes without objects of the detection protocols with these names; VOCevalcls.m
+    and VOCevaldet.m share them.
     """
     if name == "plain":
         ap = AveragePrecision("step", grid=COCO_POINTS, eleven=VOC_POINTS, epsilon=0.0)
@@ -58,6 +58,6 @@ def to_dict(chosen: Rules) -> dict[str, Any]:
     """The rules as plain values, the keys of `AveragePrecision` beside the others."""
     ap = asdict(chosen.ap) | {"grid": str(chosen.ap.grid), "eleven": str(chosen.ap.eleven)}
     of_detectors = [key.removeprefix("ap.") for key in protocols.LATER if key.startswith("ap.")]
-    for key in ("recall_over", *of_detectors):  # a class's positives are all there is
+    for key in ("recall_over", *of_detectors):  # recall counts all positives of a class
         del ap[key]
     return {key: value for key, value in asdict(chosen).items() if key != "ap"} | ap

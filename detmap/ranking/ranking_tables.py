@@ -1,4 +1,4 @@
-"""A ranking as tables and as curves to draw."""
+"""Tables and curves of a ranking result."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ RATES = {
     "recall": "recall",
     "f1": "F1",
 }
-"""What is counted at a threshold, and how tables call it."""
+"""The counts at a threshold, and their headings."""
 
 
 def tables(result: RankingResult) -> list[Table]:
-    """The result as tables: averages, classes, counts at the threshold; the last one carries
-    the signature.
+    """The result as tables: averages, classes, counts at the threshold; the last one has the
+    signature.
     """
     tables = []
     if result.averages:
@@ -97,5 +97,5 @@ def lines(result: RankingResult) -> list[Line]:
 
 
 def _score_text(score: float) -> str | None:
-    """A threshold in full: rounded up it would lose its sample."""
+    """A threshold with all digits: rounded up it would exclude its sample."""
     return None if math.isnan(score) else repr(score)

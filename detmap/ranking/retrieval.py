@@ -1,9 +1,9 @@
-"""Retrieval: each row is a query, its scores rank the
-documents (columns), its labels say which are relevant.
+"""Retrieval metrics: each row is a query, its scores rank the documents (columns), its labels mark
+the relevant ones.
 
-A list is cut after k ranks, so equal scores need an order: the earlier column ranks first. A
-query with a prediction for no document (every score -inf) has no list, and one without a
-relevant document no recall and no AP: NaN.
+A list is cut after k ranks, so ties need an order: the earlier column ranks first. NaN: all metrics
+of a query without predictions (all scores -inf), recall and AP of a query without relevant
+documents.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ DENOMINATORS = ("possible", "relevant", "found")
 def precision_at_k(
     y_true: ArrayLike, y_score: ArrayLike, k: int, *, pos_label: Any = None
 ) -> Value:
-    """Share of relevant documents among the first k ranks; a list shorter than k is divided by k
-    all the same.
+    """Share of relevant documents among the first k ranks; shorter lists are divided by k too.
 
     Parameters
     ----------
-    y_true, y_score, pos_label : (Q, D), one query a row; (D,) for a single query; or (Q,) the index
+    y_true, y_score, pos_label : (Q, D), one query per row; (D,) for one query; or (Q,) the index
         of the one relevant document, with (Q, D) scores. See `detmap.ranking.label_inputs.samples`
-    k : ranks to look at, 1 or more
+    k : number of ranks, at least 1
 
     Returns
     -------
@@ -43,15 +42,15 @@ def precision_at_k(
 
     Raises
     ------
-    DataError : k below 1, labels that are not 0/1, scores that are NaN, shapes that differ
+    DataError : k below 1, labels that are not 0/1, scores that are NaN, different shapes
     """
     return _one_or_all(y_true, y_score, pos_label, k, 0)
 
 
 def recall_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int, *, pos_label: Any = None) -> Value:
-    """Share of a query's relevant documents that are among the first k ranks.
+    """Share of a query's relevant documents among the first k ranks.
 
-    Parameters, Returns, Raises : as of `precision_at_k`
+    Parameters, Returns, Raises : as in `precision_at_k`
     """
     return _one_or_all(y_true, y_score, pos_label, k, 1)
 

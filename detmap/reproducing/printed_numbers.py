@@ -38,7 +38,7 @@ class Wanted:
         return abs(value - self.value) <= self.width / 2 * (1 + 1e-9)
 
 
-def parse(text: str) -> Wanted:
+def parse(text: str, where: str = "reproduce") -> Wanted:
     """Parses a printed number: ``72.1``, ``72.1%``, ``0.721``.
 
     Raises
@@ -47,13 +47,9 @@ def parse(text: str) -> Wanted:
     """
     digits = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
-        raise DataError(
-            "reproduce", f"{text!r:.40} is not a number", "give it as printed, such as 72.1"
-        )
+        raise DataError(where, f"{text!r:.40} is not a number", "give it as printed, such as 72.1")
     value, after = float(digits), len(digits.partition(".")[2])
     fraction = value <= 1 and after > 0 and "%" not in text
     if value > 100:
-        raise DataError(
-            "reproduce", f"{text!r:.40} is above 100", "give it as printed, such as 72.1"
-        )
+        raise DataError(where, f"{text!r:.40} is above 100", "give it as printed, such as 72.1")
     return Wanted(digits, 1.0 if fraction else 100.0, after)

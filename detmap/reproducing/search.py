@@ -39,7 +39,7 @@ order of equal scores, with rules changed; of another input; of another input by
 NEAR = 0.005  # of a fraction: what is close enough to look at orders of ties, and at chance
 FEW = 20_000  # detections up to which orders of ties are looked at wherever the number is
 NEAREST = 5
-MOST_ROWS = {"input": 150_000_000, "input and change": 50_000_000}
+MOST_ROWS = {"input": 100_000_000, "input and change": 50_000_000}
 """Detections that are evaluated at most, over all rules, of inputs that are changed,"""
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
@@ -104,12 +104,14 @@ class Search:
     found : rules that give it, most likely first; no changes of rules that give it unchanged
     nearest : the closest ones, if none gives it
     chances : per searched kind
+    untried : what was left out, a sentence each
     """
 
     wanted: Wanted
     found: tuple[Candidate, ...]
     nearest: tuple[Candidate, ...]
     chances: Mapping[str, Chance]
+    untried: tuple[str, ...] = ()
 
     @property
     def tried(self) -> int:
@@ -174,7 +176,12 @@ def reproduce(
         inputs = [*others, *suppositions(truth, detections)]
         unlike = changed_rules.different([stock, *seen.closest(every, len(every))])
         seen.suppose("input", inputs, unlike, progress)
-    if depth >= 2 and not seen.found:
+    if depth == 0:
+        seen.untried.append("changed rules and changed inputs: not tried at depth 0")
+    elif depth == 1 or seen.found:
+        why = "after a match" if seen.found else "at depth 1"
+        seen.untried.append(f"two changed rules, and changed inputs with a rule: not tried {why}")
+    else:
         seen.look(
             "two changes", list(changed_rules.ordered(changed_rules.changed(stock, 2))), progress
         )
@@ -200,6 +207,7 @@ class _Seen:
         self.all: list[Candidate] = []
         self.found: list[Candidate] = []
         self.known = MatchedLast(truth, detections, threads)
+        self.untried: list[str] = []
 
     def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
         """Evaluates under each protocol that was not tried before."""
@@ -220,6 +228,11 @@ class _Seen:
         """
         rows = max(1, len(inputs) * len(self.detections))
         some = list(changed_rules.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
+        if inputs and len(some) < len(rules):
+            self.untried.append(
+                f"{kind}: {len(inputs)} changed inputs were evaluated under the {len(some)} "
+                f"closest of {len(rules)} rules, which limits the time"
+            )
         before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
         for place, supposed in enumerate(inputs):
             known = MatchedLast(*supposed.make(), self.threads)
@@ -291,7 +304,9 @@ class _Seen:
         off = sorted(self.all, key=lambda each: abs(each.value - self.wanted.value))
         nearest = [each for each in off if each.input is None][:NEAREST]
         nearest += [each for each in off if each.input is not None][:NEAREST]
-        return Search(self.wanted, tuple(found), () if found else tuple(nearest), self._chances())
+        nearest = [] if found else nearest
+        chances, untried = self._chances(), tuple(self.untried)
+        return Search(self.wanted, tuple(found), tuple(nearest), chances, untried)
 
     def _chances(self) -> dict[str, Chance]:
         """The expected number of accidental hits per kind, from the density of nearby numbers."""

@@ -22,6 +22,7 @@ def json_content(result: Any, iou: float | None) -> dict[str, Any]:
             {key: or_none(value) for key, value in row.items()} for row in result.classes(iou)
         ],
         "counts": result.counts(iou),
+        "lowest_score": or_none(result.lowest_score),
         "protocol": {**result.protocol.to_dict(), "changes": dict(result.protocol.changes)},
         "signature": result.signature,
         **({"fixes": list(result.fixes)} if result.fixes else {}),

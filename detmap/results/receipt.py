@@ -31,7 +31,10 @@ MAX_MEMBERS = 10_000
 """A folder with at most this many files lists a digest per file."""
 MEMBER_DIGITS = 16
 MAX_NUMBER = 10**18
-READ = (".json", ".jsonl", ".gz", ".xml", ".txt", ".csv", ".yaml", ".yml", ".parquet", ".toml")
+READ = (
+    *(".json", ".jsonl", ".gz", ".xml", ".txt", ".csv", ".yaml", ".yml", ".parquet", ".toml"),
+    *(".mat", ".odgt"),
+)
 """Suffixes of the files in a folder that affect metrics; images do not."""
 
 WHOLE = {
@@ -122,9 +125,17 @@ class Receipt:
     protocol: Protocol
 
     def to_bytes(self) -> bytes:
-        """Returns the file: JSON with sorted keys and a final newline."""
-        text = json.dumps(self.content, sort_keys=True, indent=1, allow_nan=False)
-        return (text + "\n").encode()
+        """Returns the file: JSON with sorted keys and a final newline.
+
+        The main subset of the protocol comes before the others, because its place is its meaning.
+        """
+        tree = json.loads(json.dumps(self.content, sort_keys=True, allow_nan=False))
+        subsets = tree["protocol"].get("subsets", {})
+        first = [each.name for each in self.protocol.subsets[:1]]
+        tree["protocol"]["subsets"] = {
+            name: subsets[name] for name in dict.fromkeys([*first, *subsets])
+        }
+        return (json.dumps(tree, indent=1, allow_nan=False) + "\n").encode()
 
 
 def make(
@@ -174,7 +185,7 @@ def numbers(result: Result) -> dict[str, Any]:
     rows = [{key: or_none(value) for key, value in row.items()} for row in result.classes()]
     table = json.dumps(rows, sort_keys=True, allow_nan=False)
     return {
-        "data": result.overview.digest,
+        "data": result.data_digest,
         "metrics": {name: or_none(value) for name, value in result.metrics.items()},
         "counts": {name: value for name, value in result.counts().items() if name != "iou"},
         "per_class": hashlib.sha256(table.encode()).hexdigest(),

@@ -34,7 +34,7 @@ from detmap.tables.digests import digest_of
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
-    from detmap.doctor.findings import Finding
+    from detmap.doctor.findings import Findings
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
     from detmap.tables import Detections, Truth
@@ -64,6 +64,7 @@ class Result:
     inputs : arguments of `evaluate`: truth, detections, protocol, reader options
     matched : truth and detections, for orders of tied scores; None if not available
     extra : the metrics of the protocol's ``evaluation.extra``
+    extra_part : returns these metrics for some images, given by id; None if not available
     """
 
     verdicts: Matches | Overview
@@ -72,6 +73,7 @@ class Result:
     inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
     matched: tuple[Truth, Detections] | None = field(default=None, repr=False)
     extra: Mapping[str, float] = field(default_factory=dict)
+    extra_part: Callable[[ArrayLike], Mapping[str, float]] | None = field(default=None, repr=False)
 
     @property
     def protocol(self) -> Protocol:
@@ -84,15 +86,15 @@ class Result:
         return self.protocol.rows()[0]
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """Common mistakes in the input files, as the quick input checks find them.
 
         Empty for results of matches without input files.
         """
-        if self.inputs is None:
-            return []
-        from detmap.doctor import examine_given
+        from detmap.doctor import Findings, examine_given
 
+        if self.inputs is None:
+            return Findings()
         truth, detections, rules, how = self.inputs
         return examine_given(truth, detections, rules, **how)
 
@@ -165,8 +167,19 @@ class Result:
     @cached_property
     def signature(self) -> str:
         """One line that identifies protocol, changes, data and version."""
-        line = signature(self.protocol, "+".join((self.overview.digest, *self.fixes)))
+        line = signature(self.protocol, "+".join((self.data_digest, *self.fixes)))
         return line if self.weights is None else f"{line}|weights:{digest_of(self.weights)}"
+
+    @property
+    def data_digest(self) -> str:
+        """The digest of the matched data."""
+        return self.overview.digest
+
+    @property
+    def lowest_score(self) -> float:
+        """The lowest score of the evaluated detections; NaN without one."""
+        lowest = self.overview.lowest_score
+        return lowest if np.isfinite(lowest) else np.nan
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -185,7 +198,7 @@ class Result:
             raise DetmapError(
                 "matches",
                 "the match rows are on other machines",
-                "match in parts and merge them here for curves and other AP interpolations",
+                "give rows=True to detmap.distributed.evaluate, or merge the parts here",
             )
         return self.verdicts
 
@@ -206,6 +219,7 @@ class Result:
             *undefined,
             *tied,
             *result_notes.left_out(self.protocol),
+            *([] if self.extra else result_notes.extra_left_out(self.protocol)),
             *result_notes.stops(self.verdicts),
             *result_notes.equal_scores(self.verdicts),
             *result_notes.partial_groups(self.protocol, self.verdicts.categories),
@@ -250,7 +264,7 @@ class Result:
     def intervals(
         self,
         level: float = 0.95,
-        replicates: int = 1000,
+        replicates: int | None = None,
         seed: int = 0,
         groups: Mapping[Any, Any] | str | Path | None = None,
         *,
@@ -261,21 +275,29 @@ class Result:
         """Computes standard error, bias and confidence interval of every metric and class.
 
         Parameters and errors are those of `detmap.statistics.intervals.intervals`. `groups` maps
-        images to groups (for example, frames of one video), as a mapping or a CSV file.
+        images to groups (for example, frames of one video), as a mapping or a CSV file. The method
+        ``jackknife`` evaluates again without each of 25 (or `replicates`) parts of the images, so
+        it has every metric of every protocol.
         """
-        from detmap.statistics import intervals
+        from detmap.statistics import intervals, jackknife
 
-        return intervals.intervals(
-            self._unweighted("intervals"),
+        matches = self._unweighted("intervals")
+        if method == "jackknife":
+            how = jackknife.How(level, replicates, seed, groups, progress)
+            return jackknife.intervals(self, matches.image_ids, self._part, how)
+        made = intervals.intervals(
+            matches,
             self.scores,
             level=level,
-            replicates=replicates,
+            replicates=1000 if replicates is None else replicates,
             seed=seed,
             groups=groups,
             method=method,
             threads=threads,
             progress=progress,
         )
+        text = "metrics have intervals only by the method jackknife"
+        return replace(made, notes=(*made.notes, *result_notes.extra_left_out(self.protocol, text)))
 
     def select(self, image_ids: ArrayLike) -> Result:
         """Returns the result of some images, given by id.
@@ -291,7 +313,27 @@ class Result:
         matches = result_notes.slice_notes(whole.select(image_ids))
         if weights is not None:
             weights = weights[np.isin(whole.image_ids, matches.image_ids)]
-        return Result(matches, class_scores.scores(matches, weights=weights), weights)
+        part = Result(matches, class_scores.scores(matches, weights=weights), weights)
+        if self.extra_part is None or weights is not None:
+            return part
+        return replace(part, extra=self.extra_part(image_ids), extra_part=self.extra_part)
+
+    def _part(self, image_ids: NDArray[Any]) -> Result:
+        """The result of some images as if there were no others."""
+        if self.protocol.image_by_image():
+            return self.select(image_ids)
+        if self.matched is None:
+            raise DetmapError(
+                "intervals",
+                f"{self.protocol.name} orders all detections together, and the tables are gone",
+                "evaluate all images at once with `detmap.evaluate` or `detmap eval`",
+            )
+        from detmap.matching.engine import match
+        from detmap.tables import selection
+
+        matches = match(*selection.part(*self.matched, image_ids, None), self.protocol)
+        extra = self.extra_part(image_ids) if self.extra_part else {}
+        return Result(matches, class_scores.scores(matches), extra=extra)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
         """Returns the result of each named set of images; see `detmap.read_slices` for files."""
@@ -379,7 +421,7 @@ class Result:
         if per_class:
             tables.append(result_tables.class_table(self.classes(iou)))
         fixed = (f"detections fixed by --fix {name}" for name in self.fixes)
-        lines = (*result_tables.totals(self.counts(iou)), *fixed, self.signature)
+        lines = (*result_tables.totals(self.counts(iou), self.lowest_score), *fixed, self.signature)
         tables[-1] = replace(tables[-1], lines=lines)
         return tables
 
@@ -403,7 +445,8 @@ class Result:
     def _repr_html_(self) -> str:
         from detmap.output.tiles import metric_tiles
 
-        return metric_tiles(self.metrics) + formats.html(self.tables())
+        found = formats.html(self.findings.tables()) if self.findings else ""
+        return found + metric_tiles(self.metrics) + formats.html(self.tables())
 
     def __repr__(self) -> str:
         metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]

@@ -10,6 +10,7 @@ from detmap.errors import few
 from detmap.matching.matches import Matches
 from detmap.matching.matches_overview import Overview
 from detmap.protocol import Protocol
+from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct
 
@@ -65,6 +66,16 @@ def left_out(protocol: Protocol) -> list[Note]:
     return [Note("metric-left-out", text, len(names))] if names else []
 
 
+WHOLE_ONLY = "metrics are not reported, because they need the whole evaluation"
+"""What `extra_left_out` says of results of matches alone."""
+
+
+def extra_left_out(protocol: Protocol, text: str = WHOLE_ONLY) -> list[Note]:
+    """Returns a note that names the metrics of ``evaluation.extra``."""
+    names = [name for each in protocol.evaluation.extra for name in EXTRA[each]]
+    return [Note("extra-left-out", f"{text}: {few(names)}", len(names))] if names else []
+
+
 def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
     """Returns a note on classes of a stock protocol's groups that the truth lacks."""
     names = [name for group in protocol.groups for name in group.classes]
@@ -108,7 +119,7 @@ def slice_notes(matches: Matches) -> Matches:
     n_beyond = int(matches.beyond.sum()) if matches.protocol.limits.scope == "dataset" else 0
     if n_beyond:
         text = (
-            "detections of a slice exceed the limit of their class in the whole data set, so an "
+            "detections of a slice are beyond the limit of their class in the whole data set: an "
             "evaluation of these images alone may give another number"
         )
         note = Note("limit-of-whole", text, n_beyond)

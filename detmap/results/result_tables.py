@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,15 +54,16 @@ def class_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("classes", header, tuple(cells), name="classes")
 
 
-def count_lines(counts: Mapping[str, int | float]) -> str:
-    """Returns the numbers of images, objects and detections as a line of text."""
+def count_lines(counts: Mapping[str, int | float], lowest: float) -> str:
+    """Returns the numbers of images, objects and detections, and the lowest score, as a line."""
     each = ("image", "object", "detection")
-    return ", ".join(counted(counts[f"{name}s"], name, sep="") for name in each)
+    line = ", ".join(counted(counts[f"{name}s"], name, sep="") for name in each)
+    return line if math.isnan(lowest) else f"{line}, lowest score {lowest:.3g}"
 
 
-def totals(counts: Mapping[str, int | float]) -> tuple[str, str]:
-    """Returns the total counts as two lines of text."""
+def totals(counts: Mapping[str, int | float], lowest: float) -> tuple[str, str]:
+    """Returns the total counts and the lowest score as two lines of text."""
     return (
-        count_lines(counts),
+        count_lines(counts, lowest),
         "at IoU {iou:g}: {tp} TP, {fp} FP, {ignored} ignored, {missed} missed".format_map(counts),
     )

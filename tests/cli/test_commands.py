@@ -69,7 +69,7 @@ AR100   0.50:0.95  all          100  0.6298
 ARs     0.50:0.95  small        100  0.5412
 ARm     0.50:0.95  medium       100  0.6935
 ARl     0.50:0.95  large        100  0.6621
-60 images, 299 objects, 2840 detections
+60 images, 299 objects, 2840 detections, lowest score 0.22
 at IoU 0.5: 242 TP, 2573 FP, 25 ignored, 57 missed
 coco-bbox.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
@@ -94,7 +94,7 @@ pentagon   3  58.14  95.12       41         322  39   282        1       2
 square     4  63.86  81.13       53         241  43   198        0      10
 star       5  59.95  80.43       46        1267  37  1229        1       9
 triangle   6  59.48  71.93       57         155  41   113        1      16
-60 images, 299 objects, 2840 detections
+60 images, 299 objects, 2840 detections, lowest score 0.22
 at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
 voc2012.2|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
@@ -133,7 +133,16 @@ def test_results_go_to_stdout_and_notes_to_stderr() -> None:
 
 # ---- JSON
 
-TOP = ["metrics", "per_class", "counts", "protocol", "signature", "notes", "environment"]
+TOP = [
+    "metrics",
+    "per_class",
+    "counts",
+    "lowest_score",
+    "protocol",
+    "signature",
+    "notes",
+    "environment",
+]
 METRICS = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
 
 

@@ -218,3 +218,19 @@ def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:
             cells = [cell for row in csv.reader(text) for cell in row]
         assert {"'=cmd|x", "'@SUM(1)", "'-1+1", "'+1+1"} <= set(cells)
         assert not [cell for cell in cells if cell[:1] in "=@+" and cell]
+
+
+def test_many_classes_fit_a_screen_and_the_rest_is_in_a_file(tmp_path: Path) -> None:
+    n = 1203
+    classes = [make.category(id=k, name=f"class {k}") for k in range(1, n + 1)]
+    objects = [make.annotation(id=k, category_id=k) for k in range(1, n + 1)]
+    truth = make.instances(categories=classes, annotations=objects)
+    files = make.write(tmp_path / "truth.json", truth), tmp_path / "found.json"
+    make.write(files[1], [make.detection(category_id=k) for k in range(1, n + 1, 2)])
+    lines = run("diagnose", *files).out.splitlines()
+    assert len(lines) < 80
+    more = next(line for line in lines if "--table points -o" in line)
+    assert more.startswith("1,183 more classes")
+    points = tmp_path / "points.csv"
+    assert run("diagnose", *files, "--table", "points", "-o", points).code == 0
+    assert len(points.read_text().splitlines()) == n + 4

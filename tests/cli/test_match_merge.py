@@ -46,14 +46,18 @@ def parts_of(data: tuple[Path, Path], lists: list[list[object]], *options: str) 
 
 
 def evaluated(*words: object) -> Outcome:
-    """The output of `eval` without the doctor's notes: the doctor needs boxes, a merge has none."""
+    """The output of `eval` without the doctor's findings: it needs boxes, a merge has none."""
     return without_doctor(run("eval", *words))
 
 
 def without_doctor(outcome: Outcome) -> Outcome:
     """The outcome without the notes of the quick doctor."""
     lines = outcome.err.splitlines(keepends=True)
-    return outcome._replace(err="".join(x for x in lines if not x.startswith("note: doctor: ")))
+    out = outcome.out
+    if out.startswith("{") and "findings" in (content := json.loads(out)):
+        out = json.dumps({k: v for k, v in content.items() if k != "findings"}, indent=2) + "\n"
+    err = "".join(x for x in lines if not x.startswith("note: doctor: "))
+    return outcome._replace(out=out, err=err)
 
 
 @pytest.mark.slow
@@ -71,9 +75,10 @@ def test_parts_merge_to_the_bytes_of_eval(
     ids = image_ids(data[0])
     parts = parts_of(data, [ids[2:], ids[:1], ids[1:2]], *options)
     whole = evaluated(*data, *options, *outputs)
-    assert run("merge", *parts, *outputs) == whole
-    assert run("merge", *parts[::-1], *outputs) == whole
-    assert whole.code == 0
+    merged = run("merge", *parts, *outputs)
+    assert run("merge", *parts[::-1], *outputs) == merged
+    assert (merged.code, merged.err) == (whole.code, whole.err) == (0, merged.err)
+    assert whole.out.endswith(merged.out)  # findings are above the numbers of eval
 
 
 def test_voc_parts_by_stem(tmp_path: Path) -> None:
@@ -200,7 +205,7 @@ def test_damaged_absent_and_future_files(
     [
         ("12345\n", "line 1: no image '12345' in"),
         ("\n\n", "lists no images"),
-        (b"\xff\xfe", "line 1: not UTF-8"),
+        (b"\xff\xfe", "text in UTF-16"),
         (None, "no such file|cannot be read"),
     ],
 )
@@ -232,9 +237,18 @@ def test_percent_and_json_do_not_go_together(data: tuple[Path, Path]) -> None:
 @pytest.mark.slow
 def test_as_processes_of_their_own(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert spawn("match", *data, "-o", "part.npz", cwd=tmp_path).code == 0
-    assert (
-        spawn("merge", "part.npz", "--format", "json", cwd=tmp_path).out
-        == run("eval", *data, "--format", "json").out
-    )
+    merged = spawn("merge", "part.npz", "--format", "json", cwd=tmp_path).out
+    assert merged == evaluated(*data, "--format", "json").out
     outcome = spawn("match", *data, "-o", "no/such/part.npz", cwd=tmp_path)
     assert (outcome.code, "no/such/part.npz" in outcome.err) == (2, True)
+
+
+def test_parts_that_do_not_merge_are_refused_by_match(data: tuple[Path, Path]) -> None:
+    first = builders.write(data[0].parent / "first.txt", f"{image_ids(data[0])[0]}\n")
+    whole = data[0].parent / "whole.npz"
+    rules = ("-p", "coco-bbox", "--set", "limits.scope=dataset", "-o", whole)
+    outcome = run("match", *data, *rules, "--images", first)
+    assert (outcome.code, whole.exists()) == (2, False)
+    assert "coco-bbox" in outcome.err
+    assert run("match", *data, *rules).code == 0
+    assert run("merge", whole).code == 0

@@ -127,3 +127,18 @@ def test_a_tool_that_is_restated_for_boxes_has_no_number_of_shapes(
     assert rows[0][:4] == ["pycocotools", *stock[1:4]]
     assert [row[3] for row in rows[1:]] == [None, None]
     assert [row[-1] for row in rows[1:]] == ["boxes", "boxes"]
+
+
+def test_tools_are_sorted_by_distance_from_a_number() -> None:
+    only = ("--only", "voc-devkit-12,voc-devkit-07,pycocotools", "--format", "json")
+    content = json.loads(run("tools", *FILES, *only, "--near", "60.1").out)
+    rows = content["tools"]
+    assert [row["tool"] for row in rows] == [
+        "voc-devkit-07",
+        "voc2012",
+        "voc-devkit-12",
+        "pycocotools",
+    ]
+    assert rows[0]["difference"] == pytest.approx(rows[0]["value"] - 0.601, abs=1e-15)
+    refused = run("tools", *FILES, "--near", "near")
+    assert (refused.code, "--near" in refused.err) == (2, True)

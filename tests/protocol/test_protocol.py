@@ -193,7 +193,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         ("limits.max_dets", "0x" + "f" * 5000, "positive whole numbers"),
         ("mean.undefined", "drop", "one of skip, zero, one"),
         ("metrics", "[]", "metric names"),
-        ("version", "2", "names the protocol"),
+        ("version", "2", "identifies the protocol"),
     ],
 )
 def test_what_is_refused_says_what_is_legal(key: str, value: str, says: str) -> None:

@@ -552,9 +552,9 @@ def test_operating_points_have_no_interval_and_no_ties() -> None:
     found = result(equal, {"metrics": ["AP", "P"]})
     assert found.metrics["P"] == 0.5
     assert [note.code for note in found.notes].count("ties-show") == 0  # P has no bounds
-    with pytest.raises(detmap.ProtocolError, match="not P"):
+    with pytest.raises(detmap.ProtocolError, match="not available with the metric P"):
         found.intervals(replicates=2)
-    with pytest.raises(detmap.ProtocolError, match="not P"):
+    with pytest.raises(detmap.ProtocolError, match="not available with the metric P"):
         found.ties()
 
 
@@ -582,7 +582,9 @@ KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS, *POINTS} | {
 
 def test_what_knows_the_rules_of_benchmarks_alone_says_so() -> None:
     for settings in ({"ap.sum": "pairwise"}, {"ap.integrator": "trapezoid"}):
-        with pytest.raises(detmap.ProtocolError, match=f"not {next(iter(settings))}"):
+        with pytest.raises(
+            detmap.ProtocolError, match=f"not available with {next(iter(settings))}"
+        ):
             result(EQUAL, settings).intervals(replicates=2)
 
 

@@ -52,15 +52,14 @@ def test_detectors_on_voc_print_their_numbers(voc2007: Path, name: str) -> None:
     assert found.other == ()
 
 
-def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path) -> None:
+@pytest.mark.parametrize("kind", ["bbox", "segm"])
+def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path, kind: str) -> None:
     folder = data / "coco-val2014-100"
-    truth = detmap.read_truth(folder / "instances_val2014_100.json")
-    results = folder / "instances_val2014_fakebbox100_results.json"
-    found = published.check(
-        ENTRIES["coco-demo-bbox"], truth, detmap.read_detections(results, truth)
-    )
-    assert found.same
-    assert found.other == ()
+    results = folder / f"instances_val2014_fake{kind}100_results.json"
+    truth = folder / "instances_val2014_100.json"
+    outcome = run("published", f"coco-demo-{kind}", "--truth", truth, "--detections", results)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.count(" yes") == 12
 
 
 def test_the_list_and_an_entry(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from detmap.errors import DataError
 from detmap.parity.restated_tools import numbers
 from detmap.protocol import tools
 from detmap.reproducing.printed_numbers import parse
-from detmap.reproducing.search import reproduce
+from detmap.reproducing.search import MOST_ROWS, reproduce
 from detmap.tables import Detections, Truth
 from tests.real.conftest import data as data
 from tests.real.conftest import voc2007 as voc2007
@@ -91,6 +91,17 @@ def test_a_number_that_nobody_prints(sample: tuple[Truth, Detections]) -> None:
     assert not search.found
     assert len(search.nearest) == 5
     assert search.tried > 40
+
+
+@pytest.mark.slow
+def test_a_search_lists_what_it_left_out(
+    sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = reproduce("12.345678", *sample, depth=1).untried
+    assert "at depth 1" in whole
+    monkeypatch.setitem(MOST_ROWS, "input", 1)
+    cut, _ = reproduce("12.345678", *sample, depth=1).untried
+    assert "under the 8 closest of" in cut
 
 
 @pytest.mark.slow

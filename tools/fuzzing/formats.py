@@ -18,6 +18,7 @@ import numpy as np
 import detmap
 from detmap.errors import DetmapError
 from tests.support.mutation import damaged
+from tools.fuzzing._refusals import judge_refusal
 
 SCRATCH = Path("formats")
 STEMS = ("a", "b", "10")
@@ -47,10 +48,7 @@ def case(seed: int) -> str | None:
     try:
         table = read()
     except DetmapError as error:
-        COUNTS[f"{kind} refused"] += 1
-        if whole:
-            return f"{kind}: refused: {error}"
-        return None if error.where and error.what and error.fix else f"{kind}: no fix: {error}"
+        return judge_refusal(COUNTS, kind, error, whole=whole)
     COUNTS[f"{kind} read"] += 1
     try:
         wanted = naive(data)

@@ -17,6 +17,7 @@ import detmap
 from detmap.errors import DetmapError
 from detmap.overlaps.rotated_boxes import corners_of
 from tests.support.mutation import damaged
+from tools.fuzzing._refusals import judge_refusal
 
 SCRATCH = Path("rotated")
 CORNERS = "0 0 10 0 10 10.5 0 10"
@@ -46,10 +47,7 @@ def case(seed: int) -> str | None:
         table = read()
         detmap.evaluate(*(table, table_of(table)) if hasattr(table, "area") else (truth(), table))
     except DetmapError as error:
-        COUNTS[f"{kind} refused"] += 1
-        if whole:
-            return f"{kind}: refused: {error}"
-        return None if error.where and error.what and error.fix else f"{kind}: no fix: {error}"
+        return judge_refusal(COUNTS, kind, error, whole=whole)
     COUNTS[f"{kind} read"] += 1
     try:
         wanted = naive(data)

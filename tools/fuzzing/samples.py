@@ -14,6 +14,7 @@ from detmap.adapters import conversion
 from detmap.errors import DetmapError
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.mutation import damaged
+from tools.fuzzing._refusals import judge_refusal
 
 SCRATCH = Path("samples")
 BINARY = (".png", ".parquet")
@@ -23,15 +24,20 @@ COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
 
 def case(seed: int) -> str | None:
     """What is wrong with how one sample, perhaps a damaged one, is read."""
-    rng = random.Random(seed)
-    kind = tuple(KINDS)[seed % len(KINDS)]
+    return case_of(tuple(KINDS)[seed % len(KINDS)], random.Random(seed), COUNTS)
+
+
+def case_of(
+    kind: str, rng: random.Random, counts: dict[str, int], binary: tuple[str, ...] = BINARY
+) -> str | None:
+    """What is wrong with a sample of a kind; files with suffixes in `binary` stay as they are."""
     shutil.rmtree(SCRATCH, ignore_errors=True)
     for name in ("sample", "plain"):
         (SCRATCH / name).mkdir(parents=True)
     plain = SAMPLES["coco"](SCRATCH / "plain")
     paths = KINDS[kind](SCRATCH / "sample")
     files = sorted(file for file in (SCRATCH / "sample").rglob("*") if file.is_file())
-    files = [file for file in files if file.suffix not in BINARY]
+    files = [file for file in files if file.suffix not in binary]
     whole = not files or rng.random() < 0.1
     if not whole:
         victim = rng.choice(files)
@@ -45,11 +51,8 @@ def case(seed: int) -> str | None:
         found = detmap.read_detections(found_path, truth, unknown="drop")
         number = detmap.evaluate(truth, found, "coco-bbox").metrics["AP"]
     except DetmapError as error:
-        COUNTS[f"{kind} refused"] += 1
-        if whole:
-            return f"{kind}: refused: {error}"
-        return None if error.where and error.what and error.fix else f"{kind}: no fix: {error}"
-    COUNTS[f"{kind} read"] += 1
+        return judge_refusal(counts, kind, error, whole=whole)
+    counts[f"{kind} read"] += 1
     if not (math.isnan(number) or 0 <= number <= 1):
         return f"{kind}: AP {number}"
     again = _converted(truth, found)

@@ -5,13 +5,15 @@ what the target cannot hold.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from detmap.adapters import conversion, read_truth
+from detmap.adapters import conversion, read_truth, registry
+from detmap.adapters.coco import records
 from detmap.cli import command_output, evaluation_inputs, options, streams
 from detmap.errors import DetmapError, counted
-from detmap.tables import Detections
+from detmap.tables import Detections, Note
 
 EXAMPLES = (
     "detmap convert VOCdevkit/VOC2007 instances.json --to coco",
@@ -34,26 +36,23 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--to", required=True, choices=tuple(conversion.TARGETS), help="Choose the format of DST."
     )
-    command.add_argument(
-        "--truth",
-        type=options.place,
-        metavar="TRUTH",
-        help="Read SRC as detections of this ground truth.",
-    )
-    options.add_split(command)
-    options.add_formats(command)
-    options.add_unknown(command)
+    command.add_argument("--force", action="store_true", help="Replace the file DST if it exists.")
+    options.add_reading(command, "SRC")
 
 
-def _refuse_inside(output: Path | None, folders: Iterable[str | Path | None]) -> None:
-    """Raises `DetmapError` for an existing file of a folder that is read."""
-    if output is None or not Path(output).exists():
-        return
+def _refuse_inside(output: Path, folders: Iterable[str | Path | None]) -> None:
+    """Raises `DetmapError` for a place in a folder that is read, which it would change."""
     place = Path(output).resolve()
     for folder in (Path(each).resolve() for each in folders if each is not None):
-        if folder.is_dir() and place != folder and place.is_relative_to(folder):
-            what = f"is part of {folder}, which is read"
+        if folder.is_dir() and place.is_relative_to(folder):
+            what = f"is in the folder {folder}, which is read"
             raise DetmapError(str(output), what, "choose a path outside of it")
+
+
+def _is_coco(path: Path, wanted: str | None) -> bool:
+    """Checks if ground truth is COCO JSON, whose shapes can be copied."""
+    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, wanted)
+    return row.name == "coco" and path.is_file()
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,6 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.source, arguments.truth, arguments.class_names, arguments.image_sizes)
     options.refuse_to_overwrite(arguments.output, inputs)
     _refuse_inside(arguments.output, (arguments.source, arguments.truth))
+    output = Path(arguments.output)
+    if os.path.lexists(output) and not (arguments.force or output.is_dir()):
+        what = "is a link to another place" if output.is_symlink() else "exists"
+        raise DetmapError(str(output), what, "choose another path, or replace it with --force")
     truth = read_truth(
         arguments.truth or arguments.source,
         split=arguments.split,
@@ -69,9 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
         image_sizes=arguments.image_sizes,
     )
     table: conversion.Table = truth
+    shapes: conversion.ShapeKeys = {}
     if arguments.truth is not None:
         table = evaluation_inputs.read_detections_of(arguments, arguments.source, truth)
-    lost = conversion.write(table, Path(arguments.output), arguments.to)
+    elif _is_coco(Path(arguments.source), arguments.truth_format):
+        shapes = records.shape_keys(Path(arguments.source), truth)
+    lost = conversion.write(table, Path(arguments.output), arguments.to, shapes)
+    if table is not truth and truth.family == "voc" and arguments.to == "coco":
+        text = (
+            "classes are written as ids, and the truth has names alone: give both to eval, "
+            '--class-names FILE with JSON such as {"1": "cat"}, numbered as the sorted names from 1'
+        )
+        count = len(table.categories)
+        lost = (*lost, Note("lost-class-names", text, count, table.source))
     command_output.write_notes((*table.notes, *lost))
     kind = "detection" if isinstance(table, Detections) else "object"
     classes = counted(len(table.categories), "class", sep="")

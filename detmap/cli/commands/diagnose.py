@@ -5,6 +5,7 @@ classes, missed objects, and suspected label errors.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from detmap.base.grids import Grid
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.errors import DetmapError
-from detmap.output.table import Cell, Table
+from detmap.output.table import Table
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
@@ -26,7 +27,7 @@ EXAMPLES = (
     "detmap diagnose TRUTH DETECTIONS --confusion-rule mmdet --lrp-grid 0:0.01:1",
 )
 TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
-MOST_IMAGES = 10
+MOST_CLASSES = 20  # rows of a screen
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -202,6 +203,7 @@ def choices(arguments: argparse.Namespace) -> Choices:
 def run(arguments: argparse.Namespace) -> int:
     """Read, look, print."""
     from detmap.diagnosis import diagnose
+    from detmap.diagnosis.diagnosis_tables import error_table, summary_tables, suspect_table
     from detmap.diagnosis.summary import summary
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
@@ -222,19 +224,21 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.errors is not None:
-        write_mistakes(errors_of(found), arguments.errors)
+        write_mistakes(error_table(found), arguments.errors)
     content = summary(found, chosen)
     if arguments.suspects is not None:
-        write_mistakes(suspects_of(content["suspects"]), arguments.suspects)
+        write_mistakes(suspect_table(content["suspects"]), arguments.suspects)
     if arguments.format == "json":
         command_output.write_json(content, arguments)
     elif arguments.format == "csv" and arguments.table in (None, "errors"):
         arguments.table = None
-        command_output.write_tables([errors_of(found)], arguments)
+        command_output.write_tables([error_table(found)], arguments)
     else:
-        tables = tables_of(content, percent=arguments.percent)
+        tables = summary_tables(content, percent=arguments.percent)
         if arguments.table == "errors":
-            tables.append(errors_of(found))
+            tables.append(error_table(found))
+        if arguments.table is None and arguments.output is None:
+            tables = [shortened(table) for table in tables]
         command_output.write_tables(tables, arguments)
     command_output.write_notes((*truth.notes, *detections.notes))
     return 0
@@ -258,25 +262,12 @@ def write_errors(
 ) -> None:
     """The rows of ``--errors`` of an evaluation, at its IoU of counts."""
     from detmap.diagnosis import diagnose
+    from detmap.diagnosis.diagnosis_tables import error_table
 
     iou = 0.5 if arguments.iou is None else arguments.iou
     options_of_pass = {"iou": iou, "background": min(0.1, iou / 2), "threads": arguments.threads}
     found = diagnose(truth, detections, rules, **options_of_pass)
-    write_mistakes(errors_of(found), arguments.errors)
-
-
-def errors_of(found: Any) -> Table:
-    """One row per false positive and missed object."""
-    from detmap.diagnosis.mistakes import errors
-
-    return _table("errors", [each.to_dict() for each in errors(found)])
-
-
-def suspects_of(rows: list[dict[str, Any]]) -> Table:
-    """One row per suspected label error."""
-    header = ("kind", "image", "label", "detected", "x", "y", "w", "h", "score", "overlap")
-    rows_of = tuple(tuple(row.values()) for row in rows)
-    return Table("", (*header, "reason", "row"), rows_of, name="suspects")
+    write_mistakes(error_table(found), arguments.errors)
 
 
 def write_mistakes(table: Table, path: Any) -> None:
@@ -286,83 +277,22 @@ def write_mistakes(table: Table, path: Any) -> None:
     streams.write(formats.csv([table]), path)
 
 
-def tables_of(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
-    """The summary as tables."""
-    from detmap.diagnosis.summary import MEANING
+def shortened(table: Table) -> Table:
+    """Return the overall operating points and those of the classes with the lowest F1, if a screen
+    cannot show all classes; other tables as they are.
+    """
+    from detmap.diagnosis.operating_sweep import OVERALL
 
-    own, theirs = content["tide_protocol"], content["tide"]
-    costs = [
-        (name, MEANING[name], own["counts"][name], _share(own["raw"][name]), _share(theirs[name]))
-        for name in MEANING
-    ]
-    points = [
-        tuple(row[name] for name in ("name", "score", "precision", "recall", "f1", "fp", "missed"))
-        for row in content["operating_points"]
-    ]
-    slices = [
-        (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
-        for row in content["slices"]
-    ]
-    rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
-    best = content["operating_points"][0]["score"]
-    at_best = "" if best is None else f" at score threshold {best:.4g}"
-    unit = "in points" if percent else "0.01 is one point"
-    return [
-        Table(
-            "",
-            ("key findings",),
-            tuple((sentence,) for sentence in content["sentences"]),
-            name="sentences",
-        ),
-        Table(
-            f"AP gain if each kind of error is fixed ({unit}; gains do not add up)",
-            ("error", "meaning", "cases", "AP gain if fixed", "AP gain (tidecv)"),
-            tuple(costs),
-            name="costs",
-        ),
-        Table(
-            "Operating points with the highest F1",
-            ("class", "score", "precision", "recall", "F1", "FP", "missed"),
-            tuple(points),
-            name="points",
-        ),
-        Table(
-            f"Recall{at_best} and AP by subset",
-            ("by", "range", "objects", "recall", "AP"),
-            tuple(slices),
-            name="slices",
-        ),
-        Table(
-            "Most confused classes",
-            ("true", "predicted", "count"),
-            tuple(_confused(content["confusion"])),
-            name="confused",
-        ),
-        Table(
-            f"Images with most errors{at_best}",
-            ("image", "objects", "TP", "FP", "missed"),
-            tuple(tuple(row.values()) for row in rows),
-            name="images",
-        ),
-    ]
-
-
-def _share(points: float | None) -> float | None:
-    """Points as a fraction."""
-    return None if points is None else points / 100
-
-
-def _confused(confusion: dict[str, Any], most: int = 10) -> list[tuple[Cell, ...]]:
-    names, matrix = confusion["classes"][:-1], confusion["matrix"]
-    rows = [
-        (names[i], names[j], matrix[i][j])
-        for i in range(len(names))
-        for j in range(len(names))
-        if i != j and matrix[i][j]
-    ]
-    return list(sorted(rows, key=lambda row: -row[2])[:most])
-
-
-def _table(name: str, rows: list[dict[str, Any]]) -> Table:
-    header = ("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
-    return Table("", header, tuple(tuple(row.values()) for row in rows), name=name)
+    n = len(OVERALL)
+    if table.name != "points" or len(table.rows) - n <= MOST_CLASSES:
+        return table
+    column = table.header.index("F1")
+    f1 = [np.inf if row[column] is None else float(str(row[column])) for row in table.rows[n:]]
+    lowest = np.argsort(f1, kind="stable")[:MOST_CLASSES].tolist()
+    more = f"{len(f1) - MOST_CLASSES:,} more classes: --table points -o FILE.csv"
+    return replace(
+        table,
+        title=f"{table.title}: the {MOST_CLASSES} classes with the lowest F1",
+        rows=(*table.rows[:n], *(table.rows[n + k] for k in lowest)),
+        lines=(*table.lines, more),
+    )

@@ -76,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, inputs)
+    least = least_values.read(arguments.fail_under)
     truth, detections, result, slices = evaluated(arguments)
     if arguments.errors is not None:
         from detmap.cli.commands import diagnose
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         receipt_files.write(truth, detections, result, arguments)
     code = command_output.write_result(result, arguments, result.slices(slices))
-    if not least_values.judge(result, arguments.fail_under):
+    if not least_values.judge(result, least):
         code = code or 1
     return code or (2 if arguments.strict and getattr(arguments, "findings", None) else 0)
 
@@ -104,9 +105,10 @@ def evaluated(
 
         slices = read_slices(arguments.slices, truth)
     if images is not None or arguments.classes is not None:
-        from detmap.tables import selection
+        from detmap.benchmarks import selected_classes
 
-        truth, detections = selection.part(truth, detections, images, arguments.classes)
+        tables = (truth, detections, rules)
+        truth, detections, rules = selected_classes.select(tables, images, arguments.classes)
     slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")

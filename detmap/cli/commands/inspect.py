@@ -5,21 +5,26 @@ would be joined. Reads it as ground truth, or as detections with --truth.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from detmap.adapters import read_truth, recognition, registry
+from detmap import protocol
+from detmap.adapters import read_truth, read_truth_for, recognition, registry
 from detmap.cli import command_output, evaluation_inputs, options
 from detmap.errors import DataError, few
 from detmap.output.table import Table
+from detmap.protocol import load
+from detmap.protocol.default_protocol import prepare
 from detmap.tables import Detections, Truth, boxes_as
 
 EXAMPLES = (
     "detmap inspect annotations.xml",
     "detmap inspect VOCdevkit/VOC2007 --format json",
     "detmap inspect results.json --truth instances.json",
+    "detmap inspect annotations/ -p visdrone",
 )
 
 
@@ -28,15 +33,8 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "source", type=options.place, metavar="PATH", help="Set the file or folder to look at."
     )
-    command.add_argument(
-        "--truth",
-        type=options.place,
-        metavar="TRUTH",
-        help="Read PATH as detections of this ground truth.",
-    )
-    options.add_split(command)
-    options.add_formats(command)
-    options.add_unknown(command)
+    options.add_reading(command, "PATH")
+    options.add_protocol(command)
     options.add_outputs(command)
 
 
@@ -49,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     found["looks_like"] = {kind: rows for kind, rows in read.items() if rows}
     if names := recognition.splits(path):
         found["splits"] = names
-    notes = [*_read(arguments, path, found)]
+    notes = [*_read(arguments, path, found, read)]
     if arguments.format == "json":
         command_output.write_json(found | {"notes": list(map(str, notes))}, arguments)
     else:
@@ -59,8 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read(arguments: argparse.Namespace, path: Path, found: dict[str, Any]) -> tuple[object, ...]:
-    """Reads a path into the findings, and returns notes.
+def _read(
+    arguments: argparse.Namespace, path: Path, found: dict[str, Any], read: dict[str, list[str]]
+) -> tuple[object, ...]:
+    """Reads a path, which looks like the formats in `read`, into the findings; returns notes.
 
     Raises
     ------
@@ -69,19 +69,40 @@ def _read(arguments: argparse.Namespace, path: Path, found: dict[str, Any]) -> t
     given = {"split": arguments.split, "format": arguments.truth_format}
     given |= {"box_format": arguments.truth_box_format, "image_sizes": arguments.image_sizes}
     table: Truth | Detections
+    rules = None if arguments.protocol is None else prepare(arguments.protocol, None)
+    if rules is not None:
+        arguments.preferred_format = rules.files.detections
+        arguments.protocol_unknown = rules.scope.unknown
     try:
-        table = read_truth(arguments.truth or path, **given)
-    except DataError:
-        only_detections = found["looks_like"].keys() == {"detections"}
-        if arguments.truth is not None or not only_detections:
+        source = arguments.truth or path
+        table = read_truth_for(source, rules, **given) if rules else read_truth(source, **given)
+    except DataError as error:
+        own = {kind: set(rows) - {*recognition.GENERAL} for kind, rows in read.items()}
+        names = sorted(own["detections"]) or (() if read["truth"] else read["detections"])
+        if arguments.truth is not None or own["truth"] or not names:
+            unknown = recognition.recognized(path) is None and "link" not in error.what
+            plain = rules is None and unknown and "-p " not in error.fix
+            if plain and (asked := _protocols(path)):
+                options = few(f"-p {name}" for name in asked)
+                fix = f"{error.fix}; for files of a benchmark add {options} (results: --truth)"
+                raise DataError(error.where, error.what, fix) from None
             raise
-        found["read_as"] = f"detections in the format {few(found['looks_like']['detections'])}"
+        found["read_as"] = f"detections in the format {few(names)}"
         found["joined_by"] = "the ground truth that they belong to: give it with --truth"
         return ()
     if arguments.truth is not None:
         table = evaluation_inputs.read_detections_of(arguments, str(path), table)
     _describe(table, found)
     return table.notes
+
+
+def _protocols(path: Path) -> list[str]:
+    """Returns names of protocols with own formats that a path may have."""
+    common = {*recognition.GENERAL, *recognition.PLAIN, ""}
+    found = {row.name for row in registry.FORMATS if row.truth_looks(path) > 0}
+    found |= {row.name for row in registry.FORMATS if row.detections_look(path) > 0}
+    files = {name: load(name).files for name in protocol.names()}
+    return [name for name, own in files.items() if {own.truth, own.detections} & (found - common)]
 
 
 def _describe(table: Truth | Detections, found: dict[str, Any]) -> None:
@@ -94,8 +115,11 @@ def _describe(table: Truth | Detections, found: dict[str, Any]) -> None:
     found["images_of_known_size"] = int((~np.isnan(images.width + images.height)).sum())
     found["boxes"] = len(table)
     counts = np.bincount(table.label, minlength=len(table.categories)).tolist()
-    found["classes"] = dict(zip(table.categories.names, counts, strict=True))
-    found["class_ids"] = table.categories.ids.tolist()
+    names, ids = table.categories.names, table.categories.ids.tolist()
+    several = {name for name, n in Counter(names).items() if n > 1}
+    called = [f"{n} (id {i})" if n in several else n for n, i in zip(names, ids, strict=True)]
+    found["classes"] = dict(zip(called, counts, strict=True))
+    found["class_ids"] = ids
     if len(boxes):
         low, high = boxes[:, :2].min(axis=0), (boxes[:, :2] + boxes[:, 2:]).max(axis=0)
         found["box_range"] = [*low.tolist(), *high.tolist()]
@@ -107,10 +131,9 @@ def _describe(table: Truth | Detections, found: dict[str, Any]) -> None:
             found["split"] = table.split
     elif len(table):
         found["scores"] = [table.score.min().item(), table.score.max().item()]
-    ids = images.ids.tolist()
-    if ids:
+    if len(images):
         stem = f", file stem such as {images.stems[0]}" if images.stems[0] else ""
-        found["joined_by"] = f"image id such as {ids[0]}{stem}"
+        found["joined_by"] = f"image id such as {images.ids[0]}{stem}"
 
 
 def _text(value: Any) -> str:

@@ -9,10 +9,20 @@ import argparse
 import numpy as np
 
 from detmap.adapters import read_images
-from detmap.cli import doctor_notes, evaluation_inputs, options, result_views, streams
-from detmap.errors import counted
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    options,
+    result_views,
+    streams,
+)
+from detmap.errors import DataError, counted
 from detmap.matching.engine import match_images
+from detmap.matching.matches import TOGETHER
+from detmap.results import result_notes
 
+LEFT_OUT = "metrics are not in partial results; `detmap merge` will not report them"
 EXAMPLES = (
     "detmap match instances.json results.json -o all.npz",
     "detmap match instances.json results.json --images job1.txt -o part1.npz",
@@ -48,6 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     truth, detections, rules = doctor_notes.read(arguments, empty=True)
     everything = np.arange(len(truth.images), dtype=np.int32)
     images = everything if arguments.images is None else read_images(arguments.images, truth)
+    if not rules.image_by_image():
+        if len(images) < len(truth.images):
+            what, fix = f"{rules.name} {TOGETHER}: parts do not merge", "match all images at once"
+            raise DataError(f"protocol {rules.name}", what, fix)
+        streams.say(f"note: {rules.name} {TOGETHER}: this file merges with no other\n")
     streams.progress(f"matching {len(images)} of {len(truth.images)} images")
     part = match_images(truth, detections, rules, images)
     part.save(arguments.output, images_of_truth=len(truth.images))
@@ -55,4 +70,5 @@ def run(arguments: argparse.Namespace) -> int:
     totals = ", ".join(counted(n, noun, sep="") for noun, n in counts.items())
     classes = counted(len(part.categories), "class", sep="")
     streams.inform(f"{arguments.output}: {totals} in {classes}\n")
+    command_output.write_notes(result_notes.extra_left_out(rules, LEFT_OUT))
     return 0

@@ -37,8 +37,20 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(
         "--format",
-        choices=("html", "md", "pdf"),
+        choices=("html", "md", "pdf", "png"),
         help="Set the report format (default: by the suffix of -o, else html).",
+    )
+    command.add_argument(
+        "--figure",
+        type=options.new_file,
+        metavar="FILE",
+        help="Also write a figure of the classes for a paper (.pdf, .svg, .png, .eps).",
+    )
+    command.add_argument(
+        "--column",
+        choices=("single", "double"),
+        default="single",
+        help="Set the width of the figure: 89 or 183 mm (default: single).",
     )
     command.add_argument(
         "-o",
@@ -53,14 +65,22 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate, diagnose, draw."""
     from detmap import html_report as page
+    from detmap.diagnosis.analysis import require_protocol
 
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
-    kind = arguments.format or {".md": "md", ".pdf": "pdf"}.get(arguments.output.suffix, "html")
-    page.require(pictures=arguments.images is not None)
-    if kind == "pdf":
+    suffix = arguments.output.suffix.lower().lstrip(".")
+    kind = arguments.format or (suffix if suffix in ("md", "pdf", "png") else "html")
+    if kind in ("pdf", "png"):
         browser.find()
+    if arguments.figure is not None:
+        from detmap.html_report import paper_figure
+
+        options.refuse_to_overwrite(arguments.figure, (*inputs, arguments.output))
+        paper_figure.check(arguments.figure)
     truth, detections, rules = doctor_notes.read(arguments)
+    require_protocol(rules)
+    page.require(pictures=arguments.images is not None)
     tables = {Path(arguments.detections).name: detections}
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
@@ -68,7 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
         other = doctor_notes.read_detections(arguments, arguments.other, truth, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
-    streams.progress("evaluating and analyzing errors")
     made = page.report(
         truth,
         tables,
@@ -79,9 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
         receipt_of=functools.partial(_receipt, arguments, truth, places),
         threads=arguments.threads,
         findings=getattr(arguments, "findings", ()),
+        progress=streams.progress,
+        figure=None if arguments.figure is None else (arguments.figure, arguments.column),
     )
-    if kind == "pdf":
-        made = browser.pdf(made)
+    if kind in ("pdf", "png"):
+        streams.progress(f"printing to {kind.upper()}")
+        made = browser.pdf(made) if kind == "pdf" else browser.png(made)
     from detmap.base import atomic_files
 
     atomic_files.write_bytes(arguments.output, made)

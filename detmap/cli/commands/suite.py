@@ -35,8 +35,8 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ci",
         nargs="?",
-        const="influence",
-        choices=("influence",),
+        const="automatic",
+        choices=("automatic", "influence"),
         help="Report 95 %% confidence intervals of the figures.",
     )
     command.add_argument(

@@ -82,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
             "found": [each.to_dict() for each in found.found],
             "nearest": [each.to_dict() for each in found.nearest],
             "tried": found.tried,
+            "untried": list(found.untried),
             "by_chance": found.expected_hits,
             "chances": {
                 kind: {"tried": each.tried, "by_chance": each.expected}
@@ -140,6 +141,7 @@ def _table(found: Search) -> Table:
             lines.append(
                 f"{kind}: {tried} numbers tried, {expected:.2g} expected to match by chance"
             )
+    lines += found.untried
     title = (
         f"rules that reproduce {found.wanted.text}"
         if found.found

@@ -77,10 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     from detmap.adapters import read_detections, read_images, read_truth
+    from detmap.protocol import load
     from detmap.tables import selection
 
     streams.progress(f"reading {arguments.truth}")
-    truth = read_truth(arguments.truth, split=arguments.split)
+    masks = any(load(number.protocol).iou.of == "masks" for number in entry.numbers)
+    shapes = "masks" if masks else "boxes"
+    truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
     detections = read_detections(arguments.detections, truth)
     if arguments.images is not None:
         ids = truth.images.ids[read_images(arguments.images, truth)]

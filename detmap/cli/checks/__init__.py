@@ -1,0 +1,1 @@
+"""One module per command that checks a number, each with `add`, `run` and `EXAMPLES`."""
