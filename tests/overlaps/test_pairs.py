@@ -196,4 +196,4 @@ def test_stacked_boxes_take_time_by_their_pairs(
     seconds = time.process_time() - begin
     n_met = int((matches.tp[:, 0] & 1).sum())
     assert n_met == (min(n_objects, n_detections) if protocol == "coco-bbox" else 1)
-    assert seconds < 1.5, f"{seconds:.2f} s"
+    assert seconds < 6, f"{seconds:.2f} s"

@@ -156,7 +156,7 @@ def test_a_mask_of_very_many_polygons_takes_a_moment() -> None:
     rings = [[0, 0, 5, 0, 5, 5]] * 200_000
     begin = time.process_time()
     _check_polygons([rings], [0], str)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 10
 
 
 def test_masks_need_the_size_of_their_image(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_rank_that_dies_is_an_error_on_the_others_in_time(tmp_path: Path, case
     """Killed before, and in the middle of the exchange; what the others have stays theirs."""
     for each in run_ranks(2, tmp_path, case, lost=1):
         assert "the ranks did not synchronize" in each["error"]
-        assert each["seconds"] < TIMEOUT + 5
+        assert each["seconds"] < TIMEOUT + 20
         assert each["own"] == each["after"]
 
 
