@@ -73,6 +73,7 @@ def test_imports_run_one_way(path: Path) -> None:
             assert there == here or LEVEL[there] < LEVEL[here], f"{here} imports {there}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_each_kind_of_work_has_its_place(path: Path) -> None:
     roots = {name.split(".")[0] for name in imported(path)}
@@ -85,6 +86,7 @@ def test_each_kind_of_work_has_its_place(path: Path) -> None:
     assert not calls & printing or here in ("cli", "__main__", "compat"), calls & printing
 
 
+@pytest.mark.slow
 def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> None:
     """``matching.rule`` is read as ``<...>.matching.rule`` or ``matching.rule`` outside of the
     folder that defines it; ``protocol.subsets`` likewise. What the tree reads itself is read by

@@ -381,6 +381,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content, place, what, fix", RESULTS.values(), ids=RESULTS)
 def test_bad_results_are_refused_with_their_place(
     content: Any, place: str, what: str, fix: str
@@ -1456,6 +1457,7 @@ def damaged(data: bytes, changes: list[tuple[float, int, bytes]]) -> bytes:
     return data
 
 
+@pytest.mark.slow
 @settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -143,7 +143,7 @@ def in_shell(shell: str, block: str, desk: Path, command: str) -> subprocess.Com
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("block", FOR_BASH)
 def test_a_shell_block_runs(block: Block, desk: Path) -> None:
     done = in_shell("bash", block, desk, f'exec "{sys.executable}" -m detmap "$@"')
@@ -152,6 +152,7 @@ def test_a_shell_block_runs(block: Block, desk: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
 @pytest.mark.parametrize("block", FOR_BASH)
 def test_zsh_gives_detmap_the_words_that_bash_gives(block: Block, tmp_path: Path) -> None:

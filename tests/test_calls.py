@@ -169,6 +169,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_any_value_gives_a_result_or_an_error_of_ours(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -59,6 +59,7 @@ def twelve(plain: dict[str, Any], truth: Any, results: Any) -> list[float]:
     return [*aps, run(limit=1)[1], run(limit=10)[1], whole[1], *(size[1] for size in sized)]
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(60))
 @given(data=coco_data() | round_recall())
 def test_the_algorithm_gives_the_bits_of_the_engine(plain: dict[str, Any], data: CocoData) -> None:

@@ -30,6 +30,7 @@ def test_the_distribution_and_the_command() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_hint_installs_an_extra_of_this_project() -> None:
     named = set()
     for path in SOURCES:

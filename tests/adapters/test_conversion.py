@@ -113,6 +113,7 @@ def test_losses_are_counted_and_files_are_kept(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".detmap-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", conversion.TARGETS)
 def test_every_format_is_converted_to_every_target(tmp_path: Path, kind: str, target: str) -> None:

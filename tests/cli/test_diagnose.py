@@ -220,6 +220,7 @@ def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:
         assert not [cell for cell in cells if cell[:1] in "=@+" and cell]
 
 
+@pytest.mark.slow
 def test_many_classes_fit_a_screen_and_the_rest_is_in_a_file(tmp_path: Path) -> None:
     n = 1203
     classes = [make.category(id=k, name=f"class {k}") for k in range(1, n + 1)]

@@ -95,7 +95,7 @@ def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
         check(interrupt(process), output)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
 def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     rng, output, interrupted = random.Random(2), tmp_path / "out", 0

@@ -57,6 +57,7 @@ def changed(value: Any) -> list[Any]:
     return [value + 1, -value - 1, math.nextafter(value, 9e9), str(value), None]
 
 
+@pytest.mark.slow
 def test_every_changed_value_is_found(known: Path, tmp_path: Path) -> None:
     """Each value of a receipt, in several ways; and each value and part, left out."""
     whole = json.loads(known.read_text())
@@ -114,6 +115,7 @@ def test_every_changed_number_is_found_although_the_digest_fits(
         assert verify(file).code in (1, 2), (place, ways[k % len(ways)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [("metrics", "AP"), ("inputs", "detections", "sha256"), ("per_class",), ("command", 0)]
 )
@@ -286,6 +288,7 @@ def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
         assert "detmap's fault" not in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part, change",
     {

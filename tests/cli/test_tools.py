@@ -42,6 +42,7 @@ def test_every_named_tool_is_a_protocol() -> None:
     assert set(NAMED.split()) <= set(protocol.tools())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ultralytics-8.4", "tide", "torchmetrics"])
 def test_the_number_is_the_headline_of_its_protocol(name: str) -> None:
     content = json.loads(run("tools", *FILES, "--only", name, "--format", "json").out)

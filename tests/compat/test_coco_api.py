@@ -209,6 +209,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("touched", [False, True])
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -397,6 +398,7 @@ def test_copies_are_evaluated_as_by_pycocotools(again: Any, touched: bool, folde
     assert same(list(expected[1:]), list(found[1:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "imgs", "anns", "dataset"])
 @pytest.mark.parametrize("name", ["dataset", "anns", "imgToAnns"])
 @pytest.mark.parametrize("edits_copy", [False, True])

@@ -57,6 +57,7 @@ def check(
         assert_same(expected, found)
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(150))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)))
 def test_stock_parameters_give_the_arrays_of_pycocotools(data: CocoData) -> None:
@@ -102,6 +103,7 @@ def test_mutated_parameters_give_the_arrays_of_pycocotools(
     check(data, accumulate, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -161,6 +163,7 @@ def test_parameters_that_pycocotools_itself_takes(params: dict[str, Any]) -> Non
 LISTS = ("iouThrs", "maxDets", "catIds", "imgIds", "recThrs", "areaRng")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("empty", [np.array([]), []], ids=["array", "list"])
 @pytest.mark.parametrize("names", [*combinations(LISTS, 1), *combinations(LISTS, 2)])

@@ -93,6 +93,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("index", [False, True])

@@ -45,6 +45,7 @@ def numbers(matches: detmap.Matches, weights: Any) -> list[Any]:
     return [*map(repr, (result.metrics, *rest)), columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("rule", RULES)
 def test_blocks_change_no_bit(rule: str, weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ def test_counts_are_those_of_tidecv_told_in_words(seed: int) -> None:
     assert tidecv(truth, detections).counts == tide_counts(truth, detections)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["coco-bbox", "voc2012"])
 def test_a_diagnosis_agrees_with_the_evaluation(seed: int, name: str) -> None:
@@ -71,6 +72,7 @@ def test_a_diagnosis_agrees_with_the_evaluation(seed: int, name: str) -> None:
     assert (found.by[found.took[right]] == np.flatnonzero(right)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_merged_parts_are_the_whole(seed: int) -> None:
     truth, detections = tables(seed)

@@ -173,6 +173,7 @@ def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
     assert summary(found)["calibration"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_summary_is_plain(seed: int) -> None:
     content = summary(diagnose(*tables(seed), "coco-bbox"))

@@ -38,12 +38,14 @@ def agrees(given: Data, protocol: detmap.Protocol) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*names(), *tools()])
 def test_ap_under_a_protocol(name: str) -> None:
     protocol = detmap.load_protocol(name)
     assert len({agrees(given, protocol) for given in SETS}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "given", "settings", "values"), EXAMPLES)
 def test_ap_under_a_key(key: str, given: Data, settings: dict[str, Any], values: list[Any]) -> None:
     for value in values:

@@ -82,6 +82,7 @@ def test_lists_cannot_leave_their_element(tmp_path: Path) -> None:
     assert "</script><b" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("two", [False, True])
 def test_the_figure_of_a_paper_is_the_same_every_time(tmp_path: Path, kind: str, two: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -19,6 +20,7 @@ scores = arrays(
 )
 
 
+@pytest.mark.slow
 @given(scores, st.randoms())
 def test_ranks_as_a_stable_sort_of_minus_score(score: np.ndarray, random: object) -> None:
     start = np.arange(len(score), dtype=np.int32)

@@ -66,6 +66,7 @@ def test_both_paths_agree_under_drawn_rules(kind: str, at_once: int, seed: int) 
         assert_same(*both(tables, rules))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROTOCOLS)
 @settings(relaxed, max_examples=drawn(60))
 @given(seed=SEEDS)

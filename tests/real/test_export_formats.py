@@ -32,6 +32,7 @@ FORMATS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_ap_of_an_export(data: Path, name: str) -> None:
     folder = data / "formats"

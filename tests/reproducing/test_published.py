@@ -52,6 +52,7 @@ def test_detectors_on_voc_print_their_numbers(voc2007: Path, name: str) -> None:
     assert found.other == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bbox", "segm"])
 def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path, kind: str) -> None:
     folder = data / "coco-val2014-100"

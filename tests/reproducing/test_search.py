@@ -54,7 +54,7 @@ def test_what_is_no_number(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -> None:
     rows = numbers(*sample, detmap.load_protocol("voc2012"), tools()[::9])
     for row in rows:
@@ -62,7 +62,7 @@ def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -
         assert row.tool in {each.rules for each in search.found if each.kind == "named"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_changed_rule_is_found(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +76,7 @@ def test_a_changed_rule_is_found(
     assert search.expected_hits < 0.5
 
 
+@pytest.mark.slow
 def test_an_order_of_equal_scores_is_found() -> None:
     truth = detmap.truth_from_arrays([1, 1], [1, 1], [[0, 0, 9, 9], [50, 0, 9, 9]])
     boxes = [[0, 0, 9, 9], [100, 100, 9, 9], [50, 0, 9, 9]]
@@ -93,7 +94,7 @@ def test_a_number_that_nobody_prints(sample: tuple[Truth, Detections]) -> None:
     assert search.tried > 40
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_search_lists_what_it_left_out(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +122,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "no rules have 'foo'" in outcome.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc"])
 def test_real_detectors_from_the_number_alone(voc2007: Path, detector: str) -> None:
     truth = detmap.read_truth(voc2007 / "VOCdevkit" / "VOC2007")
@@ -132,6 +133,7 @@ def test_real_detectors_from_the_number_alone(voc2007: Path, detector: str) -> N
         assert row.tool in {each.rules for each in search.found}
 
 
+@pytest.mark.slow
 def test_the_command_reports_a_number_that_an_unstable_sort_decides(
     sample: tuple[Truth, Detections],
 ) -> None:

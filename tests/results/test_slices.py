@@ -52,6 +52,7 @@ def some(truth: detmap.Truth, seed: int) -> Any:
     return truth.images.ids[rng.random(len(truth.images)) < 0.5]
 
 
+@pytest.mark.slow
 @relaxed
 @given(coco_data(), st.integers(0, 99), st.sampled_from(["coco-bbox", "voc2012", "lvis"]))
 def test_a_slice_is_what_evaluating_it_alone_gives(
@@ -77,6 +78,7 @@ def test_a_slice_with_ties_in_input_order(data: tuple, seed: int) -> None:
     assert_equal(whole.select(images), alone(truth, found, images, "voc2007"))
 
 
+@pytest.mark.slow
 @relaxed
 @given(coco_data(), st.integers(0, 99))
 def test_some_classes_alone_are_the_evaluation_of_them(data: CocoData, seed: int) -> None:
@@ -190,6 +192,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text", "what"), BAD.values(), ids=BAD)
 def test_slices_that_cannot_be(tmp_path: Path, name: str, text: str, what: str) -> None:
     file = make.write(tmp_path / name, text)

@@ -126,6 +126,7 @@ def with_rare_classes() -> list[detmap.Matches]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["z", "plain-permutation"])
 def test_rare_classes_have_no_interval_and_the_error_of_a_naive_bootstrap(test: str) -> None:
     """Standard errors that knew nothing of lost classes were a third of what resampling gives, and
@@ -170,6 +171,7 @@ def test_a_difference_of_a_difference_keeps_to_the_same_rule() -> None:
     assert all(map(math.isnan, (own.low, own.high, own.p)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS.values())
 @pytest.mark.parametrize("n_images", [30, 120])
 def test_a_detector_against_itself(integrator: str, n_images: int) -> None:
@@ -267,6 +269,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     assert "no match results for a paired comparison" in told.err
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     told = run("compare", SHAPES, A, B, "--replicates=30", "--format=json", "--names=old,new")
     assert told.code == 0
@@ -291,6 +294,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     assert run("compare", *saved, "-p", "coco-bbox").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "code", "words"),
     [

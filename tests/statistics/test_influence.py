@@ -79,6 +79,7 @@ def test_influence_sums_to_nothing(integrator: str) -> None:
             assert np.abs(each.raw.sum(axis=1)).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_influence_is_the_derivative_by_central_differences(seed: int) -> None:
     """AP and recall move as the influence says when one image weighs a little more or less; where
@@ -105,6 +106,7 @@ def test_influence_is_the_derivative_by_central_differences(seed: int) -> None:
     assert compared > 40
 
 
+@pytest.mark.slow
 def test_a_mean_weighed_by_images_moves_with_them() -> None:
     matches = draw(1, n_images=60, integrator="all_points")
     rules = matches.protocol.override({"mean.weights": "images"})

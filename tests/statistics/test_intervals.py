@@ -169,6 +169,7 @@ def test_threads_and_merging_change_no_bit() -> None:
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_the_call_gives() -> None:
     told = run("eval", SHAPES, CONTOURS, "--ci", "--replicates=40", "--seed=7", "--format=json")
     assert told.code == 0
@@ -193,6 +194,7 @@ def test_the_command_prints_what_the_call_gives() -> None:
     assert "circle" in table.out
 
 
+@pytest.mark.slow
 def test_groups_from_a_file(tmp_path: Path) -> None:
     ids = detmap.evaluate(SHAPES, CONTOURS).matches.image_ids.tolist()
     lines = "".join(f"{name},{i // 3}\n" for i, name in enumerate(ids))
@@ -211,6 +213,7 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
         assert where in told.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "where"),
     [

@@ -50,6 +50,7 @@ def test_it_covers_a_mean_as_promised() -> None:
     assert held >= 180  # 95 % of 200, less three standard errors
 
 
+@pytest.mark.slow
 def test_it_is_near_influence_functions() -> None:
     result = detmap.evaluate(SHAPES, CONTOURS, "coco-bbox")
     one, other = (result.intervals(method=m).metrics for m in ("influence", "jackknife"))
@@ -79,6 +80,7 @@ def test_what_has_no_interval_says_why() -> None:
         of_mean(values, groups={0: 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"metrics": ["MR50"]}, {"ranking.sort": "unstable"}])
 def test_protocols_without_influence_functions(settings: dict[str, Any]) -> None:
     result = detmap.evaluate(SHAPES, CONTOURS, "coco-bbox", settings=settings)

@@ -84,12 +84,14 @@ def test_all_orders_of_a_small_set(integrator: str) -> None:
     assert compared > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(drawn(24)))
 def test_bounds_hold_for_every_order_of_drawn_sets(seed: int) -> None:
     """Also inside an image: all rules of matching, limits, areas, neutral objects."""
     assert case(seed) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objects", "found", "metric"),
     [

@@ -59,6 +59,7 @@ def test_weights_of_one_are_the_exact_engine(integrator: str) -> None:
             assert before == pytest.approx(after, abs=1e-13, nan_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", NAMES)
 def test_whole_weights_are_images_repeated(integrator: str) -> None:
     for seed in range(5):
@@ -88,6 +89,7 @@ def test_a_file_in_which_images_are_repeated(protocol: str, equal: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["coco-bbox", "voc2012"])
 def test_equal_scores_inside_a_repeated_image(protocol: str) -> None:
     """The file ranks whole copies one after the other, weights rank the copies of each row: another

@@ -122,6 +122,7 @@ def test_loaders_and_ties_in_the_order_of_shards(client: Any, seed: int) -> None
         )
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(9), n_images=4, n_classes=3))
     shards = [partial(load, 9, shard, pause=0.3) for shard in range(4)]

@@ -106,6 +106,7 @@ def test_any_batches_in_any_order_give_the_bits_of_one_run(
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(40))
 @given(voc_data(), st.randoms(), batchings, st.sampled_from(["voc2007", "coco-bbox"]))
 def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protocol: str) -> None:
@@ -116,6 +117,7 @@ def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protoco
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(30))
 @given(coco_data(), st.randoms(), batchings)
 def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[int]) -> None:
@@ -131,6 +133,7 @@ def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[i
     assert stream.compute().notes == detmap.evaluate(truth, by_image(detections)).notes
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(30))
 @given(coco_data(), st.randoms(), batchings)
 def test_merged_saved_loaded_pickled_in_the_middle(
@@ -228,6 +231,7 @@ def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     assert_same(stream.matches, detmap.match(truth, detections, stream.protocol), but=("position",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
@@ -405,6 +409,7 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
     return [sides["predictions"][0], pair["predictions"]], [sides["targets"][1], pair["targets"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "side, key, value, message",
     [
@@ -630,6 +635,7 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
             )
 
 
+@pytest.mark.slow
 def test_updates_are_matched_together_and_the_buffer_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -91,6 +91,7 @@ def fed(evaluator: Evaluator, predictions: list[Any], targets: list[Any], step: 
     return evaluator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 4])
 @pytest.mark.parametrize("classes", [["1", "2"], None], ids=["classes", "as they come"])
 @pytest.mark.parametrize("kind", FIELD)

@@ -31,6 +31,7 @@ def written(path: Path, rows: list[dict[str, str]], figures: list[dict[str, Any]
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", goldens.CASES)
 def test_goldens_of_coco_c(case: str, tmp_path: Path) -> None:
     place = goldens.folder("coco-c") / case
@@ -193,6 +194,7 @@ def test_the_data_set_of_an_error_is_named(suite: Path) -> None:
         evaluate_suite(suite)
 
 
+@pytest.mark.slow
 def test_the_command(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["suite", str(suite), "--format", "json", "--ci"]) == 0
     content = json.loads(capsys.readouterr().out)

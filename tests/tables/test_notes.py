@@ -64,6 +64,7 @@ def note_texts() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_note_of_the_package_has_a_singular() -> None:
     texts = note_texts()
     assert len(texts) > 50

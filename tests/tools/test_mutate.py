@@ -80,7 +80,7 @@ def test_survivors_are_listed_unless_they_are_equivalent(tmp_path: Path) -> None
     assert lines[-1].split() == ["all", "10", "7", "1", "2", "77.8"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_listed_mutant_that_is_killed_or_does_not_exist_is_a_fault(tmp_path: Path) -> None:
     tests = TESTS.replace('5) == "fail"', '5) == "pass"')
     for mutation, said in (
