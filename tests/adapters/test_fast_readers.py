@@ -61,6 +61,7 @@ def to_doubles(digits: np.ndarray, exponent: np.ndarray, value: np.ndarray) -> N
 halfway = st.builds(lambda m: 2 * m + 1, st.integers(2**52, 2**53 - 1))  # between two doubles
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

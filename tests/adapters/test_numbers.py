@@ -217,6 +217,7 @@ def test_text_that_is_none_in_results(spelled: bytes, what: str, tmp_path: Path)
 # ---- memory
 
 
+@pytest.mark.slow
 def test_one_long_id_among_many_takes_no_wide_array(tmp_path: Path) -> None:
     truth = truth_of(tmp_path, images=[make.image(id="1")], annotations=[])
     rows = [make.detection(image_id="1")] * 20_000

@@ -46,6 +46,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Data]:
     return request.param, data(request.param, tmp_path)
 
 
+@pytest.mark.slow
 def test_text_json_latex_and_selections(case: tuple[str, Data]) -> None:
     name, tables = case
     result: Any = detmap.evaluate(*tables, name)
@@ -121,6 +122,7 @@ def test_no_note_speaks_of_pixels_where_there_are_none(tmp_path: Path) -> None:
     assert "box-outside" not in {note.code for note in detmap.evaluate(*files, "froc-luna16").notes}
 
 
+@pytest.mark.slow
 def test_metrics_are_chosen_by_name(case: tuple[str, Data]) -> None:
     name, tables = case
     first = next(iter(detmap.evaluate(*tables, name).metrics))

@@ -87,6 +87,7 @@ def test_ap_is_that_of_all_orders() -> None:
     assert high == 0.5  # class 1 perfect, class 2 missed
 
 
+@pytest.mark.slow
 def test_no_number_depends_on_the_order_of_the_file() -> None:
     """Every metric to the last bit, also where detections contend for objects."""
     rng = np.random.default_rng(7)

@@ -371,6 +371,7 @@ BOXES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_protocol_of_boxes_runs_on_the_sample() -> None:
     for name in BOXES:
         content, loaded = as_json("-p", name), protocols.load(name)

@@ -174,6 +174,7 @@ def test_every_command_checks_its_input_and_takes_a_fix(
     assert "note: doctor" not in fixed.err
 
 
+@pytest.mark.slow
 def test_findings_are_above_the_numbers_of_every_format(wrong: dict[str, Path]) -> None:
     files = (TRUTH, wrong["percent"])
     for form in ("table", "markdown", "latex"):

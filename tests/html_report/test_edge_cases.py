@@ -114,6 +114,7 @@ def test_no_detections_have_no_slider_and_no_nan() -> None:
     assert operating(gathered(truth_of("a"), []), False)["any"] is False
 
 
+@pytest.mark.slow
 def test_images_without_an_error_are_not_listed() -> None:
     truth = truth_of("a")
     listed = re.findall(r'<table id="t-images".*?</table>', whole(truth, every(7, 1)), re.DOTALL)

@@ -74,6 +74,7 @@ def test_a_list_is_read_as_annotations(tmp_path: Path, name: str) -> None:
     assert HOSTILE in truth.categories.names
 
 
+@pytest.mark.slow
 def test_lists_cannot_leave_their_element(tmp_path: Path) -> None:
     run = reviewed(tmp_path)
     truth, found = run.diagnosis.truth, run.diagnosis.detections
@@ -92,6 +93,7 @@ def test_the_figure_of_a_paper_is_the_same_every_time(tmp_path: Path, kind: str,
     assert kind == "eps" or picture(runs, kind, "double") == made
 
 
+@pytest.mark.slow
 def test_the_figure_has_the_width_of_a_column(tmp_path: Path) -> None:
     run = reviewed(tmp_path)
     for column, width in COLUMNS.items():
