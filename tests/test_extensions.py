@@ -48,9 +48,14 @@ def extended(page: str, folder: Path) -> Path:
 
 def evaluated(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
     """``detmap eval`` of the copy, its kernels as plain Python."""
+    return python(folder, "-m", "detmap", "eval", *argv, "--format", "json")
+
+
+def python(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+    """A Python process that imports the copy."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
     return subprocess.run(
-        [sys.executable, "-m", "detmap", "eval", *map(str, argv), "--format", "json"],
+        [sys.executable, *map(str, argv)],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -81,6 +86,16 @@ def circles(folder: Path, radius: int, *, boxes: bool) -> tuple[Path, Path]:
     )
 
 
+IN_MEMORY = """
+import numpy as np, detmap
+ev = detmap.Evaluator("coco-bbox", classes=["a"], settings={"iou.of": "circles"})
+found = {"circle": np.array([[20, 20, 17], [64, 20, 17]]), "labels": [0, 0], "scores": [0.9, 0.8]}
+objects = {"circle": [[20, 20, 17], [60, 20, 17], [90, 20, 17]], "labels": [0, 0, 0]}
+ev.update([found], [objects])
+print(ev.compute().metrics["AP50"])
+"""
+
+
 @pytest.mark.slow
 def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     """Overlaps of radii 17: 1 and 1 - 4/34 = 0.88, which 8 of 10 thresholds allow; the third object
@@ -98,6 +113,22 @@ def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
         assert metrics["AP"] == pytest.approx((8 * 67 + 2 * 34) / 1010)
         assert metrics["APs"] == metrics["AP"]
         assert metrics["APm"] is metrics["APl"] is None
+    done = python(folder, "-c", IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(67 / 101)
+    done = python(folder, "-m", "detmap", "diagnose", truth, results, *rules, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["counts"] == {
+        **dict.fromkeys(("Cls", "Loc", "Both", "Dupe", "Bkg", "beyond", "ignored"), 0),
+        **{"TP": 2, "missed": 1},
+    }
+    assert found["olrp"]["loc"] == pytest.approx(2 / 34)  # the mean of 1 - 1 and 1 - 30 / 34
+    assert found["tide"]["AP50"] == pytest.approx(6700 / 101)
+    page = folder / "report.html"
+    done = python(folder, "-m", "detmap", "report", truth, results, *rules, "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert "missed objects" in page.read_text()
     results.write_text(results.read_text().replace("[64, 20, 17]", '"round"'))
     done = evaluated(folder, truth, results, *rules)
     assert done.returncode == 2

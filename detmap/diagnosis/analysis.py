@@ -15,6 +15,7 @@ from detmap.base import memory
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
 from detmap.diagnosis.merged_tables import concatenated
+from detmap.diagnosis.shape_overlaps import compare_shapes
 from detmap.errors import DataError, MergeError, ProtocolError
 from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
@@ -175,8 +176,7 @@ def diagnose(
 
     Raises
     ------
-    DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order; a
-        protocol that compares masks or keypoints
+    DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order
     """
     iou, background = _thresholds(iou, background)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
@@ -246,9 +246,6 @@ def require_protocol(rules: Protocol) -> None:
     if rules.ap.recall_over != "counted":
         what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
         raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
-    if rules.iou.of != "boxes":
-        what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
-        raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
 
 
 def _thresholds(iou: float, background: float) -> tuple[float, float]:
@@ -347,6 +344,8 @@ def _look(
         )
 
     each_batch(look_at_some, sizes + obj_sizes, threads)
+    if rules.iou.of != "boxes":
+        compare_shapes(truth, detections, rules, (listed, to_find, found), thresholds, seen)
     return Diagnosis(
         truth,
         detections,

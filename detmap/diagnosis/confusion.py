@@ -17,6 +17,7 @@ from detmap.diagnosis.analysis import BEYOND, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.operating_sweep import best_f1
 from detmap.diagnosis.overlapping_pairs import pairs
+from detmap.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.errors import DataError
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -130,16 +131,20 @@ def confusion(
     order = diagnosis.order().astype(np.int64)
     rows = order[listed[order]]
     inclusive = own and diagnosis.protocol.boxes.extent == "inclusive"
-    met = pairs(
-        truth,
-        detections,
-        rows,
-        objects,
-        inclusive=inclusive,
-        least=least,
-        strict=how.strict[1],
-        single=rule == "ultralytics-8.0",
-    )
+    if own and diagnosis.protocol.iou.of != "boxes":
+        met = overlapping_shapes(truth, detections, rows, objects, diagnosis.protocol)
+        met = (met[0][met[2] >= least], met[1][met[2] >= least], met[2][met[2] >= least])
+    else:
+        met = pairs(
+            truth,
+            detections,
+            rows,
+            objects,
+            inclusive=inclusive,
+            least=least,
+            strict=how.strict[1],
+            single=rule == "ultralytics-8.0",
+        )
     det, obj, _ = how.taking(diagnosis, met)
     found, hit = np.zeros(len(truth), dtype=bool), np.zeros(len(detections), dtype=bool)
     hit[det] = True

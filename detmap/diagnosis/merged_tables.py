@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import MergeError
-from detmap.tables import Detections, Images, Scope, Truth
+from detmap.overlaps import KINDS
+from detmap.tables import Detections, Images, Scope, Shapes, Truth
 
 Table = TypeVar("Table", Truth, Detections)
 
@@ -33,7 +34,7 @@ def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
         "images": images,
         "image": image[order].astype(np.int32),
         "notes": tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        "shapes": None,
+        "shapes": _shapes(parts, order),
     }
     for name in ("label", "boxes") + (("score",) if isinstance(first, Detections) else ()):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[order]
@@ -49,6 +50,17 @@ def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
         }
         columns["scope"] = _scope(truths, place)
     return replace(first, **columns), order
+
+
+def _shapes(parts: Sequence[Table], order: NDArray[np.int64]) -> Shapes | None:
+    """The shapes of all parts; None if a part with rows has none, or one of another kind."""
+    some = [part.shapes for part in parts if len(part)]
+    readers = [row.reader for row in KINDS if row.reader is not None]
+    reader = next((each for each in readers if some and isinstance(some[0], each.kind)), None)
+    if reader is None or not all(isinstance(each, reader.kind) for each in some):
+        return None
+    joined: Shapes = reader.join(some)
+    return joined.take(order)
 
 
 def _images(parts: Sequence[Images]) -> tuple[Images, list[NDArray[np.int64]]]:

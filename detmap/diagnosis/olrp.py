@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detmap.base.grids import Grid
 from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
+from detmap.diagnosis.shape_overlaps import overlap_of_pairs
 from detmap.output.cell_text import or_none
 from detmap.overlaps.row_overlaps import edges, ious
 
@@ -84,6 +85,10 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
 
 def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """(n,) overlap of some detections with the object that each took."""
+    if diagnosis.protocol.iou.of != "boxes":
+        tables = (diagnosis.truth, diagnosis.detections)
+        places = (rows.astype(np.int64), diagnosis.took[rows].astype(np.int64))
+        return overlap_of_pairs(*tables, *places, diagnosis.protocol)
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
     objects = edges(diagnosis.truth, diagnosis.took[rows], inclusive=inclusive)
     return ious(edges(diagnosis.detections, rows, inclusive=inclusive), objects)

@@ -15,7 +15,7 @@ from detmap.diagnosis.confusion import Confusion, confusion
 from detmap.diagnosis.mistakes import SUSPECTS, Mistake, doubt, images, suspects
 from detmap.diagnosis.olrp import olrp
 from detmap.diagnosis.operating_sweep import Point, operating_points
-from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
+from detmap.diagnosis.tide import ERRORS, RULES, Tide, compared_keys, tide, tidecv
 from detmap.errors import DataError, counted
 
 MEANING = {
@@ -126,6 +126,7 @@ def _tide(diagnosis: Diagnosis, found: Parts, choices: Choices) -> Tide:
         diagnosis.detections,
         pos_threshold=diagnosis.iou,
         background_threshold=diagnosis.background,
+        compared=compared_keys(diagnosis.protocol),
         **choices.tidecv,
     )
 

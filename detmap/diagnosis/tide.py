@@ -8,8 +8,9 @@ Source: Bolya et al., TIDE, ECCV 2020; tidecv 1.0.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.ranked_lists import Ranked, ranked, tie_order
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
+from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
@@ -75,6 +77,7 @@ def tidecv(
     background_threshold: float = 0.1,
     max_dets: int = MAX_DETS,
     mean: str = "occurring",
+    compared: Mapping[str, Any] = MappingProxyType({}),
     threads: int | None = None,
 ) -> Tide:
     """The numbers of tidecv 1.0.1, by its names and under its protocol, `configs/tools/tide.toml`.
@@ -91,6 +94,7 @@ def tidecv(
     mean : of `MEANS`. ``occurring``: over the classes with an object or a detection that is not
         ignored, which is 0 for a class without objects; a class that a fix empties is left out of
         the mean then, as tidecv does. ``objects``: over the classes with an object
+    compared : protocol keys of another overlap than that of boxes, as `compared_keys`
 
     Raises
     ------
@@ -107,10 +111,17 @@ def tidecv(
         "tide",
         iou=pos_threshold,
         background=background_threshold,
-        settings={"limits.max_dets": [int(max_dets)]},
+        settings={"limits.max_dets": [int(max_dets)], **compared},
         threads=threads,
     )
     return _Mending(found, True, mean).all()
+
+
+def compared_keys(rules: Protocol) -> dict[str, Any]:
+    """The keys of a protocol that name its overlap; none for boxes."""
+    if rules.iou.of == "boxes":
+        return {}
+    return {"iou.of": rules.iou.of, "iou.sigmas": list(rules.iou.sigmas)}
 
 
 def tide(diagnosis: Diagnosis) -> Tide:
