@@ -267,7 +267,7 @@ class Protocol(Immutable):
         names = [
             row.name
             for row in self.rows()[0]
-            if row.kind in (*metrics.POINT, metrics.MISS_RATE)
+            if not row.metric.influence
             or (row.kind == "AP" and row.max_dets in below)
         ]
         if self.limits.scope == "dataset":
