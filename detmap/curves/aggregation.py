@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import memory
-from detmap.curves import scores as class_scores
 from detmap.curves import own_terms, terms
+from detmap.curves import scores as class_scores
 from detmap.curves.scores import Scores
 from detmap.errors import ProtocolError, few
 from detmap.matching.matches import Matches

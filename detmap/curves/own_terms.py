@@ -2,11 +2,11 @@
 
 Such a module of this package has two functions:
 
-- ``terms(matches, positives, judged, weight, asked)`` returns (A, T, R, J) float64: for each subset,
-  threshold and class the R terms whose mean over thresholds, terms and classes is the metric. NaN
-  where a class has none. ``positives`` (K, A) are the denominators of recall, ``judged`` (J,) the
-  classes with objects, ``weight`` (I,) the image weights or None for 1, and ``asked`` the pairs of
-  subset and threshold that a row reads, by position.
+- ``terms(matches, positives, judged, weight, asked)`` returns (A, T, R, J) float64: for each
+  subset, threshold and class the R terms whose mean over thresholds, terms and classes is the
+  metric. NaN where a class has none. ``positives`` (K, A) are the denominators of recall,
+  ``judged`` (J,) the classes with objects, ``weight`` (I,) the image weights or None for 1, and
+  ``asked`` the pairs of subset and threshold that a row reads, by position.
 - ``final(mean)`` turns the mean into the metric, and means of classes, an array, into theirs.
 """
 

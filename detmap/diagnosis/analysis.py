@@ -133,7 +133,8 @@ class Diagnosis(Immutable, Tabular):
 
     def tables(self) -> list[Table]:
         """Returns the tables that `detmap diagnose` prints, and ``errors``: one row per error."""
-        from detmap.diagnosis.diagnosis_tables import error_table, summary_tables
+        from detmap.diagnosis.diagnosis_tables import error_table
+        from detmap.diagnosis.sections import summary_tables
         from detmap.diagnosis.summary import summary
 
         return [*summary_tables(summary(self)), error_table(self)]

@@ -16,7 +16,7 @@ from detmap.diagnosis import breakdowns, diagnosis_replicates, tide
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.calibration import bins
 from detmap.diagnosis.operating_sweep import OVERALL
-from detmap.diagnosis.summary import Parts
+from detmap.diagnosis.sections import Parts
 from detmap.statistics.resampled_numbers import (
     Part,
     Sampled,

@@ -25,6 +25,14 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
+MEANING = {
+    "Cls": "right location, wrong class",
+    "Loc": "right class, poor location",
+    "Both": "wrong class and poor location",
+    "Dupe": "duplicate detection of an object",
+    "Bkg": "background detected as object",
+    "Miss": "missed object, without a Cls or Loc error on it",
+}
 SPECIAL = ("FalsePos", "FalseNeg")
 RULES = ("protocol", "tidecv")
 

@@ -26,7 +26,11 @@ def text_of(cell: Cell, style: Style) -> str:
 
 def scaled(cell: Cell, style: Style) -> Cell:
     """A number as it is, a fraction in percent where that is wanted."""
-    return 100 * cell if style.percent and isinstance(cell, float) and not isinstance(cell, Quantity) else cell
+    return (
+        100 * cell
+        if style.percent and isinstance(cell, float) and not isinstance(cell, Quantity)
+        else cell
+    )
 
 
 def undefined(cell: Cell) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-
 class Quantity(float):
     """A number that is no fraction: tables in percent show it as it is."""
 

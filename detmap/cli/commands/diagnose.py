@@ -26,12 +26,13 @@ EXAMPLES = (
     "detmap diagnose TRUTH DETECTIONS --errors errors.csv --suspects relabel.csv",
     "detmap diagnose TRUTH DETECTIONS --confusion-rule mmdet --lrp-grid 0:0.01:1",
 )
-TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
 MOST_CLASSES = 20  # rows of a screen
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    from detmap.diagnosis.sections import TABLES
+
     evaluation_inputs.add(command)
     doctor_notes.add(command)
     options.add_threads(command)
@@ -43,7 +44,7 @@ def add(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{name}", type=options.new_file, metavar="FILE", help=f"Write {what}."
         )
-    options.add_outputs(command, *TABLES)
+    options.add_outputs(command, *TABLES, "errors")
 
 
 def _add_choices(command: argparse.ArgumentParser) -> None:
@@ -203,7 +204,8 @@ def choices(arguments: argparse.Namespace) -> Choices:
 def run(arguments: argparse.Namespace) -> int:
     """Read, look, print."""
     from detmap.diagnosis import diagnose
-    from detmap.diagnosis.diagnosis_tables import error_table, summary_tables, suspect_table
+    from detmap.diagnosis.diagnosis_tables import error_table, suspect_table
+    from detmap.diagnosis.sections import summary_tables
     from detmap.diagnosis.summary import summary
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
