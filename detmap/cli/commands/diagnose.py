@@ -18,7 +18,7 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
-    from detmap.diagnosis.summary import Choices
+    from detmap.diagnosis.sections import Choices
 
 EXAMPLES = (
     "detmap diagnose instances_val2017.json results.json",
@@ -177,7 +177,7 @@ def grid(text: str) -> Grid:
 
 def choices(arguments: argparse.Namespace) -> Choices:
     """Return the options of `summary`."""
-    from detmap.diagnosis.summary import Choices
+    from detmap.diagnosis.sections import Choices
 
     if arguments.calibration_box_bins is not None and len(arguments.calibration_box_bins) != 2:
         n = len(arguments.calibration_box_bins)
