@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.tables.grouping import group as grouped
 from detmap.tables.grouping import group_images
+
+if TYPE_CHECKING:
+    from detmap.kernels.diagnosis import Seen
 
 KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """What a detection is: right; in place but of another class; of the class but badly placed; both;
@@ -306,17 +309,7 @@ def _look(
     by = np.full(len(truth), -1, dtype=np.int32)
     rows = np.flatnonzero(right)
     by[took[rows]] = rows
-    n_rows, n_objects = len(detections), len(truth)
-    seen = kernels.Seen(
-        same=blank((n_rows,), np.float64),
-        same_object=blank((n_rows,), np.int32),
-        other=blank((n_rows,), np.float64),
-        other_object=blank((n_rows,), np.int32),
-        twin=blank((n_rows,), np.float32),
-        kind=blank((n_rows,), np.uint8),
-        near=blank((n_objects,), np.float32),
-        reach=blank((n_objects,), np.float32),
-    )
+    seen = _unseen(len(detections), len(truth))
     seen.kind[:] = np.where(right, TP, BKG)
     inclusive = rules.boxes.extent == "inclusive"
     native: BoxFormat = "voc" if inclusive else "xywh"
@@ -364,6 +357,22 @@ def _look(
         to_find,
         seen.near,
         seen.reach,
+    )
+
+
+def _unseen(n_rows: int, n_objects: int) -> Seen:
+    """Columns to fill."""
+    from detmap.kernels.diagnosis import Seen
+
+    return Seen(
+        same=blank((n_rows,), np.float64),
+        same_object=blank((n_rows,), np.int32),
+        other=blank((n_rows,), np.float64),
+        other_object=blank((n_rows,), np.int32),
+        twin=blank((n_rows,), np.float32),
+        kind=blank((n_rows,), np.uint8),
+        near=blank((n_objects,), np.float32),
+        reach=blank((n_objects,), np.float32),
     )
 
 

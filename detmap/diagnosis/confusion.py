@@ -130,22 +130,7 @@ def confusion(
     objects = objects[np.argsort(truth.image[objects], kind="stable")]
     order = diagnosis.order().astype(np.int64)
     rows = order[listed[order]]
-    inclusive = own and diagnosis.protocol.boxes.extent == "inclusive"
-    if own and diagnosis.protocol.iou.of != "boxes":
-        met = overlapping_shapes(truth, detections, rows, objects, diagnosis.protocol)
-        met = (met[0][met[2] >= least], met[1][met[2] >= least], met[2][met[2] >= least])
-    else:
-        met = pairs(
-            truth,
-            detections,
-            rows,
-            objects,
-            inclusive=inclusive,
-            least=least,
-            strict=how.strict[1],
-            single=rule == "ultralytics-8.0",
-        )
-    det, obj, _ = how.taking(diagnosis, met)
+    det, obj, _ = how.taking(diagnosis, _met(diagnosis, rule, rows, objects, least))
     found, hit = np.zeros(len(truth), dtype=bool), np.zeros(len(detections), dtype=bool)
     hit[det] = True
     n = len(truth.categories)
@@ -167,6 +152,29 @@ def confusion(
     np.add.at(matrix, (true, predicted), 1)
     cases = (true, predicted.astype(np.int32), image)
     return Confusion(matrix, told_apart(truth.categories), rule, float(chosen), float(least), cases)
+
+
+def _met(
+    diagnosis: Diagnosis,
+    rule: str,
+    rows: NDArray[np.int64],
+    objects: NDArray[np.int64],
+    least: float,
+) -> Pairs:
+    """The pairs that overlap enough: by the protocol's overlap, other tools' rules by boxes."""
+    protocol, own = diagnosis.protocol, rule == "detmap"
+    tables = (diagnosis.truth, diagnosis.detections, rows, objects)
+    if own and protocol.iou.of != "boxes":
+        det, obj, overlap = overlapping_shapes(*tables, protocol)
+        enough = overlap >= least
+        return det[enough], obj[enough], overlap[enough]
+    return pairs(
+        *tables,
+        inclusive=own and protocol.boxes.extent == "inclusive",
+        least=least,
+        strict=RULES[rule].strict[1],
+        single=rule == "ultralytics-8.0",
+    )
 
 
 def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:

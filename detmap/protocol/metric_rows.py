@@ -186,17 +186,20 @@ def _spelled_out(texts: Sequence[str], axes: Axes) -> Iterator[str]:
             yield text
 
 
+def _renamed_rows(text: str, axes: Axes) -> list[MetricRow]:
+    """The rows of ``NAME: ROW``."""
+    name, _, row = text.partition(": ")
+    named = _rows_of(row, axes) if ": " not in row else []
+    names = [name.replace("*", str(each.max_dets)) for each in named]
+    many = name.count("*") == 1 and row.endswith("@max_dets")
+    if not (many or (len(named) == 1 and "*" not in name)) or not all(map(NAME.fullmatch, names)):
+        raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
+    return [replace(each, name=own) for each, own in zip(named, names, strict=True)]
+
+
 def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
-    name, colon, row = text.partition(": ")
-    if colon:
-        named = _rows_of(row, axes) if ": " not in row else []
-        names = [name.replace("*", str(each.max_dets)) for each in named]
-        many = name.count("*") == 1 and row.endswith("@max_dets")
-        if not (many or (len(named) == 1 and "*" not in name)) or not all(
-            map(NAME.fullmatch, names)
-        ):
-            raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
-        return [replace(each, name=own) for each, own in zip(named, names, strict=True)]
+    if ": " in text:
+        return _renamed_rows(text, axes)
     match = GRAMMAR.fullmatch(text)
     if not match or (match["kind"] == "mAP" and match["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
