@@ -142,7 +142,7 @@ class Axes:
             twice = {suffix for suffix, _ in written if [s for s, _ in written].count(suffix) > 1}
             raise ProtocolError(
                 "groups",
-                f"{', '.join(sorted(twice))} would stand for a subset and for a group",
+                f"{', '.join(sorted(twice))} names both a subset and a group",
                 "give the group another name",
             )
         return suffixes
