@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,9 +14,8 @@ from detmap.adapters import read_detections
 from detmap.base import memory
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
-from detmap.diagnosis.merged_tables import concatenated
 from detmap.diagnosis.shape_overlaps import compare_shapes
-from detmap.errors import DataError, MergeError, ProtocolError
+from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
@@ -194,48 +193,6 @@ def diagnose(
         truth, detections, match(truth, detections, alone, threads=threads, taken=True)
     )
     return _look(truth, detections, rules, judged, (iou, background), threads)
-
-
-def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
-    """Merges diagnoses of disjoint sets of images; rows are by image, in the order of image ids.
-
-    Raises
-    ------
-    MergeError : parts that share an image, or were made by other rules or of other classes
-    """
-    if not parts:
-        raise MergeError("merge", "nothing to merge", "give at least one diagnosis")
-    first = parts[0]
-    for part in parts[1:]:
-        rules = (part.protocol, part.iou, part.background, part.truth.categories)
-        if rules != (first.protocol, first.iou, first.background, first.truth.categories):
-            raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
-    truth, obj_order = concatenated([part.truth for part in parts])
-    detections, order = concatenated([part.detections for part in parts])
-    columns = {}
-    for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
-        for name in names:
-            columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
-    for name in ("same_object", "other_object", "took"):
-        columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
-    sizes = [len(part.detections) for part in parts]
-    columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
-    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
-
-
-def _renumbered(
-    parts: Sequence[Diagnosis], name: str, sizes: list[int], order: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """A column of row numbers after the concatenated rows were sorted; -1 is unchanged."""
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    begins = np.cumsum([0, *sizes])
-    columns = []
-    for part, begin in zip(parts, begins, strict=False):
-        column = getattr(part, name).copy()
-        column[column >= 0] = place[column[column >= 0] + begin]
-        columns.append(column)
-    return np.concatenate(columns)
 
 
 def require_protocol(rules: Protocol) -> None:

@@ -1,4 +1,4 @@
-"""Tables of disjoint sets of images as one table."""
+"""Merges diagnoses of disjoint sets of images, and their tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,54 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS, Diagnosis
 from detmap.errors import MergeError
 from detmap.overlaps import KINDS
 from detmap.tables import Detections, Images, Scope, Shapes, Truth
 
 Table = TypeVar("Table", Truth, Detections)
+
+
+def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
+    """Merges diagnoses of disjoint sets of images; rows are by image, in the order of image ids.
+
+    Raises
+    ------
+    MergeError : parts that share an image, or were made by other rules or of other classes
+    """
+    if not parts:
+        raise MergeError("merge", "nothing to merge", "give at least one diagnosis")
+    first = parts[0]
+    for part in parts[1:]:
+        rules = (part.protocol, part.iou, part.background, part.truth.categories)
+        if rules != (first.protocol, first.iou, first.background, first.truth.categories):
+            raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
+    truth, obj_order = concatenated([part.truth for part in parts])
+    detections, order = concatenated([part.detections for part in parts])
+    columns = {}
+    for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
+        for name in names:
+            columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
+    for name in ("same_object", "other_object", "took"):
+        columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
+    sizes = [len(part.detections) for part in parts]
+    columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
+    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+
+
+def _renumbered(
+    parts: Sequence[Diagnosis], name: str, sizes: list[int], order: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """A column of row numbers after the concatenated rows were sorted; -1 is unchanged."""
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    begins = np.cumsum([0, *sizes])
+    columns = []
+    for part, begin in zip(parts, begins, strict=False):
+        column = getattr(part, name).copy()
+        column[column >= 0] = place[column[column >= 0] + begin]
+        columns.append(column)
+    return np.concatenate(columns)
 
 
 def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
