@@ -140,9 +140,9 @@ class Diagnosis(Immutable, Tabular):
         return [*summary_tables(summary(self)), error_table(self)]
 
     def _repr_html_(self) -> str:
-        from detmap.diagnosis import notebook
+        from detmap.diagnosis.summary import notebook_html
 
-        return notebook.html(self)
+        return notebook_html(self)
 
     def __str__(self) -> str:
         return formats.text(self.tables()[:-1])

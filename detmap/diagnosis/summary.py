@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from detmap.diagnosis.operating_sweep import Point, operating_points
 from detmap.diagnosis.sections import SECTIONS, Choices, Known, Parts
 from detmap.diagnosis.tide import ERRORS, MEANING, Tide, tide
 from detmap.errors import counted
+from detmap.output import tiles
 
 ENOUGH = 20  # objects of a slice that a sentence is about
 
@@ -47,6 +49,16 @@ def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
     found = parts(diagnosis, choices)
     known = Known(diagnosis, found, sentences(found), choices)
     return {section.name: section.content(known) for section in SECTIONS}
+
+
+def notebook_html(diagnosis: Diagnosis) -> str:
+    """Tiles of the main numbers and the key findings, as HTML."""
+    seen = parts(diagnosis)
+    best, ap = seen.points[0], seen.tide.ap / 100
+    rates = {"precision": best.precision, "recall": best.recall}
+    shown = {f"AP at IoU {diagnosis.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
+    counts = f"<p>{escape(repr(diagnosis))}</p>"
+    return tiles.metric_tiles(shown, tiles.sentences(sentences(seen)), counts)
 
 
 def sentences(known: Parts) -> list[str]:
